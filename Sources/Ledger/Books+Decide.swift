@@ -1,0 +1,116 @@
+extension Books {
+    /// Decides one command: what it changes is in the books and their journal afterwards, and what it answers is
+    /// given back. Pure but for this value; the caller has loaded what the command needs and passes the time in.
+    package mutating func decide(_ command: Command, at now: Timestamp) -> Outcome {
+        switch command {
+        case .credit(let signed, let account):
+            switch register(signed, named: account, requiresAccount: true, at: now) {
+            case .success(let receipt): return .purchase(receipt)
+            case .failure(let refusal): return .refused(refusal)
+            }
+        case .notify(let signed, let account):
+            return decide(signed, account, at: now)
+        case .spend(let spend):
+            return decide(spend.key, spend.fingerprint(hash), at: now) { books in
+                books.post(spend, at: now).map(Answer.spend)
+            }
+        case .grant(let grant):
+            return decide(grant.key, grant.fingerprint(hash), at: now) { books in
+                books.post(grant, at: now).map(Answer.grant)
+            }
+        case .balance(let account, let currency):
+            return balance(account, currency)
+        case .purchase(let transaction):
+            return view(transaction)
+        }
+    }
+
+    /// One key, one answer, for ever: the first answer is recorded with the key, a refusal by state included.
+    private mutating func decide(
+        _ key: RequestKey, _ fingerprint: Digest, at now: Timestamp,
+        _ post: (inout Books) -> Result<Answer, Refusal.Reason>
+    ) -> Outcome {
+        if let answered = answers[key] {
+            guard answered.fingerprint == fingerprint else { return .refused(Refusal(.keyReused)) }
+            return answered.answer.outcome(replayed: true)
+        }
+        let answer: Answer
+        switch post(&self) {
+        case .success(let receipt): answer = receipt
+        case .failure(let reason): answer = .refused(reason)
+        }
+        position.request += 1
+        journal.requests.append(
+            Journal.RequestRow(
+                id: position.request, key: key, fingerprint: fingerprint, entry: answer.entry, answer: answer.encoded))
+        answers[key] = Answered(fingerprint: fingerprint, answer: answer)
+        return answer.outcome(replayed: false)
+    }
+
+    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again.
+    private mutating func decide(
+        _ signed: SignedNotification, _ account: AccountName?, at now: Timestamp
+    ) -> Outcome {
+        var receipt: PurchaseReceipt?
+        if let purchase = signed.purchase {
+            switch register(purchase, named: account, requiresAccount: false, at: now) {
+            case .success(let done): receipt = done
+            case .failure(let refusal): return .refused(refusal)
+            }
+        }
+        let isNew = notifications.insert(signed.uuid).inserted
+        if isNew {
+            position.notification += 1
+            journal.notifications.append(
+                Journal.NotificationRow(id: position.notification, signed: signed, time: entryTime(now)))
+        }
+        return .notification(
+            NotificationReceipt(
+                type: signed.type, subtype: signed.subtype, uuid: signed.uuid, duplicate: !isNew, purchase: receipt))
+    }
+
+    private func balance(_ account: AccountName, _ currency: CurrencyCode?) -> Outcome {
+        if let currency, currencyID(currency) == nil {
+            return .refused(Refusal(.unknownCurrency(currency: currency)))
+        }
+        guard let id = playerIDs[account], let player = players[id] else {
+            return .balance(AccountBalances(account: account, balances: []))
+        }
+        let balances = balances(player).filter { currency == nil || $0.currency == currency }
+        return .balance(AccountBalances(account: account, balances: balances))
+    }
+
+    private func view(_ transaction: TransactionID) -> Outcome {
+        guard let register = purchases[transaction] else { return .refused(Refusal(.unknownPurchase)) }
+        let grants = register.grants.enumerated().map { index, grant in
+            let lot = wallet(register.account, grant.currency)?.lot(register.lots[index])
+            return PurchaseView.Grant(
+                lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
+                held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
+                writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+        }
+        let state: PurchaseView.State =
+            register.account == nil
+            ? .unassigned
+            : register.revoked == 0 ? .standing : register.revoked == Limits.wholeShare ? .revoked : .partlyRevoked
+        return .purchaseView(
+            PurchaseView(
+                transaction: transaction, state: state, account: register.account.flatMap { players[$0]?.name },
+                product: register.facts.product, quantity: register.facts.quantity,
+                purchaseDate: register.facts.purchaseDate, price: register.facts.price,
+                priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,
+                consumption: PurchaseView.consumption(grants), events: register.events))
+    }
+}
+
+extension PurchaseView {
+    /// Spent ÷ granted in thousandths of a percent, rounded down; every currency weighs the same.
+    static func consumption(_ grants: [Grant]) -> Int64 {
+        guard !grants.isEmpty else { return 0 }
+        let shares = grants.map { grant -> Int64 in
+            let spent = Limits.wholeShare.multipliedFullWidth(by: min(grant.spent, grant.granted))
+            return grant.granted.dividingFullWidth(spent).quotient
+        }
+        return shares.reduce(0, +) / Int64(shares.count)
+    }
+}

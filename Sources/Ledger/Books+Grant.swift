@@ -1,0 +1,27 @@
+extension Books {
+    /// Gives free currency. Guards stand in the protocol's order of precedence.
+    mutating func post(_ grant: Grant, at now: Timestamp) -> Result<GrantReceipt, Refusal.Reason> {
+        guard let currency = currencyID(grant.currency) else {
+            return .failure(.unknownCurrency(currency: grant.currency))
+        }
+        let amount = grant.amount.units
+        let wallet = wallet(playerIDs[grant.account], currency) ?? Wallet(currency: currency)
+        if wallet.available + wallet.held + amount > Limits.amountMax
+            || !allows(amount, currency, debit: .granted, credit: .wallet)
+        {
+            return .failure(.balanceLimit(currency: grant.currency))
+        }
+
+        // Nothing below can fail.
+        let player = openPlayer(grant.account)
+        beginEntry(.grant, at: now, key: grant.key, note: grant.note)
+        let id = position.transfer + 1
+        let lot = Lot(
+            id: id, lotClass: .free, transaction: nil, time: position.time, price: 0, granted: amount, remaining: 0)
+        post(debit: .granted, credit: .wallet, amount, lot: id, player: player, currency: currency, opening: lot)
+        recoverDebt(from: id, player, currency)
+        assertInvariants(player, currency)
+        return .success(
+            GrantReceipt(entry: position.entry, replayed: false, balances: balances(player, CollectionOfOne(currency))))
+    }
+}

@@ -1,0 +1,301 @@
+extension Books {
+    /// Brings the register of a purchase up to a verified JWS. Guards stand in the protocol's order of precedence.
+    /// - Parameter named: the account that the request names.
+    mutating func register(
+        _ signed: SignedPurchase, named: AccountName?, requiresAccount: Bool, at now: Timestamp
+    ) -> Result<PurchaseReceipt, Refusal> {
+        let facts = signed.facts
+        let known = purchases[facts.transaction]
+        guard let grants = known?.grants ?? grants(of: facts) else {
+            return .failure(Refusal(.unknownProduct(product: facts.product)))
+        }
+        let name = facts.token ?? named
+        if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
+        if let token = facts.token, let named, token != named { return .failure(Refusal(.accountMismatch)) }
+        if let known {
+            if let owner = known.account, let name, playerIDs[name] != owner {
+                return .failure(Refusal(.accountMismatch))
+            }
+            if let member = known.facts.conflict(with: facts) {
+                return .failure(Refusal(.purchaseConflict(member: member)))
+            }
+        }
+        if let name, let currency = exceeded(by: increase(grants, known, signed), of: name) {
+            return .failure(Refusal(.balanceLimit(currency: code(currency))))
+        }
+
+        // Nothing below can fail.
+        guard var register = known else {
+            return .success(record(signed, grants: grants, name: name, at: now))
+        }
+        return .success(advance(&register, signed, name: name, at: now))
+    }
+
+    /// The first JWS of a purchase.
+    private mutating func record(
+        _ signed: SignedPurchase, grants: [PurchaseRegister.Grant], name: AccountName?, at now: Timestamp
+    ) -> PurchaseReceipt {
+        let time = entryTime(now)
+        var register = PurchaseRegister(
+            facts: signed.facts, grants: grants, account: name.map { openPlayer($0) }, signedDate: signed.signedDate,
+            revoked: signed.revoked, lots: [], lastEntry: nil, events: [])
+        var posted: [PostedAmount] = []
+        if register.account != nil { posted = open(&register, at: now) }
+        append(signed, to: &register, isFirst: true, entry: register.lastEntry, time: time)
+        journal.purchases.append(
+            Journal.PurchaseRow(
+                facts: register.facts, grants: grants, account: register.account, evidence: position.evidence,
+                entry: register.lastEntry))
+        purchases[signed.facts.transaction] = register
+        let outcome: PurchaseOutcome =
+            register.account == nil ? .unassigned : register.revoked == 0 ? .credited : .reversed
+        return receipt(register, outcome, posted)
+    }
+
+    /// A further JWS of a purchase, or the first that names its account.
+    private mutating func advance(
+        _ register: inout PurchaseRegister, _ signed: SignedPurchase, name: AccountName?, at now: Timestamp
+    ) -> PurchaseReceipt {
+        let before = register.revoked
+        let isNewer = register.isSuperseded(by: signed)
+        let time = entryTime(now)
+        if isNewer {
+            register.signedDate = signed.signedDate
+            register.revoked = signed.revoked
+        }
+        var posted: [PostedAmount] = []
+        var entry: EntryID?
+        let wasAssigned = register.account != nil
+        if !wasAssigned, let name {
+            let player = openPlayer(name)
+            register.account = player
+            posted = open(&register, at: now)
+            entry = register.lastEntry
+            position.assignment += 1
+            journal.assignments.append(
+                Journal.AssignmentRow(
+                    id: position.assignment, transaction: register.facts.transaction, account: player, time: time,
+                    entry: position.entry))
+        } else if wasAssigned && before != register.revoked {
+            posted = adjust(&register, from: before, at: now)
+            if !posted.isEmpty { entry = register.lastEntry }
+        }
+        if isNewer { append(signed, to: &register, isFirst: false, entry: entry, time: time) }
+        purchases[register.facts.transaction] = register
+
+        let outcome: PurchaseOutcome
+        if register.account == nil {
+            outcome = .unassigned
+        } else if isNewer && register.revoked > before {
+            outcome = .reversed
+        } else if isNewer && register.revoked < before && wasAssigned {
+            outcome = .reinstated
+        } else if !wasAssigned && register.revoked < Limits.wholeShare {
+            outcome = .credited
+        } else {
+            outcome = register.revoked == 0 ? .alreadyCredited : .alreadyReversed
+        }
+        return receipt(register, outcome, posted)
+    }
+
+    /// Opens the lots of a purchase that has found its account. What is revoked already is taken back in the same
+    /// entry: sales and refunds then stand in the books in full, whichever message came first.
+    private mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
+        guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
+        let facts = register.facts
+        beginEntry(register.revoked == 0 ? .credit : .refund, at: now, transaction: facts.transaction)
+        for grant in register.grants {
+            let id = position.transfer + 1
+            register.lots.append(id)
+            let lot = Lot(
+                id: id, lotClass: .paid, transaction: facts.transaction, time: position.time, price: facts.price ?? 0,
+                granted: grant.units, remaining: 0)
+            post(
+                debit: .purchased, credit: .wallet, grant.units, lot: id, player: player, currency: grant.currency,
+                opening: lot)
+        }
+        var posted: [PostedAmount] = []
+        for (grant, lot) in zip(register.grants, register.lots) {
+            let standing = PurchaseRegister.standing(of: grant.units, revoked: register.revoked)
+            if standing < grant.units {
+                post(
+                    debit: .wallet, credit: .refunded, grant.units - standing, lot: lot, player: player,
+                    currency: grant.currency)
+            }
+            if standing > 0 { posted.append(PostedAmount(currency: code(grant.currency), units: standing)) }
+            recoverDebt(from: lot, player, grant.currency)
+            assertInvariants(player, grant.currency)
+        }
+        register.lastEntry = position.entry
+        return posted
+    }
+
+    /// Posts the difference between what the newest JWS leaves standing and what the one before left.
+    private mutating func adjust(
+        _ register: inout PurchaseRegister, from before: Int64, at now: Timestamp
+    ) -> [PostedAmount] {
+        guard let player = register.account else { preconditionFailure("a purchase without an account posts nothing") }
+        var changes: [(currency: CurrencyID, lot: LotID, units: Int64)] = []
+        for (grant, lot) in zip(register.grants, register.lots) {
+            let units =
+                PurchaseRegister.standing(of: grant.units, revoked: register.revoked)
+                - PurchaseRegister.standing(of: grant.units, revoked: before)
+            if units != 0 { changes.append((grant.currency, lot, units)) }
+        }
+        if changes.isEmpty { return [] }
+        beginEntry(
+            register.revoked > before ? .refund : .reinstatement, at: now, transaction: register.facts.transaction)
+        for (currency, lot, change) in changes {
+            if change < 0 {
+                takeBack(-change, lot, player, currency)
+            } else {
+                giveBack(change, lot, player, currency)
+            }
+            assertInvariants(player, currency)
+        }
+        register.lastEntry = position.entry
+        return changes.map { PostedAmount(currency: code($0.currency), units: $0.units) }
+    }
+
+    /// Takes a refunded amount: first from the purchase's own lot, then from whatever else the wallet has (as a debt
+    /// that is paid at once, so that each lot stays exact); the rest is owed, or written off.
+    private mutating func takeBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
+        guard let wallet = wallet(player, currency), let lot = wallet.lot(id) else {
+            preconditionFailure("lot \(id) of a purchase is not loaded")
+        }
+        let own = min(amount, lot.remaining)
+        if own > 0 {
+            post(debit: .wallet, credit: .refunded, own, lot: id, player: player, currency: currency)
+        }
+        var short = amount - own
+        if settings(currency).refundShortfall == .writtenOff {
+            let borne = short - min(short, wallet.available - own)
+            if borne > 0 {
+                post(debit: .writtenOff, credit: .refunded, borne, lot: id, player: player, currency: currency)
+            }
+            short -= borne
+        }
+        if short > 0 {
+            post(debit: .receivable, credit: .refunded, short, lot: id, player: player, currency: currency)
+            recoverDebt(from: nil, player, currency)
+        }
+    }
+
+    /// Gives a reinstated amount back: what had been written off was never taken, so it goes first.
+    private mutating func giveBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
+        guard let lot = wallet(player, currency)?.lot(id) else {
+            preconditionFailure("lot \(id) of a purchase is not loaded")
+        }
+        let borne = min(amount, lot.writtenOff)
+        if borne > 0 {
+            post(debit: .refunded, credit: .writtenOff, borne, lot: id, player: player, currency: currency)
+        }
+        if amount > borne {
+            post(debit: .refunded, credit: .wallet, amount - borne, lot: id, player: player, currency: currency)
+            recoverDebt(from: id, player, currency)
+        }
+    }
+
+    /// Pays the wallet's debts, the reinstated lot's own first and then the oldest, from one lot (or from all, in the
+    /// currency's spend order), as far as it goes.
+    mutating func recoverDebt(from source: LotID?, _ player: PlayerID, _ currency: CurrencyID) {
+        guard let wallet = wallet(player, currency), wallet.debt > 0, wallet.available > 0 else { return }
+        let sources: [(id: LotID, units: Int64)]
+        if let source {
+            sources = [(source, wallet.lot(source)?.remaining ?? 0)]
+        } else {
+            sources = draw(min(wallet.debt, wallet.available), from: wallet, .any, settings(currency).spendOrder)
+        }
+        var debts = wallet.open.filter { $0.owed > 0 }.map { (id: $0.id, units: $0.owed) }
+        if let source, let own = debts.firstIndex(where: { $0.id == source }) {
+            debts.insert(debts.remove(at: own), at: 0)
+        }
+        var next = 0
+        for var lot in sources {
+            while lot.units > 0 && next < debts.count {
+                let paid = min(lot.units, debts[next].units)
+                post(
+                    debit: .wallet, credit: .receivable, paid, lot: lot.id, debtLot: debts[next].id, player: player,
+                    currency: currency)
+                lot.units -= paid
+                debts[next].units -= paid
+                if debts[next].units == 0 { next += 1 }
+            }
+        }
+    }
+
+    private mutating func append(
+        _ signed: SignedPurchase, to register: inout PurchaseRegister, isFirst: Bool, entry: EntryID?, time: Timestamp
+    ) {
+        position.evidence += 1
+        journal.evidence.append(
+            Journal.EvidenceRow(
+                id: position.evidence, transaction: signed.facts.transaction, isFirst: isFirst,
+                signedDate: signed.signedDate, revoked: signed.revoked, time: time, entry: entry,
+                evidence: signed.evidence))
+        register.events.append(
+            PurchaseView.Event(time: time, signedDate: signed.signedDate, revoked: signed.revoked, entry: entry))
+    }
+
+    private func receipt(
+        _ register: PurchaseRegister, _ outcome: PurchaseOutcome, _ posted: [PostedAmount]
+    ) -> PurchaseReceipt {
+        PurchaseReceipt(
+            outcome: outcome, transaction: register.facts.transaction,
+            account: register.account.flatMap { players[$0]?.name }, posted: posted,
+            balances: register.account.map { balances($0, register.grants.map(\.currency)) } ?? [],
+            entry: register.lastEntry, finish: register.account != nil)
+    }
+
+    private func grants(of facts: PurchaseFacts) -> [PurchaseRegister.Grant]? {
+        guard let offered = catalog.grants(of: facts.product, purchasedAt: facts.purchaseDate) else { return nil }
+        var grants: [PurchaseRegister.Grant] = []
+        for grant in offered {
+            guard let currency = currencyID(grant.currency) else { return nil }
+            let (units, overflow) = grant.amount.units.multipliedReportingOverflow(by: facts.quantity)
+            grants.append(PurchaseRegister.Grant(currency: currency, units: overflow ? Int64.max : units))
+        }
+        return grants
+    }
+
+    /// What a JWS would add to the wallets of the purchase's account.
+    private func increase(
+        _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, _ signed: SignedPurchase
+    ) -> [PurchaseRegister.Grant] {
+        guard let known, known.account != nil else { return grants }
+        guard known.isSuperseded(by: signed), signed.revoked < known.revoked else { return [] }
+        return grants.map {
+            PurchaseRegister.Grant(
+                currency: $0.currency,
+                units: PurchaseRegister.standing(of: $0.units, revoked: signed.revoked)
+                    - PurchaseRegister.standing(of: $0.units, revoked: known.revoked))
+        }
+    }
+
+    /// The first currency whose balances the increase would take past the limit.
+    private func exceeded(by increase: [PurchaseRegister.Grant], of name: AccountName) -> CurrencyID? {
+        let player = playerIDs[name]
+        return increase.first { grant in
+            guard grant.units <= Limits.amountMax else { return true }
+            let wallet = wallet(player, grant.currency)
+            let held = (wallet?.available ?? 0) + (wallet?.held ?? 0)
+            return held + grant.units > Limits.amountMax
+                || !allows(grant.units, grant.currency, debit: .purchased, credit: .wallet)
+        }?.currency
+    }
+
+    func wallet(_ player: PlayerID?, _ currency: CurrencyID) -> Wallet? {
+        guard let player else { return nil }
+        return players[player]?.wallets.first { $0.currency == currency }
+    }
+}
+
+extension PurchaseFacts {
+    /// The first fact that differs between two JWS of one transaction id.
+    fileprivate func conflict(with other: PurchaseFacts) -> String? {
+        if product != other.product { return "productId" }
+        if quantity != other.quantity { return "quantity" }
+        if purchaseDate != other.purchaseDate { return "purchaseDate" }
+        return nil
+    }
+}

@@ -1,0 +1,146 @@
+/// A player's id: 1 … 128 bytes of UTF-8 without control characters.
+///
+/// A UUID in any letter case is the same account (it is lower-cased), because the App Store lower-cases the
+/// `appAccountToken` that an app may have sent in upper case.
+public struct AccountName: Hashable, Sendable, CustomStringConvertible {
+    /// The normalised name.
+    public let text: String
+
+    /// `nil` where `text` is empty, too long or holds a control character.
+    public init?(_ text: String) {
+        var bytes = 0
+        for scalar in text.unicodeScalars {
+            let value = scalar.value
+            if value < 0x20 || (value >= 0x7F && value <= 0x9F) { return nil }
+            bytes += UTF8.width(scalar)
+        }
+        guard bytes >= 1, bytes <= Limits.accountBytesMax else { return nil }
+        self.text = bytes == 36 && AccountName.isUUID(text) ? text.lowercased() : text
+    }
+
+    /// A name that was normalised before it was stored.
+    package init(stored text: String) { self.text = text }
+
+    private static func isUUID(_ text: String) -> Bool {
+        var index = 0
+        for byte in text.utf8 {
+            switch index {
+            case 8, 13, 18, 23:
+                if byte != UInt8(ascii: "-") { return false }
+            default:
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                    UInt8(ascii: "A")...UInt8(ascii: "F"):
+                    break
+                default: return false
+                }
+            }
+            index += 1
+        }
+        return index == 36
+    }
+
+    /// The normalised name.
+    public var description: String { text }
+
+    /// Names are equal byte for byte; Unicode's canonical equivalence would make two players one.
+    public static func == (left: AccountName, right: AccountName) -> Bool {
+        left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
+    /// Hashes the bytes that `==` compares.
+    public func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}
+
+/// A currency's code as the catalog spells it: 1 … 100 bytes of letters, digits, `_`, `-` and `.`.
+public struct CurrencyCode: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The code.
+    public let text: String
+
+    /// `nil` where a character is not allowed, or there are too many or none.
+    public init?(_ text: String) {
+        guard !text.isEmpty, text.utf8.count <= Limits.codeBytesMax else { return nil }
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                continue
+            default: return nil
+            }
+        }
+        self.text = text
+    }
+
+    /// Codes are ordered as text.
+    public static func < (left: CurrencyCode, right: CurrencyCode) -> Bool { left.text < right.text }
+
+    /// The code.
+    public var description: String { text }
+}
+
+/// The App Store's id of a purchase: decimal digits, unique for ever, on which the ledger deduplicates.
+///
+/// Kept as a number, because it is the primary key of every purchase; Apple's ids have 15 or 16 digits, Xcode's start at 0.
+public struct TransactionID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The digits as a number.
+    public let number: Int64
+
+    /// `nil` unless `text` is the canonical decimal form (no sign, no leading zero) of a number below 2^63.
+    public init?(_ text: String) {
+        guard let number = Int64(text), number >= 0, String(number) == text else { return nil }
+        self.number = number
+    }
+
+    package init(number: Int64) { self.number = number }
+
+    /// Ids are ordered by number, which for the App Store's is roughly by time.
+    public static func < (left: TransactionID, right: TransactionID) -> Bool { left.number < right.number }
+
+    /// The digits, as Apple sends them.
+    public var description: String { String(number) }
+}
+
+/// The caller's name for one request: 1 … 64 printable ASCII characters, unique for ever in a ledger.
+public struct RequestKey: Hashable, Sendable, CustomStringConvertible {
+    /// The key.
+    public let text: String
+
+    /// `nil` where `text` is empty, too long, or holds anything but printable ASCII.
+    public init?(_ text: String) {
+        guard !text.isEmpty, text.utf8.count <= Limits.keyBytesMax else { return nil }
+        for byte in text.utf8 where byte < 0x20 || byte > 0x7E { return nil }
+        self.text = text
+    }
+
+    package init(stored text: String) { self.text = text }
+
+    /// The key.
+    public var description: String { text }
+}
+
+/// Integer milliseconds since the UNIX epoch, UTC.
+public typealias Timestamp = Int64
+
+/// The number of an entry, dense from 1 in the order of posting.
+public typealias EntryID = Int64
+
+/// The number of a transfer, dense from 1 in the order of posting.
+public typealias TransferID = Int64
+
+/// A lot's number: that of the transfer that opened it.
+public typealias LotID = Int64
+
+/// A player's number, dense from 1 in the order of first sight; 0 stands for the operator's own accounts.
+package typealias PlayerID = Int64
+
+/// A currency's number within one ledger, from 1.
+package typealias CurrencyID = UInt8
+
+/// 32 bytes of SHA-256.
+package typealias Digest = [UInt8]
+
+/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography.
+package typealias HashFunction = @Sendable (UnsafeRawBufferPointer) -> Digest

@@ -1,0 +1,187 @@
+extension Journal {
+    /// The bytes whose SHA-256 closes a block, so that anyone can check the chain with nothing but the tables.
+    ///
+    /// They are the hash of the block before (32 bytes; before the first block ``genesis(bundleID:environment:hash:)``), the block's
+    /// number, then the rows that the block added: currencies, accounts, entries, transfers, purchases (in the order of
+    /// their first evidence), evidence, assignments, notifications, requests, each in the order of their ids. A row is a tag byte and its
+    /// fields as listed here. An integer is 8 bytes, big-endian, two's complement; a text or blob is its length in 4
+    /// bytes, big-endian, and its bytes. A field that may be absent is preceded by a byte, 1 where it is there and 0 where
+    /// it is absent (and then nothing follows).
+    ///
+    /// | tag | row | fields |
+    /// |---|---|---|
+    /// | 1 | currency | id, code |
+    /// | 2 | account | id, name |
+    /// | 3 | entry | id, time, kind, first_transfer, transaction_id?, key?, note? |
+    /// | 4 | transfer | id, entry, debit, credit, amount, lot, debt_lot?, previous |
+    /// | 5 | purchase | transaction_id, account?, product, quantity, purchase_date, price?, price_currency?, grants, evidence, entry? |
+    /// | 6 | evidence | id, transaction_id, is_first, signed_date, revoked, time, entry?, SHA-256 of the header segment, payload, signature |
+    /// | 7 | assignment | id, transaction_id, account, time, entry |
+    /// | 8 | notification | id, uuid, type, subtype?, signed_date, time, transaction_id?, SHA-256 of the header segment, payload as signed, signature |
+    /// | 9 | request | id, key, fingerprint, entry?, answer |
+    package func canonicalForm(after previous: Digest, block: Int64, currencies codes: [CurrencyCode]) -> [UInt8] {
+        var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 800 + requests.count * 160)
+        form.add(raw: previous)
+        form.add(block)
+        for row in currencies {
+            form.add(tag: 1, Int64(row.id))
+            form.add(row.code.text)
+        }
+        for row in accounts {
+            form.add(tag: 2, row.id)
+            form.add(row.name.text)
+        }
+        for row in entries { form.add(row) }
+        for row in transfers { form.add(row) }
+        for row in purchases { form.add(row, codes) }
+        for row in evidence { form.add(row) }
+        for row in assignments {
+            form.add(tag: 7, row.id)
+            form.add(row.transaction.number)
+            form.add(row.account)
+            form.add(row.time)
+            form.add(row.entry)
+        }
+        for row in notifications { form.add(row) }
+        for row in requests {
+            form.add(tag: 9, row.id)
+            form.add(row.key.text)
+            form.add(row.fingerprint)
+            form.add(optional: row.entry)
+            form.add(row.answer)
+        }
+        return form.bytes
+    }
+
+    /// What stands before the first block: SHA-256 of `currency-ledger 1`, the bundle id and the environment, each
+    /// followed by a zero byte.
+    package static func genesis(bundleID: String, environment: String, hash: HashFunction) -> Digest {
+        var bytes: [UInt8] = []
+        for text in ["currency-ledger 1", bundleID, environment] {
+            bytes.append(contentsOf: text.utf8)
+            bytes.append(0)
+        }
+        return bytes.withUnsafeBytes { hash($0) }
+    }
+}
+
+extension Journal.PurchaseRow {
+    /// What the catalog granted, as it is stored: `gems:500 tickets:5`.
+    package func grantsText(_ codes: [CurrencyCode]) -> String {
+        var text = ""
+        for grant in grants {
+            if !text.isEmpty { text += " " }
+            text += codes[Int(grant.currency) - 1].text
+            text += ":"
+            text += String(grant.units)
+        }
+        return text
+    }
+}
+
+private struct BlockForm {
+    var bytes: [UInt8] = []
+
+    init(reserving capacity: Int) { bytes.reserveCapacity(capacity) }
+
+    mutating func add(raw: [UInt8]) { bytes.append(contentsOf: raw) }
+
+    mutating func add(_ number: Int64) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func add(tag: UInt8, _ number: Int64) {
+        bytes.append(tag)
+        add(number)
+    }
+
+    mutating func add(optional number: Int64?) {
+        guard let number else { return bytes.append(0) }
+        bytes.append(1)
+        add(number)
+    }
+
+    mutating func add(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            addLength(utf8.count)
+            bytes.append(contentsOf: utf8)
+        }
+    }
+
+    mutating func add(optional text: String?) {
+        guard let text else { return bytes.append(0) }
+        bytes.append(1)
+        add(text)
+    }
+
+    mutating func add(_ blob: [UInt8]) {
+        addLength(blob.count)
+        bytes.append(contentsOf: blob)
+    }
+
+    private mutating func addLength(_ count: Int) {
+        withUnsafeBytes(of: UInt32(count).bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func add(_ row: Entry) {
+        add(tag: 3, row.id)
+        add(row.time)
+        add(row.kind.rawValue)
+        add(row.firstTransfer)
+        add(optional: row.transaction?.number)
+        add(optional: row.key?.text)
+        add(optional: row.note)
+    }
+
+    mutating func add(_ row: Transfer) {
+        add(tag: 4, row.id)
+        add(row.entry)
+        add(row.debit.number)
+        add(row.credit.number)
+        add(row.amount)
+        add(row.lot)
+        add(optional: row.debtLot)
+        add(row.previous)
+    }
+
+    mutating func add(_ row: Journal.PurchaseRow, _ codes: [CurrencyCode]) {
+        add(tag: 5, row.facts.transaction.number)
+        add(optional: row.account)
+        add(row.facts.product)
+        add(row.facts.quantity)
+        add(row.facts.purchaseDate)
+        add(optional: row.facts.price)
+        add(optional: row.facts.priceCurrency)
+        add(row.grantsText(codes))
+        add(row.evidence)
+        add(optional: row.entry)
+    }
+
+    mutating func add(_ row: Journal.EvidenceRow) {
+        add(tag: 6, row.id)
+        add(row.transaction.number)
+        add(row.isFirst ? 1 : 0)
+        add(row.signedDate)
+        add(row.revoked)
+        add(row.time)
+        add(optional: row.entry)
+        add(row.evidence.headerDigest)
+        add(row.evidence.payload)
+        add(row.evidence.signature)
+    }
+
+    mutating func add(_ row: Journal.NotificationRow) {
+        let signed = row.signed
+        add(tag: 8, row.id)
+        add(signed.uuid)
+        add(signed.type)
+        add(optional: signed.subtype)
+        add(signed.signedDate)
+        add(row.time)
+        add(optional: signed.purchase?.facts.transaction.number)
+        add(signed.evidence.headerDigest)
+        add(signed.evidence.payload)
+        add(signed.evidence.signature)
+    }
+}

@@ -1,0 +1,68 @@
+/// The kinds of account, per currency, seen from the operator. Raw values are stored and never change.
+public enum AccountKind: Int64, CaseIterable, Sendable {
+    /// A player's spendable currency (liability).
+    case wallet = 1
+    /// A player's currency set aside by holds (liability).
+    case held = 2
+    /// What a player owes after a refund of currency that was already spent (asset).
+    case receivable = 3
+    /// Currency sold.
+    case purchased = 4
+    /// Currency taken back by refunds and revocations.
+    case refunded = 5
+    /// Currency given free of charge.
+    case granted = 6
+    /// Currency spent in the game.
+    case spent = 7
+    /// Free currency whose time ran out.
+    case expired = 8
+    /// Refunded currency that could not be taken back and is not claimed.
+    case writtenOff = 9
+
+    /// The name used on the wire, in exports and in the database's views.
+    public var name: String {
+        switch self {
+        case .wallet: "wallet"
+        case .held: "held"
+        case .receivable: "receivable"
+        case .purchased: "purchased"
+        case .refunded: "refunded"
+        case .granted: "granted"
+        case .spent: "spent"
+        case .expired: "expired"
+        case .writtenOff: "written_off"
+        }
+    }
+
+    /// Whether each player has an account of this kind (the others exist once per currency).
+    package var isPersonal: Bool {
+        switch self {
+        case .wallet, .held, .receivable: true
+        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff: false
+        }
+    }
+}
+
+/// One account of the books, as the number that transfers name: `player << 12 | currency << 4 | kind`.
+package struct LedgerAccount: Hashable, Sendable {
+    package let number: Int64
+
+    package init(_ kind: AccountKind, _ currency: CurrencyID, player: PlayerID) {
+        number = (kind.isPersonal ? player << 12 : 0) | Int64(currency) << 4 | kind.rawValue
+    }
+
+    /// `nil` where the number names no kind of account: the file was changed by other hands.
+    package init?(number: Int64) {
+        guard number >= 0, AccountKind(rawValue: number & 0xF) != nil else { return nil }
+        self.number = number
+    }
+
+    package var player: PlayerID { number >> 12 }
+    package var currency: CurrencyID { CurrencyID(truncatingIfNeeded: number >> 4) }
+    package var kind: AccountKind {
+        guard let kind = AccountKind(rawValue: number & 0xF) else {
+            preconditionFailure("account number \(number) names no kind of account")
+        }
+        return kind
+    }
+}

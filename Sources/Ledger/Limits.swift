@@ -1,0 +1,32 @@
+/// Every bound of the service that does not belong to one connection, in one place, each with its reason.
+/// (Limits of the wire are in `WireLimits`, of the server's queues in `ServerLimits`, of signatures in `AppStore`.)
+public enum Limits {
+    /// The largest amount and the largest absolute balance: 2^53 − 1, so that every JSON client holds it exactly.
+    public static let amountMax: Int64 = 9_007_199_254_740_991
+    /// Bytes of an account's name. A UUID needs 36, the longest ids of game back ends stay under 128.
+    public static let accountBytesMax = 128
+    /// Characters of a request key. A UUID needs 36; prefixed ids fit as well.
+    public static let keyBytesMax = 64
+    /// Bytes of a note: a line that a support agent reads, not a document.
+    public static let noteBytesMax = 256
+    /// Currencies that one spend may debit, and that one product may grant.
+    public static let currenciesPerOperationMax = 16
+    /// Currencies of one ledger: an account number keeps eight bits for them.
+    public static let currenciesMax = 255
+    /// Bytes of a currency's code and of a product id (App Store Connect allows 100 for a product id).
+    public static let codeBytesMax = 100
+    /// A revocation's share is given in thousandths of a percent of the full quantity.
+    public static let wholeShare: Int64 = 100_000
+    /// Rows of one page of `history`.
+    public static let historyPageMax = 1_000
+    /// Rows of one page of `history` where none is asked.
+    public static let historyPageDefault = 100
+    /// Rows of one page of a report: with the longest account names it stays well under a line of the wire.
+    public static let reportPageMax = 4_000
+    /// Rows of one page of a report where none is asked.
+    public static let reportPageDefault = 1_000
+    /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for seconds.
+    public static let historyTransfersMax = 200_000
+    /// Lots that one operation may draw. A wallet of more, all smaller than the amount, is spent in several operations.
+    public static let lotsPerOperationMax = 10_000
+}

@@ -1,0 +1,202 @@
+/// Where the books are kept. The server sees a store only through this port; SQLite is the embedded engine, and an
+/// engine for several nodes fits it: each commit loads what it needs (locked, in one sorted order), decides and appends
+/// in one transaction.
+package protocol Store: AnyObject, Sendable {
+    /// The engine's name and version, for `info`.
+    var engine: String { get }
+
+    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, then makes everything that
+    /// it added to the journal durable as one block. Returns only when that is done. A batch that adds nothing
+    /// writes nothing.
+    ///
+    /// Called from one thread at a time, and may block.
+    /// - Throws: ``StoreError``; then nothing of the batch is durable and all state that it touched is dropped.
+    func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result
+
+    /// One page of an account's entries, newest first, as of the last commit. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func history(_ query: HistoryQuery) throws -> HistoryPage
+
+    /// An account's balances as of a time that is past.
+    /// - Throws: ``StoreError``
+    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance]
+
+    /// One page of a report as of a time that is past. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func report(_ query: ReportQuery) throws -> ReportPage
+
+    /// Writes the projections and closes. Nothing may be called after it.
+    /// - Throws: ``StoreError``
+    func close() throws
+}
+
+/// A store's failure. Requests that meet it are answered as `storage_unavailable` and may be sent again.
+package struct StoreError: Error, Sendable, CustomStringConvertible {
+    /// What was being done and what went wrong; never values of rows.
+    package var description: String
+
+    package init(_ description: String) { self.description = description }
+}
+
+/// Which page of an account's history.
+public struct HistoryQuery: Hashable, Sendable {
+    /// Whose.
+    public var account: AccountName
+    /// Only this currency; all where `nil`.
+    public var currency: CurrencyCode?
+    /// At most this many entries.
+    public var limit: Int
+    /// Only entries before this one.
+    public var before: EntryID?
+
+    /// Which page of an account's history.
+    public init(
+        account: AccountName, currency: CurrencyCode? = nil, limit: Int = Limits.historyPageDefault,
+        before: EntryID? = nil
+    ) {
+        self.account = account
+        self.currency = currency
+        self.limit = limit
+        self.before = before
+    }
+}
+
+/// One entry of an account's history.
+public struct HistoryEntry: Hashable, Sendable {
+    /// One transfer of the entry that concerns the account.
+    public struct Movement: Hashable, Sendable {
+        /// The kind of account debited.
+        public var debit: AccountKind
+        /// The kind of account credited.
+        public var credit: AccountKind
+        /// The currency.
+        public var currency: CurrencyCode
+        /// How much.
+        public var amount: Amount
+        /// The lot that it opened, filled, drew or refunded.
+        public var lot: LotID
+        /// Where it paid a debt: the lot whose refund the debt came from.
+        public var debtLot: LotID?
+
+        /// One transfer.
+        public init(
+            debit: AccountKind, credit: AccountKind, currency: CurrencyCode, amount: Amount, lot: LotID,
+            debtLot: LotID?
+        ) {
+            self.debit = debit
+            self.credit = credit
+            self.currency = currency
+            self.amount = amount
+            self.lot = lot
+            self.debtLot = debtLot
+        }
+    }
+
+    /// The entry.
+    public var entry: EntryID
+    /// When it was posted.
+    public var time: Timestamp
+    /// What it did.
+    public var kind: EntryKind
+    /// The key of the request that asked for it.
+    public var key: RequestKey?
+    /// The note of that request.
+    public var note: String?
+    /// The purchase that it is about.
+    public var transaction: TransactionID?
+    /// Its transfers that concern the account.
+    public var transfers: [Movement]
+    /// The account's balances of the currencies it touched, after it.
+    public var balances: [CurrencyBalance]
+
+    /// One entry of an account's history.
+    public init(
+        entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
+        transaction: TransactionID?, transfers: [Movement], balances: [CurrencyBalance]
+    ) {
+        self.entry = entry
+        self.time = time
+        self.kind = kind
+        self.key = key
+        self.note = note
+        self.transaction = transaction
+        self.transfers = transfers
+        self.balances = balances
+    }
+}
+
+/// A page of an account's history, newest first.
+public struct HistoryPage: Hashable, Sendable {
+    /// The entries.
+    public var entries: [HistoryEntry]
+    /// Pass it as `before` for the next page; `nil` where there is none.
+    public var next: EntryID?
+
+    /// A page of an account's history.
+    public init(entries: [HistoryEntry], next: EntryID?) {
+        self.entries = entries
+        self.next = next
+    }
+}
+
+/// What finance can ask for.
+public enum ReportKind: String, CaseIterable, Sendable {
+    /// Every wallet's balance.
+    case balances
+    /// The turnover and balance of every kind of account.
+    case trial
+}
+
+/// Which page of a report.
+public struct ReportQuery: Hashable, Sendable {
+    /// Which report.
+    public var kind: ReportKind
+    /// Entries up to and with this time count.
+    public var asOf: Timestamp
+    /// Only this currency; all where `nil`.
+    public var currency: CurrencyCode?
+    /// At most this many rows.
+    public var limit: Int
+    /// The `next` of the page before.
+    public var after: String?
+
+    /// Which page of a report.
+    public init(
+        kind: ReportKind, asOf: Timestamp, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
+        after: String? = nil
+    ) {
+        self.kind = kind
+        self.asOf = asOf
+        self.currency = currency
+        self.limit = limit
+        self.after = after
+    }
+}
+
+/// One row of a report.
+public enum ReportRow: Hashable, Sendable {
+    /// One wallet.
+    case balance(account: AccountName, currency: CurrencyCode, available: Int64, held: Int64, debt: Int64, paid: Int64)
+    /// One kind of account; `debits − credits` sums to zero over the kinds of a currency.
+    case trial(currency: CurrencyCode, account: AccountKind, debits: Int64, credits: Int64)
+}
+
+/// A page of a report.
+public struct ReportPage: Hashable, Sendable {
+    /// Which report.
+    public var kind: ReportKind
+    /// Entries up to and with this time count.
+    public var asOf: Timestamp
+    /// The rows.
+    public var rows: [ReportRow]
+    /// Pass it as `after`, with the same `asOf`, for the next page; `nil` where there is none.
+    public var next: String?
+
+    /// A page of a report.
+    public init(kind: ReportKind, asOf: Timestamp, rows: [ReportRow], next: String?) {
+        self.kind = kind
+        self.asOf = asOf
+        self.rows = rows
+        self.next = next
+    }
+}

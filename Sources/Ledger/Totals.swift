@@ -1,0 +1,35 @@
+/// The turnover of every kind of account, per currency. Debits and credits of a currency are equal by construction.
+package struct Totals: Hashable, Sendable {
+    package struct Turnover: Hashable, Sendable {
+        package var debits: Int64 = 0
+        package var credits: Int64 = 0
+        package init(debits: Int64 = 0, credits: Int64 = 0) {
+            self.debits = debits
+            self.credits = credits
+        }
+        package var balance: Int64 { debits - credits }
+    }
+
+    private var turnovers: [Turnover]
+    private static let kinds = AccountKind.allCases.count
+
+    package init(currencies: Int) {
+        turnovers = Array(repeating: Turnover(), count: currencies * Totals.kinds)
+    }
+
+    package subscript(currency: CurrencyID, kind: AccountKind) -> Turnover {
+        get { turnovers[index(currency, kind)] }
+        set { turnovers[index(currency, kind)] = newValue }
+    }
+
+    func extended(to currencies: Int) -> Totals {
+        var longer = self
+        let missing = currencies * Totals.kinds - turnovers.count
+        longer.turnovers.append(contentsOf: repeatElement(Turnover(), count: missing))
+        return longer
+    }
+
+    private func index(_ currency: CurrencyID, _ kind: AccountKind) -> Int {
+        (Int(currency) - 1) * Totals.kinds + Int(kind.rawValue) - 1
+    }
+}
