@@ -1,0 +1,250 @@
+import GRDB
+import Ledger
+
+/// Brings what a batch needs from the tables into the books. What is in the books already is newer and stays.
+final class BooksLoader {
+    private let selectAccountByName: PreparedStatement
+    private let selectAccountName: PreparedStatement
+    private let selectWallets: PreparedStatement
+    private let selectOpenLots: PreparedStatement
+    private let selectLot: PreparedStatement
+    private let selectPurchase: PreparedStatement
+    private let selectAssignment: PreparedStatement
+    private let selectEvidence: PreparedStatement
+    private let selectLaterEvidence: PreparedStatement
+    private let selectFirstTransfer: PreparedStatement
+    private let selectRequest: PreparedStatement
+    private let selectNotification: PreparedStatement
+
+    private static let lotColumns = """
+        id, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded, indebted, recovered,
+        written_off, repaid
+        """
+
+    init(_ db: Database) throws {
+        selectAccountByName = try PreparedStatement(db, "SELECT account FROM account_name WHERE name = ?")
+        selectAccountName = try PreparedStatement(db, "SELECT name FROM account WHERE id = ?")
+        selectWallets = try PreparedStatement(
+            db,
+            """
+            SELECT currency, available, paid, held, debt, version, last_entry, last_transfer FROM wallet
+            WHERE account = ?
+            """)
+        // The index's own condition, so that it is used.
+        selectOpenLots = try PreparedStatement(
+            db,
+            """
+            SELECT \(BooksLoader.lotColumns) FROM lot
+            WHERE account = ? AND currency = ? AND (remaining > 0 OR held > 0 OR indebted > recovered) ORDER BY id
+            """)
+        selectLot = try PreparedStatement(db, "SELECT \(BooksLoader.lotColumns) FROM lot WHERE id = ?")
+        selectPurchase = try PreparedStatement(
+            db,
+            """
+            SELECT account, product, quantity, purchase_date, price, price_currency, grants, evidence, entry
+            FROM purchase WHERE transaction_id = ?
+            """)
+        selectAssignment = try PreparedStatement(
+            db, "SELECT account, entry FROM purchase_assignment WHERE transaction_id = ?")
+        selectEvidence = try PreparedStatement(
+            db, "SELECT time, signed_date, revoked, entry FROM purchase_evidence WHERE id = ?")
+        selectLaterEvidence = try PreparedStatement(
+            db,
+            """
+            SELECT time, signed_date, revoked, entry FROM purchase_evidence
+            WHERE transaction_id = ? AND is_first = 0 ORDER BY id
+            """)
+        selectFirstTransfer = try PreparedStatement(db, "SELECT first_transfer FROM entry WHERE id = ?")
+        selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
+        selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
+    }
+
+    func load(_ needs: Needs, into books: inout Books) throws {
+        for name in needs.accounts where !books.isLoaded(name) { try load(name, into: &books) }
+        for key in needs.keys where books.answers[key] == nil { try load(key, into: &books) }
+        for transaction in needs.transactions where books.purchases[transaction] == nil {
+            try load(transaction, into: &books)
+        }
+        for uuid in needs.notifications where !books.notifications.contains(uuid) {
+            selectNotification.bind(1, uuid)
+            if try selectNotification.next() {
+                selectNotification.reset()
+                books.load(notification: uuid)
+            }
+        }
+    }
+
+    /// Loads a player by number, for a purchase or for the journal's tail.
+    func load(player id: PlayerID, into books: inout Books) throws {
+        if books.players[id] != nil { return }
+        selectAccountName.bind(1, id)
+        guard try selectAccountName.next() else { throw StoreError("account \(id) is missing from the journal") }
+        let name = AccountName(stored: selectAccountName.text(0))
+        selectAccountName.reset()
+        books.load(try player(id, name, books))
+    }
+
+    /// Loads a lot of a loaded wallet that is not open.
+    func load(lot id: LotID, of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
+        let wallet = books.players[player]?.wallets.first { $0.currency == currency }
+        if wallet?.lot(id) != nil { return }
+        selectLot.bind(1, id)
+        guard try selectLot.next() else { throw StoreError("lot \(id) is missing from the projection") }
+        let lot = try readLot(selectLot)
+        selectLot.reset()
+        books.load(lot, player: player, currency: currency)
+    }
+
+    private func load(_ name: AccountName, into books: inout Books) throws {
+        selectAccountByName.bind(1, name.text)
+        guard try selectAccountByName.next() else { return }
+        let id = selectAccountByName.integer(0)
+        selectAccountByName.reset()
+        books.load(try player(id, name, books))
+    }
+
+    private func load(_ key: RequestKey, into books: inout Books) throws {
+        selectRequest.bind(1, key.text)
+        guard try selectRequest.next() else { return }
+        defer { selectRequest.reset() }
+        guard let answer = Answer(encoded: selectRequest.blob(1)) else {
+            throw StoreError("the answer stored with a key cannot be read")
+        }
+        books.load(key, Books.Answered(fingerprint: selectRequest.blob(0), answer: answer))
+    }
+
+    private func player(_ id: PlayerID, _ name: AccountName, _ books: borrowing Books) throws -> Player {
+        var player = Player(id: id, name: name)
+        selectWallets.bind(1, id)
+        while try selectWallets.next() {
+            let number = selectWallets.integer(0)
+            guard number >= 1, number <= books.currencies.count else {
+                throw StoreError("wallet of account \(id): there is no currency \(number)")
+            }
+            var wallet = Wallet(currency: CurrencyID(number))
+            wallet.available = selectWallets.integer(1)
+            wallet.paid = selectWallets.integer(2)
+            wallet.held = selectWallets.integer(3)
+            wallet.debt = selectWallets.integer(4)
+            wallet.version = selectWallets.integer(5)
+            wallet.lastEntry = selectWallets.integer(6)
+            wallet.lastTransfer = selectWallets.integer(7)
+            player.wallets.append(wallet)
+        }
+        for index in player.wallets.indices { try loadOpenLots(id, &player.wallets[index]) }
+        return player
+    }
+
+    private func loadOpenLots(_ player: PlayerID, _ wallet: inout Wallet) throws {
+        selectOpenLots.bind(1, player)
+        selectOpenLots.bind(2, Int64(wallet.currency))
+        while try selectOpenLots.next() { wallet.open.append(try readLot(selectOpenLots)) }
+        // Checked before writing, and after reading: the pair guards the disk.
+        let lots = wallet.open
+        guard lots.reduce(0, { $0 + $1.remaining }) == wallet.available,
+            lots.reduce(0, { $0 + ($1.lotClass == .paid ? $1.remaining : 0) }) == wallet.paid,
+            lots.reduce(0, { $0 + $1.held }) == wallet.held, lots.reduce(0, { $0 + $1.owed }) == wallet.debt
+        else {
+            throw StoreError("the wallet of account \(player), currency \(wallet.currency) is not the sum of its lots")
+        }
+    }
+
+    private func readLot(_ row: PreparedStatement) throws -> Lot {
+        guard let lotClass = LotClass(rawValue: row.integer(1)) else {
+            throw StoreError("lot \(row.integer(0)) is of an unknown class")
+        }
+        var lot = Lot(
+            id: row.integer(0), lotClass: lotClass,
+            transaction: row.optionalInteger(2).map { TransactionID(number: $0) }, time: row.integer(3),
+            price: row.integer(4), granted: row.integer(5), remaining: row.integer(6))
+        lot.held = row.integer(7)
+        lot.spent = row.integer(8)
+        lot.expired = row.integer(9)
+        lot.refunded = row.integer(10)
+        lot.indebted = row.integer(11)
+        lot.recovered = row.integer(12)
+        lot.writtenOff = row.integer(13)
+        lot.repaid = row.integer(14)
+        return lot
+    }
+
+    private func load(_ transaction: TransactionID, into books: inout Books) throws {
+        selectPurchase.bind(1, transaction.number)
+        guard try selectPurchase.next() else { return }
+        var account = selectPurchase.optionalInteger(0)
+        let facts = PurchaseFacts(
+            transaction: transaction, product: selectPurchase.text(1), quantity: selectPurchase.integer(2),
+            purchaseDate: selectPurchase.integer(3), price: selectPurchase.optionalInteger(4),
+            priceCurrency: selectPurchase.optionalText(5))
+        let grants = try readGrants(selectPurchase.text(6), transaction, books)
+        let firstEvidence = selectPurchase.integer(7)
+        var opening = selectPurchase.optionalInteger(8)
+        selectPurchase.reset()
+        var lastEntry = opening
+
+        if account == nil {
+            selectAssignment.bind(1, transaction.number)
+            if try selectAssignment.next() {
+                account = selectAssignment.integer(0)
+                opening = selectAssignment.integer(1)
+                lastEntry = opening
+                selectAssignment.reset()
+            }
+        }
+        let events = try readEvents(transaction, firstEvidence)
+        guard let newest = events.max(by: { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }) else {
+            throw StoreError("purchase \(transaction) has no evidence")
+        }
+        for event in events { lastEntry = [lastEntry, event.entry].compactMap { $0 }.max() }
+        let lots = try readLots(opening, grants.count)
+        if let account {
+            try load(player: account, into: &books)
+            for (grant, lot) in zip(grants, lots) {
+                try load(lot: lot, of: account, grant.currency, into: &books)
+            }
+        }
+        books.load(
+            PurchaseRegister(
+                facts: facts, grants: grants, account: account, signedDate: newest.signedDate,
+                revoked: newest.revoked, lots: lots, lastEntry: lastEntry, events: events))
+    }
+
+    private func readEvents(_ transaction: TransactionID, _ first: Int64) throws -> [PurchaseView.Event] {
+        var events: [PurchaseView.Event] = []
+        func read(_ row: PreparedStatement) {
+            events.append(
+                PurchaseView.Event(
+                    time: row.integer(0), signedDate: row.integer(1), revoked: row.integer(2),
+                    entry: row.optionalInteger(3)))
+        }
+        selectEvidence.bind(1, first)
+        while try selectEvidence.next() { read(selectEvidence) }
+        selectLaterEvidence.bind(1, transaction.number)
+        while try selectLaterEvidence.next() { read(selectLaterEvidence) }
+        return events
+    }
+
+    /// The lots of a purchase are the first transfers of the entry that opened it, one for each grant.
+    private func readLots(_ opening: EntryID?, _ count: Int) throws -> [LotID] {
+        guard let opening else { return [] }
+        selectFirstTransfer.bind(1, opening)
+        guard try selectFirstTransfer.next() else { throw StoreError("entry \(opening) is missing from the journal") }
+        defer { selectFirstTransfer.reset() }
+        let first = selectFirstTransfer.integer(0)
+        return (0..<Int64(count)).map { first + $0 }
+    }
+
+    private func readGrants(
+        _ text: String, _ transaction: TransactionID, _ books: borrowing Books
+    ) throws -> [PurchaseRegister.Grant] {
+        var grants: [PurchaseRegister.Grant] = []
+        for part in text.split(separator: " ") {
+            let pair = part.split(separator: ":")
+            guard pair.count == 2, let code = CurrencyCode(String(pair[0])), let currency = books.currencyID(code),
+                let units = Int64(pair[1]), units > 0
+            else { throw StoreError("the grants of purchase \(transaction) cannot be read") }
+            grants.append(PurchaseRegister.Grant(currency: currency, units: units))
+        }
+        return grants
+    }
+}

@@ -1,0 +1,203 @@
+import GRDB
+package import Ledger
+
+extension SQLiteStore {
+    package func report(_ query: ReportQuery) throws -> ReportPage {
+        try SQLiteStore.faults("reading a report") {
+            try pool.read { db in try Reports(db).page(query) }
+        }
+    }
+}
+
+/// Reports of a ledger's file without a server: read-only, beside its writer or without one.
+package final class SQLiteReports: Sendable {
+    private let queue: DatabaseQueue
+
+    /// - Throws: ``StoreError`` where `path` is no ledger or cannot be read.
+    package init(path: String) throws {
+        queue = try SQLiteStore.faults("opening \(path)") { try DatabaseFile.openReadOnly(path) }
+    }
+
+    /// - Throws: ``StoreError``
+    package func report(_ query: ReportQuery) throws -> ReportPage {
+        try SQLiteStore.faults("reading a report") {
+            try queue.read { db in try Reports(db).page(query) }
+        }
+    }
+}
+
+/// Reads a report's page in one snapshot: the projection, moved to the report's time by the transfers that lie between.
+///
+/// A wallet's row includes everything up to its `last_transfer`. For a time after that the transfers in between are added;
+/// for one before it they are taken away again.
+private struct Reports {
+    private let db: Database
+    private let codes: [CurrencyCode]
+
+    init(_ db: Database) throws {
+        self.db = db
+        codes = try String.fetchAll(db, sql: "SELECT code FROM currency ORDER BY id").map { text in
+            guard let code = CurrencyCode(text) else { throw StoreError("the name of a currency cannot be read") }
+            return code
+        }
+    }
+
+    func page(_ query: ReportQuery) throws -> ReportPage {
+        let place = try JournalClock(db).lastTransfer(query.asOf)
+        var currency: Int64?
+        if let code = query.currency {
+            guard let index = codes.firstIndex(of: code) else {
+                return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil)
+            }
+            currency = Int64(index + 1)
+        }
+        switch query.kind {
+        case .balances: return try balances(query, place, currency)
+        case .trial: return try trial(query, place, currency)
+        }
+    }
+
+    private func balances(_ query: ReportQuery, _ place: TransferID, _ currency: Int64?) throws -> ReportPage {
+        guard let cursor = ReportCursor(query.after) else {
+            return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil)
+        }
+        let rowsOf = try PreparedStatement(db, Reports.balancesSQL)
+        let last = try Int64.fetchOne(db, sql: "SELECT max(id) FROM account") ?? 0
+        var from = cursor.account
+        var rows: [ReportRow] = []
+        var previous: ReportCursor?
+        while from <= last {
+            // A window of as many accounts as there are rows to find: a page costs what it shows, not what there is.
+            let to = min(last, from + Int64(query.limit))
+            rowsOf.bind(1, place)
+            rowsOf.bind(2, from)
+            rowsOf.bind(3, to)
+            rowsOf.bind(4, currency)
+            while try rowsOf.next() {
+                let key = ReportCursor(account: rowsOf.integer(0), currency: rowsOf.integer(1))
+                if key <= cursor { continue }
+                if rows.count == query.limit {
+                    rowsOf.reset()
+                    return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: previous?.text)
+                }
+                rows.append(
+                    .balance(
+                        account: AccountName(stored: rowsOf.text(2)), currency: try code(key.currency),
+                        available: rowsOf.integer(3), held: rowsOf.integer(5), debt: rowsOf.integer(6),
+                        paid: rowsOf.integer(4)))
+                previous = key
+            }
+            from = to + 1
+        }
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
+    }
+
+    private func trial(_ query: ReportQuery, _ place: TransferID, _ currency: Int64?) throws -> ReportPage {
+        let turnovers = try PreparedStatement(db, Reports.trialSQL)
+        turnovers.bind(1, place)
+        var totals = Totals(currencies: codes.count)
+        while try turnovers.next() {
+            let number = turnovers.integer(0)
+            guard let kind = AccountKind(rawValue: turnovers.integer(1)), number >= 1, number <= codes.count else {
+                throw StoreError("a transfer names an account that cannot be")
+            }
+            totals[CurrencyID(number), kind] = Totals.Turnover(
+                debits: turnovers.integer(2), credits: turnovers.integer(3))
+        }
+        var rows: [ReportRow] = []
+        for number in codes.indices.map({ Int64($0 + 1) }) where currency == nil || currency == number {
+            for kind in AccountKind.allCases {
+                let turnover = totals[CurrencyID(number), kind]
+                rows.append(
+                    .trial(
+                        currency: try code(number), account: kind, debits: turnover.debits, credits: turnover.credits))
+            }
+        }
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
+    }
+
+    private func code(_ number: Int64) throws -> CurrencyCode {
+        guard number >= 1, number <= codes.count else { throw StoreError("there is no currency \(number)") }
+        return codes[Int(number) - 1]
+    }
+
+    /// 1: the last transfer that counts, 2 and 3: the first and last account, 4: one currency or NULL.
+    private static let balancesSQL = """
+        WITH change AS (
+            SELECT
+                opening.credit >> 12 AS account, t.debit >> 4 & 255 AS currency, t.id, opening.debit & 15 = 4 AS is_paid,
+                t.amount * ((t.credit & 15 = 1) - (t.debit & 15 = 1)) AS available,
+                t.amount * ((t.credit & 15 = 2) - (t.debit & 15 = 2)) AS held,
+                t.amount * ((t.debit & 15 = 3) - (t.credit & 15 = 3)) AS debt
+            FROM transfer AS t JOIN transfer AS opening ON opening.id = t.lot
+            WHERE t.id > min(?1, (SELECT transfer FROM watermark)) AND opening.credit >> 12 BETWEEN ?2 AND ?3
+        ),
+        part AS (
+            SELECT account, currency, available, paid, held, debt FROM wallet WHERE account BETWEEN ?2 AND ?3
+            UNION ALL
+            SELECT c.account, c.currency, c.available * s.sign, c.available * c.is_paid * s.sign, c.held * s.sign, c.debt * s.sign
+            FROM (
+                SELECT change.*, coalesce(wallet.last_transfer, 0) AS included
+                FROM change LEFT JOIN wallet
+                    ON wallet.account = change.account AND wallet.currency = change.currency
+            ) AS c
+                JOIN (SELECT 1 AS sign UNION ALL SELECT -1) AS s
+                    ON s.sign = (c.id > c.included AND c.id <= ?1) - (c.id <= c.included AND c.id > ?1)
+        )
+        SELECT part.account, part.currency, account.name, sum(part.available), sum(part.paid), sum(part.held), sum(part.debt)
+        FROM part JOIN account ON account.id = part.account
+        WHERE ?4 IS NULL OR part.currency = ?4
+        GROUP BY part.account, part.currency
+        HAVING sum(part.available) <> 0 OR sum(part.held) <> 0 OR sum(part.debt) <> 0
+        ORDER BY part.account, part.currency
+        """
+
+    /// 1: the last transfer that counts.
+    private static let trialSQL = """
+        WITH change AS (
+            SELECT
+                t.debit, t.credit,
+                t.amount * ((t.id > w.totals_transfer AND t.id <= ?1) - (t.id <= w.totals_transfer AND t.id > ?1)) AS amount
+            FROM transfer AS t, watermark AS w
+            WHERE t.id > min(?1, (SELECT totals_transfer FROM watermark))
+        ),
+        part AS (
+            SELECT currency, kind, debits, credits FROM total
+            UNION ALL
+            SELECT debit >> 4 & 255, debit & 15, amount, 0 FROM change
+            UNION ALL
+            SELECT credit >> 4 & 255, credit & 15, 0, amount FROM change
+        )
+        SELECT currency, kind, sum(debits), sum(credits) FROM part GROUP BY currency, kind
+        """
+}
+
+/// The place after which a page begins: `account.currency`, by number.
+private struct ReportCursor: Comparable {
+    var account: Int64
+    var currency: Int64
+
+    init(account: Int64, currency: Int64) {
+        self.account = account
+        self.currency = currency
+    }
+
+    /// The start where `text` is absent; `nil` where it is no cursor.
+    init?(_ text: String?) {
+        guard let text else {
+            self.init(account: 0, currency: 0)
+            return
+        }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let account = Int64(parts[0]), let currency = Int64(parts[1]), account >= 0 else {
+            return nil
+        }
+        self.init(account: account, currency: currency)
+    }
+
+    var text: String { "\(account).\(currency)" }
+
+    static func < (left: ReportCursor, right: ReportCursor) -> Bool {
+        (left.account, left.currency) < (right.account, right.currency)
+    }
+}

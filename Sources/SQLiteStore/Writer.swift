@@ -1,0 +1,93 @@
+import GRDB
+import Ledger
+
+/// The one writer: the books in memory, and the statements that load, append and project them.
+///
+/// States: *ready* (books are what the tables say), *lost* (a commit failed; the books were dropped and are read anew from
+/// the tables before the next batch), *closed*.
+final class Writer {
+    private struct Statements {
+        let loader: BooksLoader
+        let journal: JournalWriter
+        let projection: ProjectionWriter
+    }
+
+    private let catalog: Catalog
+    private let hash: HashFunction
+    private let genesis: Digest
+    private let bounds: SQLiteBounds
+    private var statements: Statements?
+    private var books: Books?
+    private var head: BlockHead
+
+    init(
+        _ db: Database, catalog: Catalog, hash: @escaping HashFunction, genesis: Digest, bounds: SQLiteBounds
+    ) throws {
+        self.catalog = catalog
+        self.hash = hash
+        self.genesis = genesis
+        self.bounds = bounds
+        head = BlockHead(id: 0, hash: genesis)
+        try recover(db)
+    }
+
+    func commit<Result>(_ db: Database, _ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
+        if books == nil { try recover(db) }
+        guard var books = books.take(), let statements else { throw StoreError("the ledger is closed") }
+        do {
+            try db.execute(sql: "BEGIN IMMEDIATE")
+            try statements.loader.load(needs, into: &books)
+            let result = decide(&books)
+            if books.journal.isEmpty {
+                try db.execute(sql: "ROLLBACK")
+            } else {
+                let next = try statements.journal.append(books, after: head)
+                try statements.projection.step(&books, appended: books.journal.transfers.count)
+                try db.execute(sql: "COMMIT")
+                head = next
+            }
+            books.committed()
+            books.forgetCleanPlayers(keeping: bounds.cachedPlayersMax)
+            self.books = consume books
+            return result
+        } catch {
+            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
+            throw error
+        }
+    }
+
+    /// Writes what the projection lacks.
+    func finish(_ db: Database) throws {
+        if books == nil { try recover(db) }
+        guard var books = books.take(), let statements else { return }
+        try db.execute(sql: "BEGIN IMMEDIATE")
+        try statements.projection.finish(&books)
+        try db.execute(sql: "COMMIT")
+    }
+
+    /// GRDB closes a connection only when its statements are gone.
+    func dropStatements() { statements = nil }
+
+    /// What is in the books of a loaded account, for a reader that follows its wallets' chains.
+    func player(_ db: Database, _ name: AccountName) throws -> (player: Player, codes: [CurrencyCode])? {
+        var needs = Needs()
+        needs.accounts = [name]
+        return try commit(db, needs) { books in
+            books.playerIDs[name].flatMap { books.players[$0] }.map { ($0, books.currencies.map(\.code)) }
+        }
+    }
+
+    /// Reads the books from the tables: the last block's position, the totals, and the journal's tail.
+    private func recover(_ db: Database) throws {
+        let recovery = try Recovery(db, catalog: catalog, hash: hash)
+        let statements = Statements(
+            loader: try BooksLoader(db), journal: try JournalWriter(db),
+            projection: try ProjectionWriter(
+                db, watermark: recovery.watermark, tailTransfersMax: bounds.tailTransfersMax))
+        var books = recovery.books
+        try recovery.replay(db, into: &books, statements.loader)
+        head = recovery.head ?? BlockHead(id: 0, hash: genesis)
+        self.statements = statements
+        self.books = books
+    }
+}

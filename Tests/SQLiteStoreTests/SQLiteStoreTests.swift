@@ -1,0 +1,169 @@
+import Foundation
+import GRDB
+import Ledger
+import Testing
+
+@testable import SQLiteStore
+
+private let gems = CurrencyCode("gems")!
+
+@Suite struct SQLiteStoreTests {
+    @Test func aCreditIsThereAfterACrash() throws {
+        let folder = try TemporaryFolder()
+        let player = Workload.account(1)
+        var store: SQLiteStore? = try open(folder)
+        let first = try #require(try store?.run(.credit(Workload.purchase(1, signedDate: 1), account: player), at: 10))
+        guard case .purchase(let receipt) = first else { Issue.record("\(first)"); return }
+        #expect(receipt.outcome == .credited)
+        try store?.abandon()
+        store = nil
+
+        let again = try open(folder)
+        #expect(try again.balances(player).first?.balance.available == 1_000)
+        guard
+            case .purchase(let repeated) = try again.run(
+                .credit(Workload.purchase(1, signedDate: 1), account: player), at: 20)
+        else { Issue.record("refused"); return }
+        #expect(repeated.outcome == .alreadyCredited)
+        #expect(repeated.entry == receipt.entry)
+        try again.close()
+    }
+
+    @Test func aKeyKeepsItsAnswerAcrossARestart() throws {
+        let folder = try TemporaryFolder()
+        let player = Workload.account(1)
+        let spend = Command.spend(
+            Spend(
+                key: RequestKey("k")!, account: player,
+                debits: [CurrencyAmount(currency: gems, amount: Amount(5)!)]))
+        let store = try open(folder)
+        guard case .refused(let refusal) = try store.run(spend, at: 1) else { Issue.record("spent"); return }
+        #expect(refusal == Refusal(.insufficientFunds(currency: gems, available: 0)))
+        try store.close()
+
+        let again = try open(folder)
+        _ = try again.run(.credit(Workload.purchase(1, signedDate: 1), account: player), at: 2)
+        guard case .refused(let replayed) = try again.run(spend, at: 3) else { Issue.record("spent"); return }
+        #expect(replayed == Refusal(.insufficientFunds(currency: gems, available: 0), replayed: true))
+        try again.close()
+    }
+
+    @Test func aSecondWriterIsRefused() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        let error = #expect(throws: StoreError.self) { try open(folder) }
+        #expect(error?.description.contains("open for writing in another process") == true)
+        try store.close()
+    }
+
+    @Test func anotherAppsOrEnvironmentsLedgerIsRefused() throws {
+        let folder = try TemporaryFolder()
+        try open(folder).close()
+        for other in [
+            LedgerIdentity(bundleID: "com.example.other", environment: "Sandbox"),
+            LedgerIdentity(bundleID: "com.example.game", environment: "Production"),
+        ] {
+            let error = #expect(throws: StoreError.self) { try open(folder, identity: other) }
+            #expect(error?.description.contains("is the ledger of com.example.game in Sandbox") == true)
+        }
+        try open(folder).close()
+    }
+
+    @Test func anotherProgramsDatabaseIsRefusedAndLeftAsItIs() throws {
+        let folder = try TemporaryFolder()
+        let other = try DatabaseQueue(path: folder.database)
+        try other.write { try $0.execute(sql: "CREATE TABLE theirs (id INTEGER)") }
+        try other.close()
+        let error = #expect(throws: StoreError.self) { try open(folder) }
+        #expect(error?.description.contains("another program") == true)
+        let tables = try DatabaseQueue(path: folder.database).read {
+            try String.fetchAll($0, sql: "SELECT name FROM sqlite_schema")
+        }
+        #expect(tables == ["theirs"])
+    }
+
+    @Test func aNewerFormatIsRefused() throws {
+        let folder = try TemporaryFolder()
+        try open(folder).close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try queue.write { try $0.execute(sql: "UPDATE ledger SET format = 99") }
+        try queue.close()
+        let error = #expect(throws: StoreError.self) { try open(folder) }
+        #expect(error?.description.contains("newer version") == true)
+    }
+
+    @Test func aFailedCommitChangesNothingAndTheStoreGoesOn() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        let player = Workload.account(1)
+        _ = try store.run(.credit(Workload.purchase(1, signedDate: 1), account: player), at: 1)
+        try store.pool.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "CREATE TRIGGER fault BEFORE INSERT ON block BEGIN SELECT raise(ABORT, 'the disk is full'); END")
+        }
+        let error = #expect(throws: StoreError.self) {
+            try store.run(.credit(Workload.purchase(2, signedDate: 1), account: player), at: 2)
+        }
+        #expect(error?.description.contains("the disk is full") == true)
+        #expect(try store.balances(player).first?.balance.available == 1_000)
+        try store.pool.writeWithoutTransaction { try $0.execute(sql: "DROP TRIGGER fault") }
+        guard
+            case .purchase(let receipt) = try store.run(
+                .credit(Workload.purchase(2, signedDate: 1), account: player), at: 3)
+        else { Issue.record("refused"); return }
+        #expect(receipt.outcome == .credited)
+        #expect(receipt.entry == 2)
+        try store.close()
+    }
+
+    @Test func aNotificationsPayloadIsStoredWithoutTheNestedHeaderAndCanBeRebuilt() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        let signed = Workload.purchase(1, signedDate: 1)
+        var evidence = signed.evidence
+        evidence.payload = Array("{\"data\":\"".utf8) + evidence.header + Array(".p.s\"}".utf8)
+        _ = try store.run(
+            .notify(
+                SignedNotification(
+                    uuid: "u", type: "ONE_TIME_CHARGE", subtype: nil, signedDate: 1, evidence: evidence,
+                    purchase: signed), account: nil), at: 1)
+        let (cut, at, header) = try store.pool.read { db -> ([UInt8], Int, [UInt8]) in
+            let row = try #require(
+                try Row.fetchOne(
+                    db,
+                    sql: """
+                        SELECT n.payload, n.nested_at, h.text
+                        FROM notification AS n JOIN jws_header AS h ON h.id = n.nested_header
+                        """))
+            return ([UInt8](row["payload"] as Data), row["nested_at"], [UInt8](row["text"] as Data))
+        }
+        #expect(cut.count == evidence.payload.count - header.count)
+        #expect(Array(cut[..<at]) + header + Array(cut[at...]) == evidence.payload)
+        try store.close()
+    }
+
+    @Test func aTransferThatWasChangedOnDiskIsNoticedAtStart() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        for number in 1...3 {
+            _ = try store.run(
+                .credit(Workload.purchase(number, signedDate: 1), account: Workload.account(1)), at: Int64(number))
+        }
+        try store.pool.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM transfer WHERE id = 3") }
+        try store.abandon()
+        #expect(throws: StoreError.self) { try open(folder) }
+    }
+
+    @Test func aSecondCreditOfATransactionIsStoppedByTheSchemaToo() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        let signed = Workload.purchase(1, signedDate: 1)
+        _ = try store.run(.credit(signed, account: Workload.account(1)), at: 1)
+        // Without its needs the books do not know that the purchase is recorded; the primary key does.
+        #expect(throws: StoreError.self) {
+            try store.commit(Needs()) { $0.decide(.credit(signed, account: Workload.account(1)), at: 2) }
+        }
+        #expect(try store.balances(Workload.account(1)).first?.balance.available == 1_000)
+        try store.close()
+    }
+}

@@ -1,0 +1,118 @@
+import Ledger
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+/// Random commands over few players and purchases, so that they meet.
+struct Workload {
+    var generator: SeededGenerator
+    var players = 12
+    var purchases = 60
+    private var issued = 0
+    private var spends: [Command] = []
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    static let catalog = Catalog(
+        currencies: [
+            CurrencyCode("gems")!: CurrencySettings(),
+            CurrencyCode("gold")!: CurrencySettings(spendOrder: .oldest, refundShortfall: .writtenOff),
+        ],
+        products: [
+            "gems500": [Catalog.Offer(from: 0, grants: [.init(currency: CurrencyCode("gems")!, amount: Amount(500)!)])],
+            "bundle": [
+                Catalog.Offer(
+                    from: 0,
+                    grants: [
+                        .init(currency: CurrencyCode("gems")!, amount: Amount(1_000)!),
+                        .init(currency: CurrencyCode("gold")!, amount: Amount(7)!),
+                    ])
+            ],
+        ])
+
+    /// FNV-1a spread over 32 bytes: these tests check the chain's form, not the hash function.
+    static let hash: HashFunction = { bytes in
+        var digest: Digest = []
+        for lane in 0..<4 {
+            var value: UInt64 = 0xCBF2_9CE4_8422_2325 &+ UInt64(lane)
+            for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            withUnsafeBytes(of: value.bigEndian) { digest.append(contentsOf: $0) }
+        }
+        return digest
+    }
+
+    static func account(_ number: Int) -> AccountName { AccountName("player-\(number)")! }
+
+    static func purchase(
+        _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
+    ) -> SignedPurchase {
+        let header = Array("header-\(number % 3)".utf8)
+        return SignedPurchase(
+            facts: PurchaseFacts(
+                transaction: TransactionID(number: Int64(2_000_000_000 + number)),
+                product: product ?? (number % 3 == 0 ? "bundle" : "gems500"), quantity: Int64(number % 2 + 1),
+                purchaseDate: 1_700_000_000_000, price: 4_990, priceCurrency: "USD", token: token),
+            signedDate: signedDate, revoked: revoked,
+            evidence: Evidence(
+                headerDigest: header.withUnsafeBytes { hash($0) }, header: header,
+                payload: Array("payload of \(number) at \(signedDate)".utf8),
+                signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
+    }
+
+    mutating func next() -> Command {
+        let player = Workload.account(Int.random(in: 0..<players, using: &generator))
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 0..<4:
+            let number = Int.random(in: 0..<purchases, using: &generator)
+            let owner = number % 5 == 4 ? nil : Workload.account(number % players)
+            let share: [Int64] = [0, 0, 0, 100_000, 33_333]
+            let signed = Workload.purchase(
+                number, signedDate: Int64.random(in: 1...40, using: &generator),
+                revoked: share.randomElement(using: &generator)!, token: number % 2 == 0 ? owner : nil)
+            if Bool.random(using: &generator) { return .credit(signed, account: owner ?? player) }
+            issued += 1
+            let uuid = "uuid-\(Int.random(in: 0..<max(issued, 20), using: &generator))"
+            var evidence = signed.evidence
+            evidence.payload =
+                Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8)
+            return .notify(
+                SignedNotification(
+                    uuid: uuid, type: "REFUND", subtype: nil, signedDate: signed.signedDate, evidence: evidence,
+                    purchase: signed), account: nil)
+        case 4..<8:
+            if let old = spends.randomElement(using: &generator), Int.random(in: 0..<5, using: &generator) == 0 {
+                return old
+            }
+            issued += 1
+            var debits = [
+                CurrencyAmount(
+                    currency: CurrencyCode("gems")!, amount: Amount(Int64.random(in: 1...400, using: &generator))!)
+            ]
+            if Bool.random(using: &generator) {
+                debits.append(CurrencyAmount(currency: CurrencyCode("gold")!, amount: Amount(1)!))
+            }
+            let spend = Command.spend(Spend(key: RequestKey("spend-\(issued)")!, account: player, debits: debits))
+            spends.append(spend)
+            return spend
+        case 8:
+            issued += 1
+            return .grant(
+                Grant(
+                    key: RequestKey("grant-\(issued)")!, account: player, currency: CurrencyCode("gems")!,
+                    amount: Amount(Int64.random(in: 1...50, using: &generator))!, note: "a reward"))
+        default:
+            return .balance(account: player, currency: nil)
+        }
+    }
+}
