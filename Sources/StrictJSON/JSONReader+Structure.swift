@@ -1,0 +1,102 @@
+extension JSONReader {
+    /// The names that one object has had so far.
+    ///
+    /// The first sixteen are found by one vector comparison of their hashes and told apart by their bytes, so that an
+    /// usual object costs no allocation; after that a set (whose hashing is seeded) keeps the work linear, whatever
+    /// the sender chose.
+    @usableFromInline struct Keys {
+        var hashes = SIMD16<UInt32>()
+        var offsets = SIMD16<UInt32>()
+        var count = 0
+        var more: Set<[UInt8]> = []
+        @usableFromInline init() {}
+    }
+
+    @usableFromInline mutating func beginObject() throws(JSONError) -> Keys {
+        try expect(.object)
+        try descend()
+        return Keys()
+    }
+
+    @usableFromInline mutating func beginArray() throws(JSONError) {
+        try expect(.array)
+        try descend()
+    }
+
+    /// The next member's name, with the reader before its value; nil when the object has ended.
+    @usableFromInline mutating func nextKey(_ keys: inout Keys) throws(JSONError) -> JSONText? {
+        skipWhiteSpace()
+        if position < count, base[position] == UInt8(ascii: "}") {
+            position += 1
+            depth -= 1
+            return nil
+        }
+        if keys.count > 0 {
+            guard position < count, base[position] == UInt8(ascii: ",") else {
+                throw syntax("a comma or a closing brace is missing")
+            }
+            position += 1
+            skipWhiteSpace()
+        }
+        guard position < count, base[position] == UInt8(ascii: "\"") else { throw syntax("a member's name is missing") }
+        let start = position
+        let key = try text()
+        guard keys.count < membersMax else { throw JSONError(.tooManyMembers, offset: start) }
+        if allowsRepeatedNames {
+            keys.count += 1
+        } else if !add(key, at: start, to: &keys) {
+            throw JSONError(.duplicateKey, offset: start).inside(key)
+        }
+        skipWhiteSpace()
+        guard position < count, base[position] == UInt8(ascii: ":") else { throw syntax("a colon is missing") }
+        position += 1
+        return key
+    }
+
+    /// True if there is an element, with the reader before it.
+    @usableFromInline mutating func nextElement(_ index: Int) throws(JSONError) -> Bool {
+        skipWhiteSpace()
+        if position < count, base[position] == UInt8(ascii: "]") {
+            position += 1
+            depth -= 1
+            return false
+        }
+        guard index > 0 else { return true }
+        guard position < count, base[position] == UInt8(ascii: ",") else {
+            throw syntax("a comma or a closing bracket is missing")
+        }
+        position += 1
+        skipWhiteSpace()
+        // Otherwise the next round would take a bracket after a comma for the end.
+        guard position < count, base[position] != UInt8(ascii: "]") else { throw syntax("an element is missing") }
+        return true
+    }
+
+    private mutating func descend() throws(JSONError) {
+        position += 1
+        depth += 1
+        guard depth <= JSONLimits.depthMax else { throw JSONError(.tooDeep, offset: position - 1) }
+    }
+
+    /// False if the object has the name already.
+    private func add(_ key: JSONText, at start: Int, to keys: inout Keys) -> Bool {
+        let hash = key.hash
+        let known = min(keys.count, JSONLimits.membersInVector)
+        let equal = keys.hashes .== SIMD16(repeating: hash)
+        if any(equal) {
+            for i in 0..<known where equal[i] {
+                var earlier = self
+                earlier.position = Int(keys.offsets[i])
+                if earlier.knownText().hasSameBytes(as: key) { return false }
+            }
+        }
+        if keys.count < JSONLimits.membersInVector {
+            keys.hashes[keys.count] = hash
+            keys.offsets[keys.count] = UInt32(start)
+        } else {
+            guard key.withBytes({ keys.more.insert(Array($0)).inserted }) else { return false }
+        }
+        keys.count += 1
+        return true
+    }
+}
