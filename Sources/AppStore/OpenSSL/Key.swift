@@ -1,0 +1,50 @@
+internal import COpenSSL
+
+/// The one owner of an `EVP_PKEY`, public or private.
+///
+/// `@unchecked Sendable`: it is never changed after it was made, OpenSSL counts references atomically and locks what
+/// it derives from a key, and each operation has its own context.
+final class Key: @unchecked Sendable {
+    let handle: OpaquePointer
+
+    /// Takes over one reference.
+    init(owning handle: OpaquePointer) { self.handle = handle }
+
+    deinit { EVP_PKEY_free(handle) }
+
+    enum Curve: String {
+        case p256 = "prime256v1"
+        case p384 = "secp384r1"
+    }
+
+    static func generate(_ curve: Curve) throws(OpenSSLError) -> Key {
+        Key(owning: try OpenSSLError.check(ledger_ec_keygen(curve.rawValue), "make a key on \(curve.rawValue)"))
+    }
+
+    /// A private key in PEM (PKCS #8 or SEC 1), without a passphrase.
+    init(pem: [UInt8]) throws(OpenSSLError) {
+        let bio = try MemoryBIO(pem)
+        // A callback that gives nothing: OpenSSL's default would ask at the terminal.
+        handle = try OpenSSLError.check(
+            PEM_read_bio_PrivateKey(bio.handle, nil, { _, _, _, _ in 0 }, nil), "read a private key")
+    }
+
+    /// PKCS #8 in PEM, not encrypted.
+    func pem() throws(OpenSSLError) -> [UInt8] {
+        let bio = try MemoryBIO()
+        try OpenSSLError.check(
+            PEM_write_bio_PKCS8PrivateKey(bio.handle, handle, nil, nil, 0, nil, nil), "write a private key")
+        return bio.bytes
+    }
+
+    func isOn(_ curve: Curve) -> Bool {
+        guard EVP_PKEY_get_base_id(handle) == EVP_PKEY_EC else { return false }
+        var name = [CChar](repeating: 0, count: 64)
+        var length = 0
+        guard EVP_PKEY_get_group_name(handle, &name, name.count, &length) == 1 else {
+            ERR_clear_error()
+            return false
+        }
+        return String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self) == curve.rawValue
+    }
+}

@@ -1,0 +1,89 @@
+/// The second half of verifying a batch: the guards from the signature on, in the order of precedence.
+struct Judge {
+    let app: App
+    let now: Int64
+    let isGood: [Bool]
+
+    func verdict(_ candidate: Candidate) throws(VerificationFailure) -> Verified {
+        switch candidate {
+        case .transaction(let unchecked):
+            let transaction = try transaction(unchecked)
+            guard transaction.payload.type == .consumable else {
+                throw VerificationFailure(.notConsumable, "the product is not a consumable")
+            }
+            return .transaction(transaction)
+        case .notification(let unchecked, let nested):
+            return .notification(try notification(unchecked, nested))
+        }
+    }
+
+    private func transaction(
+        _ unchecked: UncheckedJWS<TransactionPayload>
+    ) throws(VerificationFailure) -> VerifiedTransaction {
+        let payload = try content(unchecked)
+        if let rule = payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
+        try checkDate(payload.signedDate)
+        try checkApp(bundleID: payload.bundleID)
+        try checkEnvironment(payload.environment)
+        return VerifiedTransaction(payload: payload, evidence: unchecked.evidence)
+    }
+
+    private func notification(
+        _ unchecked: UncheckedJWS<NotificationPayload>,
+        _ nested: Result<UncheckedJWS<TransactionPayload>, VerificationFailure>?
+    ) throws(VerificationFailure) -> VerifiedNotification {
+        let payload = try content(unchecked)
+        try checkDate(payload.signedDate)
+        for named in payload.apps {
+            try checkApp(bundleID: named.bundleID)
+            try checkNumber(named.appAppleID)
+        }
+        for named in payload.apps { try checkEnvironment(named.environment) }
+        var carried: VerifiedTransaction?
+        if let nested {
+            do throws(VerificationFailure) {
+                carried = try transaction(try nested.get())
+            } catch {
+                throw error.ofNestedTransaction
+            }
+        }
+        return VerifiedNotification(payload: payload, evidence: unchecked.evidence, transaction: carried)
+    }
+
+    /// What the JWS says, now that its signature is known to be good.
+    private func content<Payload>(_ unchecked: UncheckedJWS<Payload>) throws(VerificationFailure) -> Payload {
+        guard isGood[unchecked.claim] else {
+            throw VerificationFailure(
+                .invalidSignature, "the signature is not the leaf key's over this header and payload")
+        }
+        return try unchecked.content.get()
+    }
+
+    private func checkDate(_ signedDate: Int64) throws(VerificationFailure) {
+        // The sum cannot overflow for any clock; the date may be any integer.
+        guard signedDate <= now + AppStoreLimits.signedDateAheadMillisecondsMax else {
+            throw VerificationFailure(.invalidPayload, "signedDate is more than five minutes in the future")
+        }
+    }
+
+    private func checkApp(bundleID: String) throws(VerificationFailure) {
+        guard bundleID == app.bundleID else {
+            throw VerificationFailure(.wrongApp, "bundleId is not \(app.bundleID)")
+        }
+    }
+
+    /// Apple gives an app's number in all Production notifications and in most others.
+    private func checkNumber(_ appAppleID: Int64?) throws(VerificationFailure) {
+        guard let expected = app.appAppleID else { return }
+        if appAppleID == nil && app.environment != .production { return }
+        guard appAppleID == expected else {
+            throw VerificationFailure(.wrongApp, "appAppleId is not \(expected)")
+        }
+    }
+
+    private func checkEnvironment(_ environment: Environment) throws(VerificationFailure) {
+        guard environment == app.environment else {
+            throw VerificationFailure(.wrongEnvironment, "environment is not \(app.environment.rawValue)")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import COpenSSL
+
+/// One signature to check: r ‖ s over a digest, by a key.
+struct SignatureClaim {
+    let key: Key
+    let digest: [UInt8]
+    let signature: [UInt8]
+}
+
+/// ES256 (RFC 7518 §3.4) by OpenSSL.
+enum SignatureCheck {
+    static let signatureBytes = 64
+
+    /// For each claim whether its signature is good. High-S signatures are (FIPS 186-5 knows no low-S rule).
+    static func verify(_ claims: [SignatureClaim]) -> [Bool] { claims.map { verify($0) } }
+
+    private static func verify(_ claim: SignatureClaim) -> Bool {
+        guard claim.signature.count == signatureBytes, let context = EVP_PKEY_CTX_new(claim.key.handle, nil) else {
+            return false
+        }
+        // A refusal leaves its reason in the thread's error queue.
+        defer {
+            EVP_PKEY_CTX_free(context)
+            ERR_clear_error()
+        }
+        guard EVP_PKEY_verify_init(context) == 1 else { return false }
+        let der = ECDSASignature.der(fromRaw: claim.signature)
+        return EVP_PKEY_verify(context, der, der.count, claim.digest, claim.digest.count) == 1
+    }
+}
+
+/// The two forms of an ECDSA signature on P-256: r ‖ s as in JWS, and the DER SEQUENCE that OpenSSL takes and gives.
+enum ECDSASignature {
+    static func der(fromRaw raw: [UInt8]) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 72) { out, count in
+            count = 2
+            for half in [0, 32] {
+                var first = half
+                while first < half + 31, raw[first] == 0 { first += 1 }
+                // An INTEGER whose first bit is set would be negative.
+                let pad = raw[first] >= 0x80 ? 1 : 0
+                let length = half + 32 - first + pad
+                out[count] = 0x02
+                out[count + 1] = UInt8(length)
+                out[count + 2] = 0
+                count += 2 + pad
+                for i in first..<half + 32 {
+                    out[count] = raw[i]
+                    count += 1
+                }
+            }
+            out[0] = 0x30
+            out[1] = UInt8(count - 2)
+        }
+    }
+
+    static func raw(fromDER der: UnsafeBufferPointer<UInt8>) throws(OpenSSLError) -> [UInt8] {
+        var next = der.baseAddress
+        let parsed = try OpenSSLError.check(d2i_ECDSA_SIG(nil, &next, der.count), "read a signature")
+        defer { ECDSA_SIG_free(parsed) }
+        let raw = [UInt8](unsafeUninitializedCapacity: SignatureCheck.signatureBytes) { out, count in
+            guard let start = out.baseAddress, BN_bn2binpad(ECDSA_SIG_get0_r(parsed), start, 32) == 32,
+                BN_bn2binpad(ECDSA_SIG_get0_s(parsed), start + 32, 32) == 32
+            else { return }
+            count = SignatureCheck.signatureBytes
+        }
+        guard raw.count == SignatureCheck.signatureBytes else { throw OpenSSLError("read a signature") }
+        return raw
+    }
+}

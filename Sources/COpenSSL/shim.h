@@ -1,0 +1,46 @@
+#ifndef CURRENCY_LEDGER_COPENSSL_H
+#define CURRENCY_LEDGER_COPENSSL_H
+
+#include <openssl/asn1.h>
+#include <openssl/bn.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include <string.h>
+#include <time.h>
+
+/* What OpenSSL offers as macros only, which Swift does not see. */
+
+static inline EVP_PKEY *ledger_ec_keygen(const char *curve) { return EVP_EC_gen(curve); }
+
+static inline STACK_OF(X509) *ledger_x509_stack_new(void) { return sk_X509_new_null(); }
+/* The stack does not own what it holds. */
+static inline int ledger_x509_stack_push(STACK_OF(X509) *stack, X509 *certificate) {
+    return sk_X509_push(stack, certificate);
+}
+static inline void ledger_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
+static inline int ledger_x509_stack_count(const STACK_OF(X509) *stack) { return sk_X509_num(stack); }
+static inline X509 *ledger_x509_stack_at(const STACK_OF(X509) *stack, int index) {
+    return sk_X509_value(stack, index);
+}
+
+/* An extension in the notation of OpenSSL's configuration files ("critical,CA:TRUE"), with its issuer at hand. */
+static inline X509_EXTENSION *ledger_extension(int nid, const char *value, X509 *issuer, X509 *subject) {
+    X509V3_CTX context;
+    X509V3_set_ctx(&context, issuer, subject, NULL, NULL, 0);
+    X509V3_set_ctx_nodb(&context);
+    return X509V3_EXT_conf_nid(NULL, &context, nid, value);
+}
+
+static inline int ledger_bytes_equal(const void *a, const void *b, size_t count) { return memcmp(a, b, count) == 0; }
+
+#endif
