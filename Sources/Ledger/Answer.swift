@@ -1,7 +1,7 @@
 /// What a keyed request was answered, as it is stored with its key and given again for ever.
 ///
-/// Stored form: a tag byte, then fields. An integer is a LEB128 varint (all are ≥ 0; a transaction id is stored
-/// plus one, 0 for none), a currency code is its length and its bytes. Shipped forms never change; a new form is a new tag.
+/// Stored form: a tag byte, then fields. An integer is a LEB128 varint of 64 bits (all are ≥ 0; a transaction id is
+/// stored plus one, 0 for none), a currency code is its length and its bytes. Shipped forms never change; a new form is a new tag.
 package enum Answer: Hashable, Sendable {
     case spend(SpendReceipt)
     case grant(GrantReceipt)
@@ -40,7 +40,7 @@ package enum Answer: Hashable, Sendable {
                 writer.code(part.currency)
                 writer.integer(part.amount.units)
                 writer.integer(part.lot)
-                writer.integer(part.transaction.map { $0.number + 1 } ?? 0)
+                writer.transaction(part.transaction)
             }
         case .grant(let receipt):
             writer.integer(2)
@@ -65,7 +65,16 @@ private struct AnswerWriter {
 
     mutating func integer(_ value: Int64) {
         precondition(value >= 0, "a stored answer holds no negative number")
-        var rest = UInt64(value)
+        unsigned(UInt64(value))
+    }
+
+    /// The largest transaction id plus one is no longer an `Int64`.
+    mutating func transaction(_ transaction: TransactionID?) {
+        unsigned(transaction.map { UInt64($0.number) + 1 } ?? 0)
+    }
+
+    private mutating func unsigned(_ value: UInt64) {
+        var rest = value
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
@@ -117,15 +126,23 @@ private struct AnswerWriter {
 private struct AnswerReader {
     var bytes: ArraySlice<UInt8>
 
-    mutating func integer() -> Int64? {
+    mutating func integer() -> Int64? { unsigned().flatMap { Int64(exactly: $0) } }
+
+    private mutating func unsigned() -> UInt64? {
         var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while let byte = bytes.popFirst(), shift < 63 {
+        for shift in stride(from: UInt64(0), through: 63, by: 7) {
+            guard let byte = bytes.popFirst(), shift < 63 || byte <= 1 else { return nil }
             value |= UInt64(byte & 0x7F) << shift
-            if byte < 0x80 { return Int64(value) }
-            shift += 7
+            if byte < 0x80 { return value }
         }
         return nil
+    }
+
+    /// `nil` where the bytes end, or hold no such number; `.some(nil)` for none.
+    private mutating func transaction() -> TransactionID?? {
+        guard let value = unsigned() else { return nil }
+        if value == 0 { return .some(nil) }
+        return Int64(exactly: value - 1).map { TransactionID(number: $0) }
     }
 
     mutating func code() -> CurrencyCode? {
@@ -159,11 +176,9 @@ private struct AnswerReader {
     mutating func drawn() -> [DrawnLot]? {
         list { reader in
             guard let currency = reader.code(), let units = reader.integer(), let amount = Amount(units),
-                let lot = reader.integer(), let transaction = reader.integer()
+                let lot = reader.integer(), let transaction = reader.transaction()
             else { return nil }
-            return DrawnLot(
-                currency: currency, amount: amount, lot: lot,
-                transaction: transaction == 0 ? nil : TransactionID(number: transaction - 1))
+            return DrawnLot(currency: currency, amount: amount, lot: lot, transaction: transaction)
         }
     }
 

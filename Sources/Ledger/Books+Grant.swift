@@ -5,10 +5,7 @@ extension Books {
             return .failure(.unknownCurrency(currency: grant.currency))
         }
         let amount = grant.amount.units
-        let wallet = wallet(playerIDs[grant.account], currency) ?? Wallet(currency: currency)
-        if wallet.available + wallet.held + amount > Limits.amountMax
-            || !allows(amount, currency, debit: .granted, credit: .wallet)
-        {
+        if exceeds(amount, currency, of: playerIDs[grant.account], from: .granted) {
             return .failure(.balanceLimit(currency: grant.currency))
         }
 

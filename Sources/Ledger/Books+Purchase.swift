@@ -13,14 +13,17 @@ extension Books {
         if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
         if let token = facts.token, let named, token != named { return .failure(Refusal(.accountMismatch)) }
         if let known {
-            if let owner = known.account, let name, playerIDs[name] != owner {
+            // A notification that claims no account reaches the owner whatever token the JWS has by now: Apple lets a
+            // token be set after the purchase, and a refund must not be lost for it.
+            let claimed = requiresAccount ? name : named
+            if let owner = known.account, let claimed, playerIDs[claimed] != owner {
                 return .failure(Refusal(.accountMismatch))
             }
             if let member = known.facts.conflict(with: facts) {
                 return .failure(Refusal(.purchaseConflict(member: member)))
             }
         }
-        if let name, let currency = exceeded(by: increase(grants, known, signed), of: name) {
+        if let currency = exceeded(by: signed, grants, known, named: name) {
             return .failure(Refusal(.balanceLimit(currency: code(currency))))
         }
 
@@ -258,30 +261,32 @@ extension Books {
         return grants
     }
 
-    /// What a JWS would add to the wallets of the purchase's account.
-    private func increase(
-        _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, _ signed: SignedPurchase
-    ) -> [PurchaseRegister.Grant] {
-        guard let known, known.account != nil else { return grants }
-        guard known.isSuperseded(by: signed), signed.revoked < known.revoked else { return [] }
-        return grants.map {
-            PurchaseRegister.Grant(
-                currency: $0.currency,
-                units: PurchaseRegister.standing(of: $0.units, revoked: signed.revoked)
-                    - PurchaseRegister.standing(of: $0.units, revoked: known.revoked))
+    /// The first currency whose balances a JWS would take past the limit.
+    private func exceeded(
+        by signed: SignedPurchase, _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, named: AccountName?
+    ) -> CurrencyID? {
+        if let known, let owner = known.account {
+            guard known.isSuperseded(by: signed) else { return nil }
+            return grants.first { grant in
+                let units =
+                    PurchaseRegister.standing(of: grant.units, revoked: signed.revoked)
+                    - PurchaseRegister.standing(of: grant.units, revoked: known.revoked)
+                return units > 0 && exceeds(units, grant.currency, of: owner, from: .refunded)
+            }?.currency
         }
+        return grants.first { grant in
+            // What is recorded without an account must fit a wallet as well.
+            guard grant.units <= Limits.amountMax else { return true }
+            guard let named else { return false }
+            return exceeds(grant.units, grant.currency, of: playerIDs[named], from: .purchased)
+        }?.currency
     }
 
-    /// The first currency whose balances the increase would take past the limit.
-    private func exceeded(by increase: [PurchaseRegister.Grant], of name: AccountName) -> CurrencyID? {
-        let player = playerIDs[name]
-        return increase.first { grant in
-            guard grant.units <= Limits.amountMax else { return true }
-            let wallet = wallet(player, grant.currency)
-            let held = (wallet?.available ?? 0) + (wallet?.held ?? 0)
-            return held + grant.units > Limits.amountMax
-                || !allows(grant.units, grant.currency, debit: .purchased, credit: .wallet)
-        }?.currency
+    /// Whether a credit would take the player's wallet, or the sum of a kind of account, past the limit.
+    func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?, from debit: AccountKind) -> Bool {
+        let wallet = wallet(player, currency)
+        return (wallet?.available ?? 0) + (wallet?.held ?? 0) + units > Limits.amountMax
+            || !allows(units, currency, debit: debit, credit: .wallet)
     }
 
     func wallet(_ player: PlayerID?, _ currency: CurrencyID) -> Wallet? {

@@ -27,6 +27,4 @@ public enum Limits {
     public static let reportPageDefault = 1_000
     /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for seconds.
     public static let historyTransfersMax = 200_000
-    /// Lots that one operation may draw. A wallet of more, all smaller than the amount, is spent in several operations.
-    public static let lotsPerOperationMax = 10_000
 }

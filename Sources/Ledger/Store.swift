@@ -157,7 +157,7 @@ public struct ReportQuery: Hashable, Sendable {
     public var currency: CurrencyCode?
     /// At most this many rows.
     public var limit: Int
-    /// The `next` of the page before.
+    /// The `next` of the page before: the text of a ``ReportCursor``.
     public var after: String?
 
     /// Which page of a report.
@@ -170,6 +170,37 @@ public struct ReportQuery: Hashable, Sendable {
         self.currency = currency
         self.limit = limit
         self.after = after
+    }
+}
+
+/// The place after which a page of a report begins: `account.currency`, by number. Opaque to clients.
+public struct ReportCursor: Hashable, Comparable, Sendable {
+    package var account: Int64
+    package var currency: Int64
+
+    /// Before the first row.
+    package static let start = ReportCursor(account: 0, currency: 0)
+
+    package init(account: Int64, currency: Int64) {
+        self.account = account
+        self.currency = currency
+    }
+
+    /// `nil` where `text` is not the `next` of a page.
+    public init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let account = Int64(parts[0]), let currency = Int64(parts[1]), account >= 0,
+            currency >= 0
+        else { return nil }
+        self.init(account: account, currency: currency)
+    }
+
+    /// The cursor as it stands in a page's `next`.
+    public var text: String { "\(account).\(currency)" }
+
+    /// Cursors are ordered as the rows of a report.
+    public static func < (left: ReportCursor, right: ReportCursor) -> Bool {
+        (left.account, left.currency) < (right.account, right.currency)
     }
 }
 

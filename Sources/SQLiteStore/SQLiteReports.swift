@@ -58,8 +58,8 @@ private struct Reports {
     }
 
     private func balances(_ query: ReportQuery, _ place: TransferID, _ currency: Int64?) throws -> ReportPage {
-        guard let cursor = ReportCursor(query.after) else {
-            return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil)
+        guard let cursor = query.after.map({ ReportCursor($0) }) ?? ReportCursor.start else {
+            throw StoreError("the page after an unreadable cursor was asked for")
         }
         let rowsOf = try PreparedStatement(db, Reports.balancesSQL)
         let last = try Int64.fetchOne(db, sql: "SELECT max(id) FROM account") ?? 0
@@ -170,34 +170,4 @@ private struct Reports {
         )
         SELECT currency, kind, sum(debits), sum(credits) FROM part GROUP BY currency, kind
         """
-}
-
-/// The place after which a page begins: `account.currency`, by number.
-private struct ReportCursor: Comparable {
-    var account: Int64
-    var currency: Int64
-
-    init(account: Int64, currency: Int64) {
-        self.account = account
-        self.currency = currency
-    }
-
-    /// The start where `text` is absent; `nil` where it is no cursor.
-    init?(_ text: String?) {
-        guard let text else {
-            self.init(account: 0, currency: 0)
-            return
-        }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let account = Int64(parts[0]), let currency = Int64(parts[1]), account >= 0 else {
-            return nil
-        }
-        self.init(account: account, currency: currency)
-    }
-
-    var text: String { "\(account).\(currency)" }
-
-    static func < (left: ReportCursor, right: ReportCursor) -> Bool {
-        (left.account, left.currency) < (right.account, right.currency)
-    }
 }

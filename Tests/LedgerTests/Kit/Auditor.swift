@@ -1,0 +1,297 @@
+import Ledger
+
+/// Reads the journal's rows as they are appended, keeps books of its own from the transfers alone, and names whatever
+/// does not hold: the invariants of the design, the rows' order and completeness, and the wallets that deciding left.
+struct Auditor {
+    private struct LotBook {
+        var player: PlayerID
+        var currency: CurrencyID
+        var isPaid: Bool
+        var granted: Int64
+        var remaining: Int64 = 0
+        var spent: Int64 = 0
+        var refunded: Int64 = 0
+        var owed: Int64 = 0
+        var writtenOff: Int64 = 0
+    }
+
+    private struct WalletBook {
+        var player: PlayerID
+        var currency: CurrencyID
+        var lots: [LotID] = []
+        var lastTransfer: TransferID = 0
+        var version: Int64 = 0
+        var lastEntry: EntryID = 0
+    }
+
+    private struct PurchaseBook {
+        var quantityGrants: [PurchaseRegister.Grant]
+        var lots: [LotID] = []
+        var newest: (signedDate: Timestamp, revoked: Int64) = (Timestamp.min, 0)
+        var isAssigned: Bool
+    }
+
+    /// By reference, so that checking changes nothing of the auditor itself.
+    private final class Findings {
+        var problems: [String] = []
+    }
+
+    private let findings = Findings()
+    var problems: [String] { findings.problems }
+    private var last = JournalPosition()
+    private var entry: Entry?
+    private var accounts: [LedgerAccount: Int64] = [:]
+    private var turnovers: [LedgerAccount: Totals.Turnover] = [:]
+    private var lots: [LotID: LotBook] = [:]
+    private var wallets: [LedgerAccount: WalletBook] = [:]
+    private var purchases: [TransactionID: PurchaseBook] = [:]
+    private var keys: Set<RequestKey> = []
+    private var codes: Set<CurrencyCode> = []
+    private var names: Set<AccountName> = []
+    private var notifications: Set<String> = []
+
+    private func expect(_ holds: Bool, _ problem: @autoclosure () -> String) {
+        if !holds { findings.problems.append(problem()) }
+    }
+
+    /// Rows just appended, and the books that appended them.
+    mutating func read(_ rows: Journal, _ books: Books) {
+        for row in rows.currencies {
+            last.currency += 1
+            expect(Int64(row.id) == last.currency, "currency \(row.code) is number \(row.id)")
+            expect(codes.insert(row.code).inserted, "currency \(row.code) is numbered twice")
+        }
+        for row in rows.accounts {
+            last.account += 1
+            expect(row.id == last.account, "account \(row.id) follows \(last.account - 1)")
+            expect(names.insert(row.name).inserted, "account \(row.name) is made twice")
+        }
+        readPurchases(rows)
+        let touched = readEntries(rows)
+        readRequests(rows)
+        for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
+            check(transaction)
+        }
+        for wallet in touched { check(wallet, books) }
+        checkTotals(books)
+        last.time = max(last.time, books.position.time)
+        expect(last == books.position, "the journal is at \(last), the books say \(books.position)")
+    }
+
+    private mutating func readPurchases(_ rows: Journal) {
+        for row in rows.purchases {
+            let id = row.facts.transaction
+            expect(purchases[id] == nil, "purchase \(id) is recorded twice")
+            expect((row.account == nil) == (row.entry == nil), "purchase \(id) has an account or an entry, not both")
+            purchases[id] = PurchaseBook(quantityGrants: row.grants, isAssigned: row.account != nil)
+            let first = rows.evidence.first { $0.id == row.evidence }
+            expect(first?.isFirst == true && first?.transaction == id, "purchase \(id) names no first evidence")
+            expect(first?.entry == row.entry, "purchase \(id) and its evidence name different entries")
+        }
+        for row in rows.evidence {
+            last.evidence += 1
+            expect(row.id == last.evidence, "evidence \(row.id) follows \(last.evidence - 1)")
+            guard let book = purchases[row.transaction] else {
+                findings.problems.append("evidence \(row.id) is of no purchase")
+                continue
+            }
+            expect(
+                row.isFirst == (book.newest.signedDate == Timestamp.min), "evidence \(row.id) is wrongly the first")
+            expect((row.signedDate, row.revoked) > book.newest, "evidence \(row.id) says nothing new")
+            purchases[row.transaction]?.newest = (row.signedDate, row.revoked)
+        }
+        for row in rows.assignments {
+            last.assignment += 1
+            expect(row.id == last.assignment, "assignment \(row.id) follows \(last.assignment - 1)")
+            expect(purchases[row.transaction]?.isAssigned == false, "purchase \(row.transaction) had an account")
+            purchases[row.transaction]?.isAssigned = true
+            let entry = rows.entries.first { $0.id == row.entry }
+            expect(entry?.transaction == row.transaction, "assignment \(row.id) names another purchase's entry")
+        }
+    }
+
+    private mutating func readEntries(_ rows: Journal) -> Set<LedgerAccount> {
+        var touched: Set<LedgerAccount> = []
+        var transfers = rows.transfers[...]
+        for entry in rows.entries {
+            last.entry += 1
+            expect(entry.id == last.entry, "entry \(entry.id) follows \(last.entry - 1)")
+            expect(entry.time >= last.time, "entry \(entry.id) is earlier than the one before")
+            expect(entry.firstTransfer == last.transfer + 1, "entry \(entry.id) names another's transfer")
+            last.time = entry.time
+            let own = transfers.prefix { $0.entry == entry.id }
+            expect(!own.isEmpty, "entry \(entry.id) has no transfer")
+            for transfer in own { touched.insert(read(transfer, of: entry)) }
+            transfers = transfers.dropFirst(own.count)
+        }
+        expect(transfers.isEmpty, "transfer \(transfers.first?.id ?? 0) belongs to no entry of its batch")
+        return touched
+    }
+
+    private mutating func read(_ transfer: Transfer, of entry: Entry) -> LedgerAccount {
+        last.transfer += 1
+        let id = transfer.id
+        let amount = transfer.amount
+        expect(id == last.transfer, "transfer \(id) follows \(last.transfer - 1)")
+        expect(amount >= 1 && amount <= Limits.amountMax, "transfer \(id) moves \(amount)")
+        expect(transfer.debit.currency == transfer.credit.currency, "transfer \(id) changes the currency")
+        if transfer.lot == id { open(transfer, entry) }
+        guard let lot = lots[transfer.lot] else {
+            findings.problems.append("transfer \(id) names a lot that nothing opened")
+            return transfer.credit
+        }
+        for account in [transfer.debit, transfer.credit] {
+            expect(account.player == (account.kind.isPersonal ? lot.player : 0), "transfer \(id) is of two players")
+        }
+        expect(lot.currency == transfer.debit.currency, "transfer \(id) is not of its lot's currency")
+        accounts[transfer.debit, default: 0] += amount
+        accounts[transfer.credit, default: 0] -= amount
+        turnovers[LedgerAccount(transfer.debit.kind, lot.currency, player: 0), default: .init()].debits += amount
+        turnovers[LedgerAccount(transfer.credit.kind, lot.currency, player: 0), default: .init()].credits += amount
+        move(transfer)
+
+        let wallet = LedgerAccount(.wallet, lot.currency, player: lot.player)
+        var book = wallets[wallet] ?? WalletBook(player: lot.player, currency: lot.currency)
+        if transfer.lot == id { book.lots.append(id) }
+        expect(transfer.previous == book.lastTransfer, "transfer \(id) does not follow its wallet's last")
+        book.lastTransfer = id
+        if (transfer.debit.kind.isPersonal || transfer.credit.kind.isPersonal) && book.lastEntry != entry.id {
+            book.version += 1
+            book.lastEntry = entry.id
+        }
+        wallets[wallet] = book
+        return wallet
+    }
+
+    private mutating func open(_ transfer: Transfer, _ entry: Entry) {
+        let isPaid = transfer.debit.kind == .purchased
+        expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
+        expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
+        lots[transfer.id] = LotBook(
+            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid, granted: transfer.amount
+        )
+        if let transaction = entry.transaction { purchases[transaction]?.lots.append(transfer.id) }
+    }
+
+    private mutating func move(_ transfer: Transfer) {
+        let amount = transfer.amount
+        let id = transfer.lot
+        let paysDebt = transfer.debit.kind == .wallet && transfer.credit.kind == .receivable
+        expect(paysDebt == (transfer.debtLot != nil), "transfer \(transfer.id) names a debt that it does not pay")
+        switch (transfer.debit.kind, transfer.credit.kind) {
+        case (.purchased, .wallet), (.granted, .wallet):
+            expect(id == transfer.id, "transfer \(transfer.id) credits without a new lot")
+            lots[id]?.remaining += amount
+        case (.refunded, .wallet):
+            lots[id]?.remaining += amount
+            lots[id]?.refunded -= amount
+        case (.wallet, .refunded):
+            lots[id]?.remaining -= amount
+            lots[id]?.refunded += amount
+        case (.wallet, .spent):
+            lots[id]?.remaining -= amount
+            lots[id]?.spent += amount
+        case (.receivable, .refunded):
+            lots[id]?.owed += amount
+            lots[id]?.refunded += amount
+        case (.wallet, .receivable):
+            lots[id]?.remaining -= amount
+            if let debt = transfer.debtLot { lots[debt]?.owed -= amount }
+        case (.writtenOff, .refunded):
+            lots[id]?.writtenOff += amount
+            lots[id]?.refunded += amount
+        case (.refunded, .writtenOff):
+            lots[id]?.writtenOff -= amount
+            lots[id]?.refunded -= amount
+        case (let debit, let credit):
+            findings.problems.append("transfer \(transfer.id) debits \(debit.name) and credits \(credit.name)")
+        }
+    }
+
+    private mutating func readRequests(_ rows: Journal) {
+        for row in rows.requests {
+            last.request += 1
+            expect(row.id == last.request, "request \(row.id) follows \(last.request - 1)")
+            expect(keys.insert(row.key).inserted, "key \(row.key) has two answers")
+            let answer = Answer(encoded: row.answer)
+            expect(answer != nil, "the answer of key \(row.key) cannot be read")
+            expect(answer?.entry == row.entry, "key \(row.key) and its answer name different entries")
+            let entry = rows.entries.first { $0.id == row.entry }
+            expect(entry?.key == (row.entry == nil ? nil : row.key), "the entry of key \(row.key) is another's")
+        }
+        for row in rows.notifications {
+            last.notification += 1
+            expect(row.id == last.notification, "notification \(row.id) follows \(last.notification - 1)")
+            expect(notifications.insert(row.signed.uuid).inserted, "notification \(row.signed.uuid) is kept twice")
+        }
+    }
+
+    /// What a purchase has posted is what its newest JWS says.
+    private func check(_ transaction: TransactionID) {
+        guard let book = purchases[transaction] else {
+            findings.problems.append("purchase \(transaction) posts but is not recorded")
+            return
+        }
+        expect(
+            book.lots.count == (book.isAssigned ? book.quantityGrants.count : 0),
+            "purchase \(transaction) has \(book.lots.count) lots")
+        for (grant, id) in zip(book.quantityGrants, book.lots) {
+            guard let lot = lots[id] else { continue }
+            let left = Int128(grant.units) * Int128(100_000 - book.newest.revoked)
+            let standing = Int64((left + 99_999) / 100_000)
+            expect(lot.granted == grant.units && lot.currency == grant.currency, "lot \(id) is not what was granted")
+            expect(
+                lot.granted - lot.refunded == standing,
+                "purchase \(transaction) posted \(lot.granted - lot.refunded) where \(standing) stands")
+        }
+    }
+
+    private func check(_ account: LedgerAccount, _ books: Books) {
+        guard let book = wallets[account],
+            let wallet = books.players[book.player]?.wallets.first(where: { $0.currency == book.currency })
+        else {
+            findings.problems.append("the wallet \(account.number) is not in the books")
+            return
+        }
+        let own = book.lots.compactMap { id in lots[id].map { (id: id, book: $0) } }
+        let available = own.reduce(0) { $0 + $1.book.remaining }
+        let debt = own.reduce(0) { $0 + $1.book.owed }
+        let paid = own.reduce(0) { $0 + ($1.book.isPaid ? $1.book.remaining : 0) }
+        let receivable = accounts[LedgerAccount(.receivable, book.currency, player: book.player)] ?? 0
+        expect(accounts[account] == -available, "wallet \(account.number) is not the sum of its lots")
+        expect(receivable == debt, "receivable of wallet \(account.number) is not the sum of what its lots owe")
+        expect(
+            available >= 0 && (available == 0 || debt == 0),
+            "wallet \(account.number) has \(available) and owes \(debt)")
+        let expected = Balance(available: available, held: 0, debt: debt, paid: paid, version: book.version)
+        expect(wallet.balance == expected, "wallet \(account.number) says \(wallet.balance), its journal \(expected)")
+        expect(wallet.lastTransfer == book.lastTransfer, "wallet \(account.number) lost the head of its chain")
+        expect(wallet.open.map(\.id) == wallet.open.map(\.id).sorted(), "wallet \(account.number) is out of order")
+        for (id, lot) in own {
+            let isOpen = lot.remaining > 0 || lot.owed > 0
+            expect(isOpen == wallet.open.contains { $0.id == id }, "lot \(id) is wrongly open or closed")
+            expect(
+                lot.remaining >= 0 && lot.owed >= 0 && lot.writtenOff >= 0 && lot.refunded >= 0
+                    && lot.refunded <= lot.granted, "lot \(id) left its bounds")
+            guard let kept = wallet.lot(id) else { continue }
+            expect(
+                [kept.remaining, kept.spent, kept.refunded, kept.owed, kept.writtenOff]
+                    == [lot.remaining, lot.spent, lot.refunded, lot.owed, lot.writtenOff],
+                "lot \(id) is not what its transfers say")
+        }
+    }
+
+    private func checkTotals(_ books: Books) {
+        for number in books.currencies.indices {
+            let currency = CurrencyID(number + 1)
+            var sum: Int64 = 0
+            for kind in AccountKind.allCases {
+                let turnover = turnovers[LedgerAccount(kind, currency, player: 0)] ?? Totals.Turnover()
+                expect(books.totals[currency, kind] == turnover, "the total of \(kind.name) is not its transfers'")
+                expect(turnover.balance.magnitude <= Limits.amountMax, "the total of \(kind.name) left its limit")
+                sum += turnover.balance
+            }
+            expect(sum == 0, "currency \(currency) does not balance")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Ledger
+
+/// The rows that were made durable, and where a restart or a load finds them. Everything the store gives back to the
+/// books it makes from these rows, so that a row that is missing or wrong shows.
+struct JournalIndex {
+    private(set) var rows = Journal()
+    private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
+    private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
+    private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
+    private var lots: [TransactionID: [LotID]] = [:]
+    private var requests: [RequestKey: Journal.RequestRow] = [:]
+    private(set) var players: [AccountName: PlayerID] = [:]
+    private(set) var notifications: Set<String> = []
+    private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
+
+    mutating func append(_ new: Journal) {
+        rows.currencies += new.currencies
+        rows.accounts += new.accounts
+        rows.entries += new.entries
+        rows.transfers += new.transfers
+        rows.purchases += new.purchases
+        rows.evidence += new.evidence
+        rows.assignments += new.assignments
+        rows.notifications += new.notifications
+        rows.requests += new.requests
+        for row in new.accounts { players[row.name] = row.id }
+        for row in new.purchases { purchases[row.facts.transaction] = row }
+        for row in new.evidence { evidence[row.transaction, default: []].append(row) }
+        for row in new.assignments { assignments[row.transaction] = row }
+        for row in new.requests { requests[row.key] = row }
+        for row in new.notifications { notifications.insert(row.signed.uuid) }
+        for transfer in new.transfers where transfer.lot == transfer.id {
+            owners[transfer.id] = (transfer.credit.player, transfer.credit.currency)
+            if let transaction = entry(transfer.entry).transaction {
+                lots[transaction, default: []].append(transfer.id)
+            }
+        }
+    }
+
+    func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
+
+    func name(_ player: PlayerID) -> AccountName { rows.accounts[Int(player) - 1].name }
+
+    /// The lot that a transfer opens, before its amount is in it.
+    func opening(_ transfer: Transfer) -> Lot? {
+        guard transfer.lot == transfer.id else { return nil }
+        let entry = entry(transfer.entry)
+        return Lot(
+            id: transfer.id, lotClass: transfer.debit.kind == .purchased ? .paid : .free,
+            transaction: entry.transaction, time: entry.time,
+            price: entry.transaction.flatMap { purchases[$0]?.facts.price } ?? 0, granted: transfer.amount,
+            remaining: 0)
+    }
+
+    func register(_ transaction: TransactionID) -> PurchaseRegister? {
+        guard let row = purchases[transaction], let signed = evidence[transaction],
+            let newest = signed.max(by: { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) })
+        else { return nil }
+        let assignment = assignments[transaction]
+        let entries = signed.compactMap(\.entry) + [row.entry, assignment?.entry].compactMap { $0 }
+        return PurchaseRegister(
+            facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account,
+            signedDate: newest.signedDate, revoked: newest.revoked, lots: lots[transaction] ?? [],
+            lastEntry: entries.max(),
+            events: signed.map {
+                PurchaseView.Event(time: $0.time, signedDate: $0.signedDate, revoked: $0.revoked, entry: $0.entry)
+            })
+    }
+
+    func answered(_ key: RequestKey) -> Books.Answered? {
+        guard let row = requests[key] else { return nil }
+        return Books.Answered(fingerprint: row.fingerprint, answer: Answer(encoded: row.answer)!)
+    }
+}

@@ -1,0 +1,81 @@
+import Ledger
+import Testing
+
+/// What `purchase` tells.
+@Suite struct PurchaseViewTests {
+    @Test func aViewFollowsThePurchase() throws {
+        var store = MemoryStore()
+        store.now = 1_000
+        try store.credit(jws(1, "starter", quantity: 2, signed: 10, price: 4_990), "ann")
+        var view = try store.view(1)
+        #expect(view.state == .standing && view.revoked == 0 && view.consumption == 0)
+        #expect(view.account == "ann" && view.product == "starter" && view.quantity == 2)
+        #expect(view.purchaseDate == 1_000 && view.price == 4_990 && view.priceCurrency == "EUR")
+        #expect(view.grants.map(\.currency) == ["coins", "gems", "tickets"])
+        #expect(view.grants.map(\.granted) == [60, 2_000, 10] && view.grants.map(\.lot) == [1, 2, 3])
+
+        try store.spend("s", "ann", 1_500)
+        store.now = 2_000
+        try store.notify("n", jws(1, "starter", quantity: 2, signed: 20, revoked: 50_000))
+        view = try store.view(1)
+        #expect(view.state == .partlyRevoked && view.revoked == 50_000)
+        #expect(
+            view.grants[1]
+                == PurchaseView.Grant(
+                    lot: 2, currency: "gems", granted: 2_000, spent: 1_500, held: 0, revoked: 1_000, debt: 500,
+                    writtenOff: 0, repaid: 0, remaining: 0))
+        #expect(view.consumption == 25_000)
+
+        store.now = 3_000
+        try store.credit(jws(1, "starter", quantity: 2, signed: 30, revoked: 100_000), "ann")
+        try store.credit(jws(1, "starter", quantity: 2, signed: 15, revoked: 33_333), "ann")
+        #expect(try store.view(1).state == .revoked)
+        #expect(
+            try store.view(1).events == [
+                PurchaseView.Event(time: 1_000, signedDate: 10, revoked: 0, entry: 1),
+                PurchaseView.Event(time: 2_000, signedDate: 20, revoked: 50_000, entry: 3),
+                PurchaseView.Event(time: 3_000, signedDate: 30, revoked: 100_000, entry: 4),
+            ])
+    }
+
+    /// Thousandths of a percent, rounded down, every currency weighing the same.
+    @Test(
+        arguments: [
+            ([0], 0), ([1], 1_000), ([33], 33_000), ([100], 100_000), ([1, 0], 500), ([100, 1], 50_500),
+            ([100, 100], 100_000),
+        ] as [([Int64], Int64)])
+    func consumptionIsSpentOfGranted(spent: [Int64], consumption: Int64) throws {
+        let codes: [CurrencyCode] = ["coins", "gems"]
+        let settings = Dictionary(uniqueKeysWithValues: codes.map { ($0, CurrencySettings()) })
+        let grants = Dictionary(uniqueKeysWithValues: codes.prefix(spent.count).map { ($0, 100 as Amount) })
+        var store = MemoryStore(Catalog(currencies: settings, products: ["p": [.always(grants)]]))
+        try store.credit(jws(1, "p"), "ann")
+        for (code, units) in zip(codes, spent) {
+            if let amount = Amount(units) { try store.spend(RequestKey(code.text)!, "ann", amount, of: code) }
+        }
+        #expect(try store.view(1).consumption == consumption)
+        store.checkpoint()
+        store.forget()
+        #expect(try store.view(1).consumption == consumption)
+    }
+
+    /// Units that were given back and spent again were consumed once.
+    @Test func consumptionNeverExceedsTheWhole() throws {
+        var store = MemoryStore()
+        try store.credit(jws(1), "ann")
+        try store.spend("a", "ann", 100)
+        try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
+        try store.grant("b", "ann", 100)
+        try store.credit(jws(1, signed: 3), "ann")
+        try store.spend("c", "ann", 60)
+        #expect(try store.view(1).grants[0].spent == 160)
+        #expect(try store.view(1).consumption == 100_000)
+    }
+
+    @Test func aLargeLotsConsumptionDoesNotOverflow() throws {
+        var store = MemoryStore()
+        try store.credit(jws(1, "gemsMax"), "ann")
+        try store.spend("a", "ann", Amount(Limits.amountMax - 1)!)
+        #expect(try store.view(1).consumption == 99_999)
+    }
+}
