@@ -1,0 +1,63 @@
+public import Ledger
+public import LedgerWire
+
+/// The protocol's methods. Each throws a ``WireError`` or a ``ClientError``.
+extension LedgerClient {
+    /// Whether the server answers.
+    public func ping() async throws {
+        let _: [UInt8] = try await call(.ping)
+    }
+
+    /// Gives the connection the role of a token, from here on.
+    public func authenticate(token: String) async throws -> Role {
+        try await call(.authenticate(token: token))
+    }
+
+    /// What the server says of itself.
+    public func info() async throws -> ServerInfo { try await call(.info) }
+
+    /// Posts a signed transaction, as StoreKit 2 or the App Store Server API gives it.
+    /// - Parameter account: the player; needed where the purchase has no `appAccountToken`, else equal to it.
+    public func credit(signedTransaction: String, account: AccountName? = nil) async throws -> PurchaseReceipt {
+        try await call(.credit(signedTransaction: Array(signedTransaction.utf8), account: account))
+    }
+
+    /// Posts the `signedPayload` of an App Store Server Notification V2.
+    /// - Parameter account: the player, where the purchase in it has no `appAccountToken`.
+    public func notify(signedPayload: String, account: AccountName? = nil) async throws -> NotificationReceipt {
+        try await call(.notify(signedPayload: Array(signedPayload.utf8), account: account))
+    }
+
+    /// Everything the ledger knows of one purchase.
+    public func purchase(_ transaction: TransactionID) async throws -> PurchaseView {
+        try await call(.purchase(transaction))
+    }
+
+    /// Debits a player's wallets, all or nothing.
+    public func spend(_ spend: Spend) async throws -> SpendReceipt { try await call(.spend(spend)) }
+
+    /// Gives free currency.
+    public func grant(_ grant: Grant) async throws -> GrantReceipt { try await call(.grant(grant)) }
+
+    /// A player's balances, now or as of a time that is past.
+    public func balance(
+        _ account: AccountName, currency: CurrencyCode? = nil, asOf: Timestamp? = nil
+    ) async throws -> AccountBalances {
+        try await call(.balance(account: account, currency: currency, asOf: asOf))
+    }
+
+    /// A page of a player's history, newest first.
+    public func history(_ query: HistoryQuery) async throws -> HistoryPage { try await call(.history(query)) }
+
+    /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
+    /// - Parameters:
+    ///   - asOf: entries up to and with this time count; now where it is `nil`.
+    ///   - currency: only this one; all where it is `nil`.
+    ///   - limit: at most this many rows, 1 … ``Limits/reportPageMax``.
+    public func report(
+        _ kind: ReportKind, asOf: Timestamp? = nil, currency: CurrencyCode? = nil,
+        limit: Int = Limits.reportPageDefault, after: String? = nil
+    ) async throws -> ReportPage {
+        try await call(.report(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after))
+    }
+}

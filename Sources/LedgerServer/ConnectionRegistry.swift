@@ -1,0 +1,94 @@
+import NIOCore
+import Synchronization
+
+/// The connections that are being served, counted and bounded, so that a shutdown reaches each of them.
+final class ConnectionRegistry: Sendable {
+    enum Admission {
+        case served
+        /// Over the limit: to be told so.
+        case refused
+        /// Over that limit as well, or the server is shutting down.
+        case dropped
+    }
+
+    private struct Member {
+        let handler: ConnectionHandler
+        let eventLoop: any EventLoop
+    }
+
+    private struct Members {
+        var served: [ObjectIdentifier: Member] = [:]
+        var refused = 0
+        var isClosed = false
+        var emptyWaiters: [CheckedContinuation<Void, Never>] = []
+
+        var isEmpty: Bool { served.isEmpty && refused == 0 }
+    }
+
+    private let members = Mutex(Members())
+    private let servedMax: Int
+    private let refusedMax: Int
+
+    init(_ limits: ServerLimits) {
+        servedMax = limits.connectionsMax
+        refusedMax = limits.refusedConnectionsMax
+    }
+
+    /// How many connections are served.
+    var count: Int { members.withLock { $0.served.count } }
+
+    /// Takes a new connection in, until its channel closes.
+    func admit(_ handler: ConnectionHandler, _ channel: any Channel) -> Admission {
+        let id = ObjectIdentifier(handler)
+        let admission = members.withLock { members in
+            if members.isClosed { return Admission.dropped }
+            if members.served.count < servedMax {
+                members.served[id] = Member(handler: handler, eventLoop: channel.eventLoop)
+                return .served
+            }
+            if members.refused == refusedMax { return .dropped }
+            members.refused += 1
+            return .refused
+        }
+        switch admission {
+        case .served: channel.closeFuture.whenComplete { _ in self.leave { $0.served[id] = nil } }
+        case .refused: channel.closeFuture.whenComplete { _ in self.leave { $0.refused -= 1 } }
+        case .dropped: break
+        }
+        return admission
+    }
+
+    private func leave(_ change: (inout Members) -> Void) {
+        let waiters = members.withLock { members in
+            change(&members)
+            guard members.isEmpty else { return [CheckedContinuation<Void, Never>]() }
+            defer { members.emptyWaiters = [] }
+            return members.emptyWaiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`.
+    func drain(timeout: TimeAmount, timer: any EventLoop) async {
+        let served = members.withLock { members in
+            members.isClosed = true
+            return Array(members.served.values)
+        }
+        for member in served {
+            member.eventLoop.execute { member.handler.beginShutdown() }
+        }
+        let deadline = timer.scheduleTask(in: timeout) {
+            for member in self.members.withLock({ Array($0.served.values) }) {
+                member.eventLoop.execute { member.handler.closeNow() }
+            }
+        }
+        await withCheckedContinuation { continuation in
+            let isEmpty = members.withLock { members in
+                if !members.isEmpty { members.emptyWaiters.append(continuation) }
+                return members.isEmpty
+            }
+            if isEmpty { continuation.resume() }
+        }
+        deadline.cancel()
+    }
+}

@@ -1,0 +1,227 @@
+import Ledger
+import LedgerWire
+import NIOCore
+
+/// What one connection owes its client: an ordered list of answers, each given or still to come. A value without I/O;
+/// the handler feeds it lines and results, and does what it hands out.
+///
+/// States of the list: requests that the sequencer has, or that are answered already, stand in `slots` in the order in
+/// which they came. A read is a *barrier*: it is the last slot, it waits until everything before it is answered, and
+/// what comes after it waits in `behind`, undecided, until it is answered itself.
+struct ConnectionState {
+    private struct Slot {
+        enum Body {
+            case beginBatch
+            case endBatch
+            case answered(Reply)
+            case request(Request)
+            /// The sequencer has it; results come in the order of these slots.
+            case submitted
+            case barrier
+        }
+
+        /// `nil` for what is not answered.
+        var id: RequestID?
+        /// Of the line, at the last slot of it.
+        var bytes: Int
+        var body: Body
+    }
+
+    private enum Barrier {
+        /// The sequencer fixes what it sees.
+        case preparing
+        case ready(Read)
+        case reading
+    }
+
+    private let tokens: TokenTable
+    private let info: ServerInfo
+    private let requestsMax: Int
+    private let bytesMax: Int
+
+    private var role: Role?
+    private var isDraining = false
+    private var slots = CircularBuffer<Slot>()
+    private var behind = CircularBuffer<Slot>()
+    private var barrier: Barrier?
+    private var operations: [Operation] = []
+    /// Whether the replies written last are the beginning of a batch's line.
+    private(set) var isInBatch = false
+    private(set) var requestsInFlight = 0
+    private(set) var bytesInFlight = 0
+
+    init(tokens: TokenTable, info: ServerInfo, limits: ServerLimits) {
+        self.tokens = tokens
+        self.info = info
+        requestsMax = limits.requestsInFlightMax
+        bytesMax = limits.bytesInFlightMax
+        role = tokens.roleWithoutToken
+    }
+
+    /// Whether no further line may be accepted before something is answered.
+    var isFull: Bool { requestsInFlight >= requestsMax || bytesInFlight >= bytesMax }
+
+    /// Whether everything accepted is answered.
+    var isIdle: Bool { slots.isEmpty && behind.isEmpty }
+
+    /// From now on new requests are answered `shutting_down`; what was accepted before is carried out.
+    mutating func drain() { isDraining = true }
+
+    // MARK: Lines in
+
+    mutating func accept(_ line: Line, bytes: Int) {
+        bytesInFlight += bytes
+        switch line {
+        case .single(let message):
+            accept(message, bytes: bytes)
+        case .batch(let messages):
+            // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be sent
+            // to the client, the server MUST NOT return an empty Array and should return nothing at all."
+            let isAnswered = messages.contains { $0.id != nil }
+            if isAnswered { place(Slot(id: nil, bytes: 0, body: .beginBatch)) }
+            for message in messages { accept(message, bytes: 0) }
+            place(Slot(id: nil, bytes: bytes, body: .endBatch))
+        case .invalid(let error):
+            requestsInFlight += 1
+            place(Slot(id: .null, bytes: bytes, body: .answered(.error(error))))
+        }
+    }
+
+    private mutating func accept(_ message: Message, bytes: Int) {
+        requestsInFlight += 1
+        let body: Slot.Body
+        switch message.body {
+        case .failure(let error): body = .answered(.error(error))
+        case .success(let request): body = admit(request)
+        }
+        place(Slot(id: message.id, bytes: bytes, body: body))
+    }
+
+    /// Answers what concerns only the connection, and what its role does not allow. Roles change in the order sent.
+    private mutating func admit(_ request: Request) -> Slot.Body {
+        switch request {
+        case .ping:
+            return .answered(.pong)
+        case .authenticate(let token):
+            guard let role = tokens.role(of: token) else { return .answered(.error(.unknownToken)) }
+            self.role = role
+            return .answered(.authenticated(role))
+        case .info:
+            if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
+            return .answered(.info(info))
+        case .credit, .notify, .purchase, .spend, .grant, .balance, .history, .report:
+            if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
+            return isDraining ? .answered(.error(.shuttingDown)) : .request(request)
+        }
+    }
+
+    private mutating func place(_ slot: Slot) {
+        guard barrier == nil else {
+            behind.append(slot)
+            return
+        }
+        var slot = slot
+        if case .request(let request) = slot.body {
+            let operation = Operation(request)
+            operations.append(operation)
+            switch operation {
+            case .prepare:
+                barrier = .preparing
+                slot.body = .barrier
+            case .command, .signed, .refused:
+                slot.body = .submitted
+            }
+        }
+        slots.append(slot)
+    }
+
+    // MARK: Work out
+
+    /// Everything that may take effect now, in order.
+    mutating func takeOperations() -> [Operation] {
+        defer { operations = [] }
+        return operations
+    }
+
+    /// The read that may begin, once.
+    mutating func takeRead() -> Read? {
+        guard case .ready(let read) = barrier else { return nil }
+        barrier = .reading
+        return read
+    }
+
+    // MARK: Results in, replies out
+
+    /// Writes every reply that can be given, in order, with the sequencer's next results.
+    mutating func settle(_ results: [OperationResult] = [], into writer: inout ReplyWriter) {
+        var results = results[...]
+        while let slot = slots.first {
+            switch slot.body {
+            case .beginBatch:
+                writer.beginBatch()
+                isInBatch = true
+            case .endBatch:
+                if isInBatch { writer.endBatch() }
+                isInBatch = false
+            case .answered(let reply):
+                write(reply, slot, into: &writer)
+            case .submitted:
+                guard let result = results.popFirst() else { return }
+                switch result {
+                case .outcome(let outcome): write(.outcome(outcome), slot, into: &writer)
+                case .error(let error): write(.error(error), slot, into: &writer)
+                case .prepared: preconditionFailure("a read was prepared that nobody asked for")
+                }
+            case .barrier:
+                guard case .preparing = barrier, let result = results.popFirst() else {
+                    precondition(results.isEmpty, "results came past a read")
+                    return
+                }
+                switch result {
+                case .prepared(let read):
+                    barrier = .ready(read)
+                    return
+                case .outcome(let outcome): write(.outcome(outcome), slot, into: &writer)
+                case .error(let error): write(.error(error), slot, into: &writer)
+                }
+                remove(slot)
+                passBarrier()
+                continue
+            case .request:
+                preconditionFailure("a request stands before the barrier undecided")
+            }
+            remove(slot)
+        }
+        precondition(results.isEmpty, "more results than requests")
+    }
+
+    /// Writes the answer of the read that was handed out, and lets what waited behind it go on.
+    mutating func finishRead(_ reply: Reply, into writer: inout ReplyWriter) {
+        guard case .reading = barrier, let slot = slots.first else {
+            preconditionFailure("no read was handed out")
+        }
+        write(reply, slot, into: &writer)
+        remove(slot)
+        passBarrier()
+        settle(into: &writer)
+    }
+
+    private mutating func passBarrier() {
+        barrier = nil
+        while barrier == nil, let next = behind.popFirst() { place(next) }
+    }
+
+    private mutating func remove(_ slot: Slot) {
+        slots.removeFirst()
+        bytesInFlight -= slot.bytes
+        switch slot.body {
+        case .beginBatch, .endBatch: break
+        case .answered, .request, .submitted, .barrier: requestsInFlight -= 1
+        }
+    }
+
+    private func write(_ reply: Reply, _ slot: Slot, into writer: inout ReplyWriter) {
+        guard let id = slot.id else { return }
+        writer.write(reply, id: id)
+    }
+}

@@ -1,0 +1,87 @@
+import AppStore
+import Ledger
+import LedgerWire
+
+extension Operation {
+    /// What is to be decided of a JWS once it was verified.
+    init(_ verified: Result<Verified, VerificationFailure>, account: AccountName?) {
+        switch verified {
+        case .success(.transaction(let transaction)):
+            guard let purchase = SignedPurchase(transaction) else {
+                self = .refused(Operation.unfitNumbers)
+                return
+            }
+            self = .command(.credit(purchase, account: account))
+        case .success(.notification(let notification)):
+            guard let signed = SignedNotification(notification) else {
+                self = .refused(Operation.unfitNumbers)
+                return
+            }
+            self = .command(.notify(signed, account: account))
+        case .failure(let failure):
+            self = .refused(WireError(failure))
+        }
+    }
+
+    private static let unfitNumbers = WireError.verificationFailed(
+        detail: VerificationFailure.Reason.invalidPayload.rawValue,
+        message: "transactionId is not a decimal number of 64 bits, or appAccountToken is no account's name")
+}
+
+extension SignedPurchase {
+    /// `nil` where the ledger's values cannot hold the payload's.
+    init?(_ transaction: VerifiedTransaction) {
+        let payload = transaction.payload
+        guard let id = TransactionID(payload.transactionID) else { return nil }
+        var token: AccountName?
+        if let text = payload.appAccountToken {
+            guard let name = AccountName(text) else { return nil }
+            token = name
+        }
+        self.init(
+            facts: PurchaseFacts(
+                transaction: id, product: payload.productID, quantity: payload.quantity,
+                purchaseDate: payload.purchaseDate, price: payload.price, priceCurrency: payload.currency,
+                token: token),
+            signedDate: payload.signedDate, revoked: payload.revoked, evidence: Ledger.Evidence(transaction.evidence))
+    }
+}
+
+extension SignedNotification {
+    /// `nil` where the ledger's values cannot hold the payload's. What carries no consumable's transaction is recorded
+    /// without a purchase.
+    init?(_ notification: VerifiedNotification) {
+        let payload = notification.payload
+        var purchase: SignedPurchase?
+        if let transaction = notification.transaction, transaction.payload.type == .consumable {
+            guard let signed = SignedPurchase(transaction) else { return nil }
+            purchase = signed
+        }
+        self.init(
+            uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
+            subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
+            evidence: Ledger.Evidence(notification.evidence), purchase: purchase)
+    }
+}
+
+extension Ledger.Evidence {
+    init(_ evidence: AppStore.Evidence) {
+        self.init(
+            headerDigest: evidence.header.digest, header: evidence.header.segment, payload: evidence.payload,
+            signature: evidence.signature)
+    }
+}
+
+extension WireError {
+    /// The protocol's error for what verification found.
+    init(_ failure: VerificationFailure) {
+        switch failure.reason {
+        case .malformed, .unsupportedAlgorithm, .invalidCertificateChain, .untrustedRoot, .certificateExpired,
+            .invalidSignature, .invalidPayload:
+            self = .verificationFailed(detail: failure.reason.rawValue, message: failure.message)
+        case .wrongApp: self = .wrongApp
+        case .wrongEnvironment: self = .wrongEnvironment
+        case .notConsumable: self = .notConsumable
+        }
+    }
+}

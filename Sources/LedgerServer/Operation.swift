@@ -1,0 +1,97 @@
+import AppStore
+import Ledger
+import LedgerWire
+
+/// What passes through the sequencer, in the order in which it takes effect.
+enum Operation: Sendable {
+    /// A JWS to be verified first.
+    case signed(SignedObject, account: AccountName?)
+    case command(Command)
+    /// Fixes what a read sees: everything before it, and, where it asks for a time, that this time is over.
+    case prepare(Read)
+    /// Refused by verification; keeps its place in the order.
+    case refused(WireError)
+
+    var isSigned: Bool {
+        switch self {
+        case .signed: true
+        case .command, .prepare, .refused: false
+        }
+    }
+}
+
+/// What became of an operation.
+enum OperationResult: Sendable {
+    case outcome(Outcome)
+    case error(WireError)
+    /// The read may be done now.
+    case prepared(Read)
+}
+
+/// A request that the store answers beside the writer.
+enum Read: Hashable, Sendable {
+    case history(HistoryQuery)
+    /// `asOf` is `nil` until it was fixed.
+    case report(kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?, limit: Int, after: String?)
+    case balances(AccountName, currency: CurrencyCode?, asOf: Timestamp)
+
+    var currency: CurrencyCode? {
+        switch self {
+        case .history(let query): query.currency
+        case .report(_, _, let currency, _, _): currency
+        case .balances(_, let currency, _): currency
+        }
+    }
+
+    /// Blocks; for a reader's thread.
+    func answer(from store: any Store) throws -> Reply {
+        switch self {
+        case .history(let query):
+            return .history(try store.history(query))
+        case .report(let kind, let asOf, let currency, let limit, let after):
+            guard let asOf else { preconditionFailure("a report is read before its time was fixed") }
+            return .report(
+                try store.report(
+                    ReportQuery(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after)))
+        case .balances(let account, let currency, let asOf):
+            let balances = try store.balances(account, currency: currency, asOf: asOf)
+            return .balances(AccountBalances(account: account, balances: balances))
+        }
+    }
+}
+
+extension Books {
+    mutating func perform(_ operation: Operation, at now: Timestamp) -> OperationResult {
+        switch operation {
+        case .command(let command): return .outcome(decide(command, at: now))
+        case .prepare(let read): return prepare(read, at: now)
+        case .refused(let error): return .error(error)
+        case .signed: preconditionFailure("a JWS reached the books unverified")
+        }
+    }
+
+    /// A time that a read counts up to is closed, so that its answer stays the same for ever.
+    private mutating func prepare(_ read: Read, at now: Timestamp) -> OperationResult {
+        let latest = entryTime(now)
+        let result: Read
+        switch read {
+        case .history:
+            result = read
+        case .report(let kind, let asOf, let currency, let limit, let after):
+            let time = asOf ?? latest
+            guard time <= latest else { return .error(Books.futureTime) }
+            close(through: time)
+            result = .report(kind: kind, asOf: time, currency: currency, limit: limit, after: after)
+        case .balances(_, _, let asOf):
+            guard asOf <= latest else { return .error(Books.futureTime) }
+            close(through: asOf)
+            result = read
+        }
+        if let currency = read.currency, currencyID(currency) == nil {
+            return .outcome(.refused(Refusal(.unknownCurrency(currency: currency))))
+        }
+        return .prepared(result)
+    }
+
+    private static let futureTime = WireError.invalidParams(path: "asOf", "is in the future")
+}

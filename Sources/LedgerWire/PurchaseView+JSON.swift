@@ -1,0 +1,169 @@
+package import Ledger
+package import StrictJSON
+
+extension PurchaseView.Grant: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("lot")
+        writer.integer(orNull: lot)
+        writer.key("currency")
+        writer.string(currency.text)
+        writer.key("granted")
+        writer.integer(granted)
+        writer.key("spent")
+        writer.integer(spent)
+        writer.key("held")
+        writer.integer(held)
+        writer.key("revoked")
+        writer.integer(revoked)
+        writer.key("debt")
+        writer.integer(debt)
+        writer.key("writtenOff")
+        writer.integer(writtenOff)
+        writer.key("repaid")
+        writer.integer(repaid)
+        writer.key("remaining")
+        writer.integer(remaining)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var lot: LotID?
+        var currency: CurrencyCode?
+        var granted: Int64?
+        var spent: Int64?
+        var held: Int64?
+        var revoked: Int64?
+        var debt: Int64?
+        var writtenOff: Int64?
+        var repaid: Int64?
+        var remaining: Int64?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "lot": lot = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
+            case "currency": currency = try reader.currencyCode()
+            case "granted": granted = try reader.integer()
+            case "spent": spent = try reader.integer()
+            case "held": held = try reader.integer()
+            case "revoked": revoked = try reader.integer()
+            case "debt": debt = try reader.integer()
+            case "writtenOff": writtenOff = try reader.integer()
+            case "repaid": repaid = try reader.integer()
+            case "remaining": remaining = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        self.init(
+            lot: lot, currency: try reader.required(currency, "currency"),
+            granted: try reader.required(granted, "granted"), spent: try reader.required(spent, "spent"),
+            held: try reader.required(held, "held"), revoked: try reader.required(revoked, "revoked"),
+            debt: try reader.required(debt, "debt"), writtenOff: try reader.required(writtenOff, "writtenOff"),
+            repaid: try reader.required(repaid, "repaid"), remaining: try reader.required(remaining, "remaining"))
+    }
+}
+
+extension PurchaseView.Event: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("time")
+        writer.integer(time)
+        writer.key("signedDate")
+        writer.integer(signedDate)
+        writer.key("revoked")
+        writer.integer(revoked)
+        writer.key("entry")
+        writer.integer(orNull: entry)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var time: Timestamp?
+        var signedDate: Timestamp?
+        var revoked: Int64?
+        var entry: EntryID?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "time": time = try reader.integer()
+            case "signedDate": signedDate = try reader.integer()
+            case "revoked": revoked = try reader.integer()
+            case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
+            default: try reader.skip()
+            }
+        }
+        self.init(
+            time: try reader.required(time, "time"), signedDate: try reader.required(signedDate, "signedDate"),
+            revoked: try reader.required(revoked, "revoked"), entry: entry)
+    }
+}
+
+extension PurchaseView: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("transactionId")
+        writer.string(transaction.description)
+        writer.key("state")
+        writer.string(state.rawValue)
+        writer.key("account")
+        writer.string(orNull: account?.text)
+        writer.key("product")
+        writer.string(product)
+        writer.key("quantity")
+        writer.integer(quantity)
+        writer.key("purchaseDate")
+        writer.integer(purchaseDate)
+        writer.key("price")
+        writer.integer(orNull: price)
+        writer.key("priceCurrency")
+        writer.string(orNull: priceCurrency)
+        writer.key("revoked")
+        writer.integer(revoked)
+        writer.key("grants")
+        writer.write(grants)
+        writer.key("consumption")
+        writer.integer(consumption)
+        writer.key("events")
+        writer.write(events)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var transaction: TransactionID?
+        var state: State?
+        var account: AccountName?
+        var product: String?
+        var quantity: Int64?
+        var purchaseDate: Timestamp?
+        var price: Int64?
+        var priceCurrency: String?
+        var revoked: Int64?
+        var grants: [Grant]?
+        var consumption: Int64?
+        var events: [Event]?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "transactionId": transaction = try reader.transactionID()
+            case "state": state = try reader.named(State.init(rawValue:))
+            case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.accountName() }
+            case "product": product = try reader.string()
+            case "quantity": quantity = try reader.integer()
+            case "purchaseDate": purchaseDate = try reader.integer()
+            case "price": price = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
+            case "priceCurrency":
+                priceCurrency = try reader.orNull { (reader) throws(JSONError) in try reader.string() }
+            case "revoked": revoked = try reader.integer()
+            case "grants": grants = try reader.list(of: Grant.self)
+            case "consumption": consumption = try reader.integer()
+            case "events": events = try reader.list(of: Event.self)
+            default: try reader.skip()
+            }
+        }
+        self.init(
+            transaction: try reader.required(transaction, "transactionId"), state: try reader.required(state, "state"),
+            account: account, product: try reader.required(product, "product"),
+            quantity: try reader.required(quantity, "quantity"),
+            purchaseDate: try reader.required(purchaseDate, "purchaseDate"), price: price,
+            priceCurrency: priceCurrency, revoked: try reader.required(revoked, "revoked"),
+            grants: try reader.required(grants, "grants"), consumption: try reader.required(consumption, "consumption"),
+            events: try reader.required(events, "events"))
+    }
+}

@@ -1,0 +1,15 @@
+package import Ledger
+
+/// The answer to one request.
+package enum Reply: Sendable {
+    case pong
+    case authenticated(Role)
+    case info(ServerInfo)
+    /// Of the ledger; a refusal becomes an error.
+    case outcome(Outcome)
+    /// As of a time that is past.
+    case balances(AccountBalances)
+    case history(HistoryPage)
+    case report(ReportPage)
+    case error(WireError)
+}

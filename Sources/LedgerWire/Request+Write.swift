@@ -1,0 +1,104 @@
+import Ledger
+import StrictJSON
+
+extension JSONWriter {
+    /// The member `params`, where the method has any; optional members are left out where they are not given.
+    mutating func params(of request: Request) {
+        switch request {
+        case .ping, .info:
+            return
+        case .authenticate(let token):
+            params { $0.member("token", token) }
+        case .credit(let transaction, let account):
+            params { writer in
+                writer.key("signedTransaction")
+                transaction.withUnsafeBufferPointer { writer.string(utf8: $0) }
+                writer.member("account", account?.text)
+            }
+        case .notify(let payload, let account):
+            params { writer in
+                writer.key("signedPayload")
+                payload.withUnsafeBufferPointer { writer.string(utf8: $0) }
+                writer.member("account", account?.text)
+            }
+        case .purchase(let transaction):
+            params { $0.member("transactionId", transaction.description) }
+        case .spend(let spend):
+            params { $0.members(spend) }
+        case .grant(let grant):
+            params { $0.members(grant) }
+        case .balance(let account, let currency, let asOf):
+            params { writer in
+                writer.member("account", account.text)
+                writer.member("currency", currency?.text)
+                writer.member("asOf", asOf)
+            }
+        case .history(let query):
+            params { writer in
+                writer.member("account", query.account.text)
+                writer.member("currency", query.currency?.text)
+                writer.member("limit", Int64(query.limit))
+                writer.member("before", query.before)
+            }
+        case .report(let kind, let asOf, let currency, let limit, let after):
+            params { writer in
+                writer.member("kind", kind.rawValue)
+                writer.member("asOf", asOf)
+                writer.member("currency", currency?.text)
+                writer.member("limit", Int64(limit))
+                writer.member("after", after)
+            }
+        }
+    }
+
+    private mutating func params(_ members: (inout JSONWriter) -> Void) {
+        key("params")
+        beginObject()
+        members(&self)
+        endObject()
+    }
+
+    private mutating func members(_ spend: Spend) {
+        member("key", spend.key.text)
+        member("account", spend.account.text)
+        key("debits")
+        beginArray()
+        for debit in spend.debits {
+            beginObject()
+            members(debit)
+            endObject()
+        }
+        endArray()
+        member("note", spend.note)
+        switch spend.funds {
+        case .any: break  // as if it were not given
+        case .paid: member("funds", spend.funds.rawValue)
+        }
+        member("expectedVersion", spend.expectedVersion)
+        member("minimumRemaining", spend.minimumRemaining)
+    }
+
+    private mutating func members(_ grant: Grant) {
+        member("key", grant.key.text)
+        member("account", grant.account.text)
+        members(CurrencyAmount(currency: grant.currency, amount: grant.amount))
+        member("note", grant.note)
+    }
+
+    private mutating func members(_ amount: CurrencyAmount) {
+        member("currency", amount.currency.text)
+        member("amount", amount.amount.units)
+    }
+
+    private mutating func member(_ name: StaticString, _ value: String?) {
+        guard let value else { return }
+        key(name)
+        string(value)
+    }
+
+    private mutating func member(_ name: StaticString, _ value: Int64?) {
+        guard let value else { return }
+        key(name)
+        integer(value)
+    }
+}

@@ -1,0 +1,34 @@
+package import Ledger
+
+/// A request whose parameters have been read and found valid.
+package enum Request: Hashable, Sendable {
+    case ping
+    case authenticate(token: String)
+    case info
+    case credit(signedTransaction: [UInt8], account: AccountName?)
+    case notify(signedPayload: [UInt8], account: AccountName?)
+    case purchase(TransactionID)
+    case spend(Spend)
+    case grant(Grant)
+    /// The balances now, or as of a time that is past.
+    case balance(account: AccountName, currency: CurrencyCode?, asOf: Timestamp?)
+    case history(HistoryQuery)
+    /// As of now where `asOf` is `nil`.
+    case report(kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?, limit: Int, after: String?)
+
+    package var method: Method {
+        switch self {
+        case .ping: .ping
+        case .authenticate: .authenticate
+        case .info: .info
+        case .credit: .credit
+        case .notify: .notify
+        case .purchase: .purchase
+        case .spend: .spend
+        case .grant: .grant
+        case .balance: .balance
+        case .history: .history
+        case .report: .report
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/// What a connection may do. Which role may call which method is in the protocol's table of methods.
+public enum Role: String, CaseIterable, Sendable {
+    /// The purchase pipeline: posts what the App Store signed.
+    case purchases
+    /// Game servers: spend and grant.
+    case game
+    /// Finance: reads reports.
+    case finance
+    /// All of them.
+    case admin
+}

@@ -1,0 +1,104 @@
+package import Ledger
+
+/// What the framing, the access rules and the server itself refuse.
+extension WireError {
+    /// `message` says what is wrong, as "the line is not JSON: …".
+    package static func parseError(_ message: String) -> WireError { WireError(.parseError, message) }
+
+    package static func invalidRequest(_ message: String) -> WireError { WireError(.invalidRequest, message) }
+
+    package static let lineTooLong = WireError(
+        .lineTooLong, "a line is at most \(WireLimits.lineBytesMax) bytes; the connection is closed")
+
+    package static let batchTooLong = WireError(
+        .batchTooLong, "a batch holds at most \(WireLimits.batchRequestsMax) requests")
+
+    package static let methodNotFound = WireError(.methodNotFound, "there is no method of this name")
+
+    /// `rule` goes on after the member's name, as "must be an object".
+    package static func invalidParams(path: String, _ rule: String) -> WireError {
+        WireError(.invalidParams, "\(path) \(rule)", [Detail("path", .string(path))])
+    }
+
+    package static let internalError = WireError(
+        .internalError, "the server failed to carry this out, and nothing was changed")
+
+    package static let unauthenticated = WireError(.unauthenticated, "authenticate with a token first")
+
+    package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
+
+    package static func forbidden(_ method: Method, _ role: Role) -> WireError {
+        WireError(.forbidden, "the role \(role.rawValue) may not call \(method.rawValue)")
+    }
+
+    package static let overloaded = WireError(
+        .overloaded, "the server has as much to do as it allows; send this again later")
+
+    package static let shuttingDown = WireError(
+        .shuttingDown, "the server is shutting down; send this again to the next one")
+
+    package static let storageUnavailable = WireError(
+        .storageUnavailable, "the ledger could not be read or written; send this again")
+}
+
+/// What the signatures refuse. `message` is the verifier's own, which holds nothing of the signed object.
+extension WireError {
+    package static func verificationFailed(detail: String, message: String) -> WireError {
+        WireError(.verificationFailed, message, [Detail("detail", .string(detail))])
+    }
+
+    package static let wrongApp = WireError(.wrongApp, "Apple signed this for another app than this ledger's")
+
+    package static let wrongEnvironment = WireError(
+        .wrongEnvironment, "Apple signed this in another environment than this ledger's")
+
+    package static let notConsumable = WireError(.notConsumable, "this is not the purchase of a consumable")
+}
+
+/// What the ledger refuses.
+extension WireError {
+    package init(_ refusal: Refusal) {
+        self.init(refusal.reason)
+        if refusal.replayed { details.append(Detail("replayed", .bool(true))) }
+    }
+
+    private init(_ reason: Refusal.Reason) {
+        switch reason {
+        case .unknownProduct(let product):
+            self.init(
+                .unknownProduct, "the catalog does not say what this product grants",
+                [Detail("product", .string(product))])
+        case .accountRequired:
+            self.init(.accountRequired, "the purchase has no appAccountToken: account must name the player")
+        case .accountMismatch:
+            self.init(.accountMismatch, "account is not the player to whom this purchase belongs")
+        case .purchaseConflict(let member):
+            self.init(
+                .purchaseConflict, "this transaction id is recorded with another \(member)",
+                [Detail("member", .string(member))])
+        case .insufficientFunds(let currency, let available):
+            self.init(
+                .insufficientFunds, "only \(available) \(currency) can be spent",
+                [Detail("currency", .string(currency.text)), Detail("available", .integer(available))])
+        case .versionMismatch(let version):
+            self.init(
+                .versionMismatch, "the wallet's version is \(version)", [Detail("version", .integer(version))])
+        case .minimumRemaining(let available):
+            self.init(
+                .minimumRemaining, "of the \(available) available less than the minimum would remain",
+                [Detail("available", .integer(available))])
+        case .balanceLimit(let currency):
+            self.init(
+                .balanceLimit, "a balance or sum of \(currency) would leave ±\(Limits.amountMax)",
+                [Detail("currency", .string(currency.text))])
+        case .keyReused:
+            self.init(.keyReused, "the key was used for another request")
+        case .unknownCurrency(let currency):
+            self.init(
+                .unknownCurrency, "the ledger has no currency \(currency)",
+                [Detail("currency", .string(currency.text))])
+        case .unknownPurchase:
+            self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        }
+    }
+}

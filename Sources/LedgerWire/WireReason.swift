@@ -1,0 +1,61 @@
+/// The protocol's table of errors: each stable reason with its code, and whether the same request may be sent again.
+/// In the table's order, which is the order of precedence.
+package enum WireReason: String, CaseIterable, Sendable {
+    case parseError = "parse_error"
+    case invalidRequest = "invalid_request"
+    case lineTooLong = "line_too_long"
+    case batchTooLong = "batch_too_long"
+    case methodNotFound = "method_not_found"
+    case invalidParams = "invalid_params"
+    case internalError = "internal_error"
+    case unauthenticated
+    case forbidden
+    case overloaded
+    case shuttingDown = "shutting_down"
+    case storageUnavailable = "storage_unavailable"
+    case verificationFailed = "verification_failed"
+    case wrongApp = "wrong_app"
+    case wrongEnvironment = "wrong_environment"
+    case notConsumable = "not_consumable"
+    case unknownProduct = "unknown_product"
+    case accountRequired = "account_required"
+    case accountMismatch = "account_mismatch"
+    case purchaseConflict = "purchase_conflict"
+    case insufficientFunds = "insufficient_funds"
+    case versionMismatch = "version_mismatch"
+    case minimumRemaining = "minimum_remaining"
+    case balanceLimit = "balance_limit"
+    case keyReused = "key_reused"
+    case unknownCurrency = "unknown_currency"
+    case unknownPurchase = "unknown_purchase"
+
+    package var code: Int {
+        switch self {
+        case .parseError: -32700
+        case .invalidRequest, .lineTooLong, .batchTooLong: -32600
+        case .methodNotFound: -32601
+        case .invalidParams: -32602
+        case .internalError: -32603
+        case .unauthenticated, .forbidden: -32001
+        case .overloaded, .shuttingDown, .storageUnavailable: -32002
+        case .verificationFailed: -32010
+        case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
+            .purchaseConflict:
+            -32011
+        case .insufficientFunds, .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownCurrency,
+            .unknownPurchase:
+            -32012
+        }
+    }
+
+    package var isRetryable: Bool {
+        switch self {
+        case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .unknownProduct: true
+        case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
+            .unauthenticated, .forbidden, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable,
+            .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds, .versionMismatch,
+            .minimumRemaining, .balanceLimit, .keyReused, .unknownCurrency, .unknownPurchase:
+            false
+        }
+    }
+}
