@@ -9,11 +9,27 @@ let settings: [SwiftSetting] = [
 // Dependency arrows point up this list only; Tests/ArchitectureTests reads the imports and says so.
 let package = Package(
     name: "currency-ledger",
+    products: [
+        .executable(name: "currency-ledger", targets: ["currency-ledger"]),
+        .library(name: "LedgerClient", targets: ["LedgerClient"]),
+        .library(name: "AppStore", targets: ["AppStore"]),
+    ],
     dependencies: [
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration", from: "1.0.0",
+            traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
     targets: [
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "Ledger", swiftSettings: settings),
+        .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
+        .target(name: "LedgerWire", dependencies: ["Ledger", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "LedgerSchema", path: "Schema", resources: [.embedInCode("sqlite")], swiftSettings: settings),
         .target(
@@ -23,9 +39,65 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ], swiftSettings: settings),
+        .target(
+            name: "LedgerServer",
+            dependencies: [
+                "Ledger", "LedgerWire", "AppStore",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ], swiftSettings: settings),
+        .target(
+            name: "LedgerClient",
+            dependencies: [
+                "LedgerWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ], swiftSettings: settings),
+        .executableTarget(
+            name: "currency-ledger",
+            dependencies: [
+                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerWire", "SQLiteStore", "StrictJSON",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ], swiftSettings: settings),
+        .target(
+            name: "LedgerTestKit", dependencies: ["AppStore", "Ledger"], path: "Tests/LedgerTestKit",
+            swiftSettings: settings),
+        .testTarget(name: "ArchitectureTests", swiftSettings: settings),
+        .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
+        .testTarget(
+            name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "StrictJSON"], swiftSettings: settings),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger"], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerWireTests", dependencies: ["Ledger", "LedgerWire", "StrictJSON"], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerClientTests",
+            dependencies: [
+                "LedgerClient", "LedgerWire", "Ledger",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerServerTests",
+            dependencies: [
+                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerTestKit", "LedgerWire",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ], swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: ["Ledger", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: ["AppStore", "Ledger", "LedgerClient", "LedgerWire", "currency-ledger"],
             swiftSettings: settings),
     ]
 )

@@ -1,0 +1,18 @@
+import ArgumentParser
+
+@main
+struct CurrencyLedger: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "currency-ledger",
+        abstract: "A double-entry ledger for consumable in-app currency.",
+        discussion: """
+            Credits App Store purchases exactly once from JWS that it verifies itself, debits spends atomically, \
+            reverses on refund and revocation, and answers over a JSON-lines TCP protocol.
+            """,
+        version: Version.current,
+        subcommands: [Serve.self, Demo.self, Call.self, Export.self, Sandbox.self])
+}
+
+enum Version {
+    static let current = "0.1.0"
+}

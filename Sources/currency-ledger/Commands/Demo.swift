@@ -1,0 +1,120 @@
+import AppStore
+import ArgumentParser
+import Foundation
+import Ledger
+import LedgerClient
+import LedgerServer
+import Logging
+import ServiceLifecycle
+
+struct Demo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Tells the life of a purchase, against the real service.",
+        discussion: """
+            Starts the service on a free loopback port with a fresh database, makes a signing chain, and talks to it over \
+            TCP. The exit status is 0 only if every step came out as it should.
+            """)
+
+    @Option(help: "Keep the database, the chain, the configuration and the exports in this folder.")
+    var keep: String?
+
+    func run() async throws {
+        let folder = try Demo.folder(keep)
+        defer { if keep == nil { try? FileManager.default.removeItem(at: folder) } }
+        let stage = try DemoStage(folder)
+        let service = try stage.service()
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [.init(service: service)], gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })))
+        let running = Task { try await group.run() }
+        let allCameOut: Bool
+        do {
+            let address = try await service.boundAddresses[0]
+            let client = try await LedgerClient.connect(to: address)
+            var story = DemoStory(client: client, stage: stage, address: "\(address)")
+            allCameOut = try await story.tell()
+            try await client.close()
+        } catch {
+            await group.triggerGracefulShutdown()
+            try? await running.value
+            throw error
+        }
+        await group.triggerGracefulShutdown()
+        try await running.value
+        if let keep {
+            Console.print("\nKept in \(keep): serve it with  currency-ledger serve --config \(keep)/ledger.json")
+        }
+        guard allCameOut else { throw Failure("a step did not come out as it should") }
+        Console.print("\nEvery step came out as it should.")
+    }
+
+    private static func folder(_ keep: String?) throws -> URL {
+        let folder =
+            keep.map { URL(fileURLWithPath: $0, isDirectory: true) }
+            ?? FileManager.default.temporaryDirectory.appendingPathComponent(
+                "currency-ledger-demo-\(UUID().uuidString)")
+        if FileManager.default.fileExists(atPath: folder.appendingPathComponent("ledger.sqlite").path) {
+            throw Failure("\(folder.path) holds a ledger already; the demo begins with a fresh one")
+        }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+}
+
+/// The demo's studio: its app, catalog, chain and configuration, as files that `serve` could be given.
+struct DemoStage {
+    static let bundleID = "com.example.game"
+    let folder: URL
+    let chain: SandboxChain
+    /// A chain that nobody configured as an anchor.
+    let forger: SandboxChain
+    let settings: Settings
+    let now: Timestamp
+
+    init(_ folder: URL) throws {
+        self.folder = folder
+        now = Clock.now()
+        let year: Int64 = 365 * 86_400_000
+        chain = try SandboxChain(notBefore: now - year, notAfter: now + year)
+        forger = try SandboxChain(notBefore: now - year, notAfter: now + year)
+        try ChainFolder(folder.appendingPathComponent("chain").path).write(chain)
+        let catalog = """
+            {"currencies": {"gems": {"spendOrder": "free_first", "refundShortfall": "debt"}, "tickets": {}},
+             "products": {"com.example.game.gems500": {"gems": 500},
+                          "com.example.game.starter": {"gems": 1000, "tickets": 5}}}
+
+            """
+        let configuration = """
+            {"database": "ledger.sqlite", "listen": ["127.0.0.1:0"],
+             "app": {"bundleId": "\(DemoStage.bundleID)", "environment": "Sandbox"},
+             "anchors": ["chain/root.der"], "catalog": "catalog.json"}
+
+            """
+        try File.write(Array(catalog.utf8), to: folder.appendingPathComponent("catalog.json").path)
+        let path = folder.appendingPathComponent("ledger.json").path
+        try File.write(Array(configuration.utf8), to: path)
+        settings = try Settings.load(file: path, flags: [:], environment: [:])
+    }
+
+    func service() throws -> LedgerService {
+        try Composition.service(
+            settings, catalog: try CatalogFile.read(settings.catalog),
+            logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
+    }
+
+    func transaction(
+        _ id: String, product: String = "com.example.game.gems500", signedAt offset: Int64 = 0, refunded: Bool = false
+    ) -> TransactionPayload {
+        var payload = TransactionPayload(
+            transactionID: id, bundleID: DemoStage.bundleID, productID: product, purchaseDate: now - 60_000,
+            signedDate: now - 30_000 + offset, environment: .sandbox)
+        payload.price = 4_990
+        payload.currency = "USD"
+        if refunded {
+            payload.revocationDate = now - 30_000 + offset
+            payload.revocationReason = .other
+        }
+        return payload
+    }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+import Ledger
+import LedgerClient
+import LedgerWire
+import SQLiteStore
+
+struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Writes a report as CSV or JSON lines.",
+        discussion: """
+            From a running service (--server) or straight from a ledger's file (--database), beside its service or \
+            without one. A report as of a time that is past is the same whenever it is asked for.
+            """)
+
+    enum Kind: String, CaseIterable, ExpressibleByArgument {
+        case balances, trial
+    }
+
+    enum Format: String, CaseIterable, ExpressibleByArgument {
+        case csv, jsonl
+    }
+
+    @Argument(
+        help: "balances: every wallet that is not empty; trial: the turnover and balance of every kind of account.")
+    var kind: Kind
+
+    @Option(help: "csv (RFC 4180, with a header line) or jsonl (one object a line).")
+    var format: Format = .csv
+
+    @Option(
+        help:
+            "Entries up to and with this time: milliseconds since 1970 or ISO 8601, as 2026-01-31T23:59:59.999Z. Default: now"
+    )
+    var asOf: String?
+
+    @Option(help: "Only this currency.")
+    var currency: String?
+
+    @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
+    var output: String?
+
+    @OptionGroup var server: ServerOptions
+
+    @Option(help: "The ledger's SQLite file, instead of a server.", completion: .file())
+    var database: String?
+
+    func validate() throws {
+        if database != nil && server.server != nil {
+            throw ValidationError("Give --server or --database, not both.")
+        }
+        if let asOf, Export.milliseconds(asOf) == nil {
+            throw ValidationError("--as-of must be milliseconds since 1970 or ISO 8601, not '\(asOf)'.")
+        }
+        if let currency, CurrencyCode(currency) == nil {
+            throw ValidationError("'\(currency)' is not a currency's code.")
+        }
+    }
+
+    func run() async throws {
+        guard let kind = ReportKind(rawValue: kind.rawValue) else { throw Failure("there is no such report") }
+        var writer = try ReportFile(output, format: format, kind: kind)
+        var progress = Progress()
+        let time = asOf.flatMap { Export.milliseconds($0) }
+        let code = currency.flatMap { CurrencyCode($0) }
+        if let database {
+            try fromFile(database, kind, time, code, &writer, &progress)
+        } else {
+            try await server.withClient { client in
+                var after: String?
+                var asOf = time
+                repeat {
+                    let page = try await client.report(
+                        kind, asOf: asOf, currency: code, limit: Limits.reportPageMax, after: after)
+                    asOf = page.asOf
+                    try writer.write(page.rows)
+                    progress.show(writer.count)
+                    after = page.next
+                } while after != nil
+            }
+        }
+        try writer.close()
+        progress.end(writer.count)
+    }
+
+    private func fromFile(
+        _ path: String, _ kind: ReportKind, _ time: Timestamp?, _ code: CurrencyCode?, _ writer: inout ReportFile,
+        _ progress: inout Progress
+    ) throws {
+        do {
+            let reports = try SQLiteReports(path: path)
+            var query = ReportQuery(
+                kind: kind, asOf: time ?? Clock.now(), currency: code, limit: Limits.reportPageMax)
+            repeat {
+                let page = try reports.report(query)
+                try writer.write(page.rows)
+                progress.show(writer.count)
+                query.after = page.next
+            } while query.after != nil
+        } catch let error as StoreError {
+            throw Failure(error.description)
+        }
+    }
+
+    static func milliseconds(_ text: String) -> Timestamp? {
+        if let number = Int64(text) { return number }
+        for options: ISO8601DateFormatter.Options in [
+            [.withInternetDateTime, .withFractionalSeconds], [.withInternetDateTime], [.withFullDate],
+        ] {
+            let formatter = ISO8601DateFormatter()
+            formatter.formatOptions = options
+            if let date = formatter.date(from: text) { return Int64((date.timeIntervalSince1970 * 1_000).rounded()) }
+        }
+        return nil
+    }
+}
+
+/// A line on a terminal that says how far a long work is.
+struct Progress {
+    private let start = ContinuousClock.now
+    private var shown = ContinuousClock.now
+    private var isVisible = false
+
+    /// Nothing in the first second, then at most ten times a second.
+    mutating func show(_ count: Int) {
+        let now = ContinuousClock.now
+        guard Console.errorIsTerminal, now - start > .seconds(1), now - shown > .milliseconds(100) else { return }
+        shown = now
+        isVisible = true
+        FileHandle.standardError.write(Data("\r\(count) rows".utf8))
+    }
+
+    mutating func end(_ count: Int) {
+        if isVisible { FileHandle.standardError.write(Data("\r\(count) rows\n".utf8)) }
+        isVisible = false
+    }
+}

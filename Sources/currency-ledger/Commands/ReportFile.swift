@@ -1,0 +1,75 @@
+import Foundation
+import Ledger
+import LedgerWire
+import StrictJSON
+
+/// A report being written, to a file or to standard output.
+struct ReportFile {
+    private let handle: FileHandle
+    private let format: Export.Format
+    private(set) var count = 0
+
+    init(_ path: String?, format: Export.Format, kind: ReportKind) throws {
+        self.format = format
+        if let path {
+            try File.write([], to: path)
+            guard let handle = FileHandle(forWritingAtPath: path) else { throw Failure("\(path) cannot be written") }
+            self.handle = handle
+        } else {
+            handle = .standardOutput
+        }
+        if format == .csv { try write(ReportFile.header(kind)) }
+    }
+
+    mutating func write(_ rows: [ReportRow]) throws {
+        var text: [UInt8] = []
+        for row in rows {
+            switch format {
+            case .csv: text += Array(ReportFile.csv(row).utf8)
+            case .jsonl: text += ReportFile.json(row) + [UInt8(ascii: "\n")]
+            }
+        }
+        try handle.write(contentsOf: Data(text))
+        count += rows.count
+    }
+
+    func close() throws { try handle.synchronizeIfFile() }
+
+    private func write(_ line: String) throws { try handle.write(contentsOf: Data(line.utf8)) }
+
+    private static func header(_ kind: ReportKind) -> String {
+        switch kind {
+        case .balances: "account,currency,available,held,debt,paid,free\r\n"
+        case .trial: "currency,account,debits,credits,balance\r\n"
+        }
+    }
+
+    private static func csv(_ row: ReportRow) -> String {
+        switch row {
+        case .balance(let account, let currency, let available, let held, let debt, let paid):
+            let numbers = [available, held, debt, paid, available - paid].map(String.init).joined(separator: ",")
+            return "\(quoted(account.text)),\(currency),\(numbers)\r\n"
+        case .trial(let currency, let account, let debits, let credits):
+            return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
+        }
+    }
+
+    /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data, and exact.
+    private static func quoted(_ text: String) -> String {
+        guard text.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline }) else { return text }
+        return "\"\(text.replacingOccurrences(of: "\"", with: "\"\""))\""
+    }
+
+    private static func json(_ row: ReportRow) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(row)
+        return writer.bytes
+    }
+}
+
+extension FileHandle {
+    /// A pipe or terminal has nothing to synchronise.
+    fileprivate func synchronizeIfFile() throws {
+        if self !== FileHandle.standardOutput { try synchronize() }
+    }
+}

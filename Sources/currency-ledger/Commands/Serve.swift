@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import Ledger
+import LedgerServer
+import Logging
+import ServiceLifecycle
+
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs the service until SIGTERM or SIGINT.",
+        discussion: """
+            Every setting may stand in the configuration file, in an environment variable over it (LEDGER_…, as \
+            LEDGER_APP_BUNDLE_ID for app.bundleId), or in a flag over both.
+            """)
+
+    @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
+    var config: String?
+
+    @Option(help: "The SQLite file; created where there is none. Default: ledger.sqlite")
+    var database: String?
+
+    @Option(
+        help:
+            "Addresses, separated by commas: host:port or unix:/path; port 0 picks a free one. Default: 127.0.0.1:7117")
+    var listen: String?
+
+    @Option(help: "The app whose purchases are credited.")
+    var bundleId: String?
+
+    @Option(help: "Its App Store id; where it is given, notifications must name it.")
+    var appAppleId: String?
+
+    @Option(help: "Production, Sandbox, Xcode or LocalTesting.")
+    var environment: String?
+
+    @Option(help: "Certificates (DER or PEM files, separated by commas) trusted beside Apple Root CA - G3.")
+    var anchors: String?
+
+    @Option(help: "The catalog (JSON).", completion: .file(extensions: ["json"]))
+    var catalog: String?
+
+    @Option(help: "Players kept in memory. Default: 500000")
+    var cachePlayers: String?
+
+    @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
+    var logLevel: String?
+
+    private var flags: [String: String] {
+        [
+            "database": database, "listen": listen, "app.bundleId": bundleId, "app.appAppleId": appAppleId,
+            "app.environment": environment, "anchors": anchors, "catalog": catalog, "cache.players": cachePlayers,
+            "log.level": logLevel,
+        ].compactMapValues { $0 }
+    }
+
+    func run() async throws {
+        let settings: Settings
+        let offered: Catalog
+        do {
+            settings = try Settings.load(
+                file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+            offered = try CatalogFile.read(settings.catalog)
+        } catch let error as ConfigurationError {
+            throw Failure(error.description, exitCode: .configuration)
+        }
+        var logger = Logger(label: "currency-ledger")
+        logger.logLevel = settings.logLevel
+        let service: LedgerService
+        do {
+            service = try Composition.service(settings, catalog: offered, logger: logger)
+        } catch {
+            throw Failure("\(error)", exitCode: error is ConfigurationError ? .configuration : .failure)
+        }
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        do {
+            try await group.run()
+        } catch {
+            throw Failure("\(error)")
+        }
+    }
+}

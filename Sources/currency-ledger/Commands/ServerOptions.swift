@@ -1,0 +1,33 @@
+import ArgumentParser
+import Foundation
+import LedgerClient
+import LedgerWire
+
+/// How a command finds the service.
+struct ServerOptions: ParsableArguments {
+    @Option(help: "host:port or unix:/path of the service. Default: 127.0.0.1:7117")
+    var server: String?
+
+    /// Read from the environment rather than a flag, which others on the machine could see.
+    private var token: String? { ProcessInfo.processInfo.environment["LEDGER_TOKEN"] }
+
+    /// Connects, works, and closes; a connection that fails ends the command with a clear message.
+    func withClient<Result>(_ body: (LedgerClient) async throws -> Result) async throws -> Result {
+        let address = server ?? "127.0.0.1:7117"
+        let client: LedgerClient
+        do {
+            client = try await LedgerClient.connect(to: try ServerAddress(address), token: token)
+        } catch {
+            throw Failure("no service at \(address): \(error)")
+        }
+        do {
+            let result = try await body(client)
+            try await client.close()
+            return result
+        } catch {
+            try? await client.close()
+            if let error = error as? ClientError { throw Failure("\(error)") }
+            throw error
+        }
+    }
+}

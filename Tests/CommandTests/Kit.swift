@@ -1,0 +1,147 @@
+import AppStore
+import Foundation
+import LedgerClient
+import LedgerWire
+import Testing
+
+/// A folder that is gone when the test is.
+final class TemporaryFolder {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-command-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+    func write(_ name: String, _ text: String) throws {
+        try text.write(to: url.appendingPathComponent(name), atomically: true, encoding: .utf8)
+    }
+}
+
+/// What a finished command left.
+struct Finished {
+    var status: Int32
+    var output: String
+    var error: String
+}
+
+/// The built command, run as its user runs it.
+enum Command {
+    static var executable: URL {
+        // The test bundle stands beside the products of the same build.
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL ?? Bundle.main.bundleURL
+        for folder in [
+            bundle.deletingLastPathComponent(),
+            URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent(),
+        ] {
+            let url = folder.appendingPathComponent("currency-ledger")
+            if FileManager.default.isExecutableFile(atPath: url.path) { return url }
+        }
+        return root.appendingPathComponent(".build/debug/currency-ledger")
+    }
+
+    static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    @discardableResult
+    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Finished {
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let folder = try TemporaryFolder()
+        let files = try ["out", "err"].map { name in
+            FileManager.default.createFile(atPath: folder.path(name), contents: nil)
+            return try #require(FileHandle(forWritingAtPath: folder.path(name)))
+        }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = files[0]
+        process.standardError = files[1]
+        try process.run()
+        process.waitUntilExit()
+        return Finished(
+            status: process.terminationStatus,
+            output: try String(contentsOfFile: folder.path("out"), encoding: .utf8),
+            error: try String(contentsOfFile: folder.path("err"), encoding: .utf8))
+    }
+}
+
+/// `serve` in a process of its own.
+final class RunningService {
+    let process = Process()
+    let address: String
+    private let log: String
+
+    init(_ folder: TemporaryFolder, arguments: [String] = [], environment: [String: String] = [:]) throws {
+        log = folder.path("serve-\(UUID().uuidString).log")
+        FileManager.default.createFile(atPath: log, contents: nil)
+        process.executableURL = Command.executable
+        process.arguments = ["serve", "--config", folder.path("ledger.json")] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle(forWritingAtPath: log)
+        process.standardError = FileHandle(forWritingAtPath: log)
+        try process.run()
+        var found: String?
+        for _ in 0..<600 where found == nil && process.isRunning {
+            Thread.sleep(forTimeInterval: 0.05)
+            let text = try String(contentsOfFile: log, encoding: .utf8)
+            found = text.firstMatch(of: /addresses=(\S+)/).map { String($0.1) }
+        }
+        guard let found else {
+            process.terminate()
+            throw CocoaError(.executableLoad, userInfo: ["log": try String(contentsOfFile: log, encoding: .utf8)])
+        }
+        address = found
+    }
+
+    func client() async throws -> LedgerClient { try await LedgerClient.connect(to: try ServerAddress(address)) }
+
+    func kill() {
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    func stop(_ signal: Int32 = SIGTERM) -> Int32 {
+        Foundation.kill(process.processIdentifier, signal)
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    deinit { if process.isRunning { kill() } }
+}
+
+/// A studio with its own signing chain.
+struct Studio {
+    let folder: TemporaryFolder
+    let chain: SandboxChain
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+
+    init() throws {
+        folder = try TemporaryFolder()
+        let year: Int64 = 365 * 86_400_000
+        chain = try SandboxChain(notBefore: now - year, notAfter: now + year)
+        try Data(chain.root.der).write(to: folder.url.appendingPathComponent("root.der"))
+        try folder.write(
+            "catalog.json",
+            #"{"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": 500}}}"#)
+        try folder.write(
+            "ledger.json",
+            """
+            {"listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+             "anchors": ["root.der"], "catalog": "catalog.json"}
+            """)
+    }
+
+    func purchase(_ number: Int) throws -> String {
+        try chain.sign(
+            TransactionPayload(
+                transactionID: String(2_000_000_000_000_000 + number), bundleID: "com.example.game",
+                productID: "com.example.game.gems500", purchaseDate: now - 60_000, signedDate: now - 60_000,
+                environment: .sandbox))
+    }
+}

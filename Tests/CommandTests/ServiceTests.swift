@@ -1,0 +1,135 @@
+import Foundation
+import Ledger
+import LedgerClient
+import LedgerWire
+import Testing
+
+/// The built command as a process: started, talked to, killed, started again.
+@Suite(.serialized) struct ServiceTests {
+    @Test func theDemoTellsItsStoryAndExitsWithZero() throws {
+        let folder = try TemporaryFolder()
+        let finished = try Command.run(["demo", "--keep", folder.path("demo")])
+        #expect(finished.status == 0, "\(finished.output)\(finished.error)")
+        #expect(finished.output.contains("Every step came out as it should."))
+        #expect(!finished.output.contains("   ! "))
+        // What it kept is a ledger that can be read without a service.
+        let exported = try Command.run(
+            ["export", "balances", "--database", folder.path("demo/ledger.sqlite"), "--format", "jsonl"])
+        #expect(exported.status == 0, "\(exported.error)")
+        #expect(exported.output.contains(#""account":"player-1","currency":"gems","available":120"#))
+        #expect(try Command.run(["demo", "--keep", folder.path("demo")]).status == 1)
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func aSignalStopsTheServiceWithStatusZero(signal: Int32) async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let receipt = try await client.credit(
+            signedTransaction: try studio.purchase(1), account: AccountName("player-1")!)
+        #expect(receipt.outcome == .credited)
+        #expect(service.stop(signal) == 0)
+        try? await client.close()
+        let exported = try Command.run(["export", "trial", "--database", studio.folder.path("ledger.sqlite")])
+        #expect(exported.output.contains("gems,purchased,500,0,500"))
+        #expect(exported.output.contains("gems,wallet,0,500,-500"))
+    }
+
+    @Test func callPrintsTheReplyAndExitsWithOneForAnError() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        try studio.folder.write("purchase.jws", try studio.purchase(1) + "\n")
+        let credited = try Command.run([
+            "call", "credit", "account=7", "signedTransaction=@\(studio.folder.path("purchase.jws"))", "--server",
+            service.address,
+        ])
+        #expect(credited.status == 0, "\(credited.error)")
+        #expect(credited.output.contains(#""outcome": "credited""#))
+        let refused = try Command.run([
+            "call", "spend", "--server", service.address, "key=k", "account=7",
+            #"debits=[{"currency":"gems","amount":501}]"#,
+        ])
+        #expect(refused.status == 1)
+        #expect(refused.output.contains(#""reason": "insufficient_funds""#))
+        #expect(try Command.run(["call", "ping", "--server", "127.0.0.1:1"]).status == 1)
+        #expect(service.stop() == 0)
+    }
+
+    @Test func aSecondServiceOnTheSameDatabaseIsRefused() throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let second = try Command.run(["serve", "--config", studio.folder.path("ledger.json")])
+        #expect(second.status == 1)
+        #expect(second.error.contains("open for writing in another process"))
+        #expect(service.stop() == 0)
+    }
+
+    /// SIGKILL in the middle of pipelined credits; then everything is sent again.
+    @Test func aKilledServiceLosesNothingItAcknowledgedAndCreditsNothingTwice() async throws {
+        let count = Int(ProcessInfo.processInfo.environment["LEDGER_KILL_CREDITS"] ?? "") ?? 4_000
+        let studio = try Studio()
+        let purchases = try (0..<count).map { try studio.purchase($0) }
+        func account(_ number: Int) -> AccountName { AccountName("player-\(number % 500)")! }
+
+        let first = try RunningService(studio.folder)
+        let client = try await first.client()
+        let acknowledged = await withTaskGroup(of: Int?.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    let receipt = try? await client.credit(
+                        signedTransaction: purchases[number], account: account(number))
+                    return receipt?.outcome == .credited ? number : nil
+                }
+            }
+            var acknowledged: Set<Int> = []
+            for await number in group {
+                if let number { acknowledged.insert(number) }
+                if acknowledged.count == count / 4 { first.kill() }
+            }
+            return acknowledged
+        }
+        try? await client.close()
+        #expect(acknowledged.count >= count / 4)
+        #expect(acknowledged.count < count, "the service was not killed in the middle")
+
+        let second = try RunningService(studio.folder)
+        let again = try await second.client()
+        var credited = 0
+        try await withThrowingTaskGroup(of: (Int, PurchaseOutcome).self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    (
+                        number,
+                        try await again.credit(signedTransaction: purchases[number], account: account(number)).outcome
+                    )
+                }
+            }
+            for try await (number, outcome) in group {
+                switch outcome {
+                case .credited:
+                    credited += 1
+                    #expect(
+                        !acknowledged.contains(number), "purchase \(number) was acknowledged before the kill and lost")
+                case .alreadyCredited: break
+                case .reversed, .alreadyReversed, .reinstated, .unassigned:
+                    Issue.record("purchase \(number): \(outcome)")
+                }
+            }
+        }
+        #expect(credited <= count - acknowledged.count)
+        let trial = try await again.report(.trial)
+        var sums: Int64 = 0
+        for row in trial.rows {
+            guard case .trial(_, let kind, let debits, let credits) = row else { continue }
+            sums += debits - credits
+            if kind == .purchased { #expect(debits == Int64(count) * 500) }
+        }
+        #expect(sums == 0)
+        for number in 0..<min(count, 500) {
+            let balances = try await again.balance(account(number))
+            #expect(balances.balances.first?.balance.available == Int64((count - number + 499) / 500) * 500)
+        }
+        try await again.close()
+        #expect(second.stop() == 0)
+    }
+}
