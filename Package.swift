@@ -66,8 +66,11 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], swiftSettings: settings),
         .target(
-            name: "LedgerTestKit", dependencies: ["AppStore", "Ledger"], path: "Tests/LedgerTestKit",
-            swiftSettings: settings),
+            name: "LedgerTestKit",
+            dependencies: [
+                "AppStore", "Ledger",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
@@ -85,7 +88,7 @@ let package = Package(
         .testTarget(
             name: "LedgerServerTests",
             dependencies: [
-                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerTestKit", "LedgerWire",
+                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerTestKit", "LedgerWire", "StrictJSON",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -55,7 +55,7 @@ enum Command {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let folder = try TemporaryFolder()
         let files = try ["out", "err"].map { name in
-            FileManager.default.createFile(atPath: folder.path(name), contents: nil)
+            _ = FileManager.default.createFile(atPath: folder.path(name), contents: nil)
             return try #require(FileHandle(forWritingAtPath: folder.path(name)))
         }
         process.standardInput = FileHandle.nullDevice
@@ -78,7 +78,7 @@ final class RunningService {
 
     init(_ folder: TemporaryFolder, arguments: [String] = [], environment: [String: String] = [:]) throws {
         log = folder.path("serve-\(UUID().uuidString).log")
-        FileManager.default.createFile(atPath: log, contents: nil)
+        _ = FileManager.default.createFile(atPath: log, contents: nil)
         process.executableURL = Command.executable
         process.arguments = ["serve", "--config", folder.path("ledger.json")] + arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -132,7 +132,7 @@ struct Studio {
         try folder.write(
             "ledger.json",
             """
-            {"listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+            {"database": "ledger.sqlite", "listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["root.der"], "catalog": "catalog.json"}
             """)
     }

@@ -2,6 +2,7 @@ import Foundation
 import Ledger
 import LedgerClient
 import LedgerWire
+import Synchronization
 import Testing
 
 /// The built command as a process: started, talked to, killed, started again.
@@ -66,7 +67,7 @@ import Testing
 
     /// SIGKILL in the middle of pipelined credits; then everything is sent again.
     @Test func aKilledServiceLosesNothingItAcknowledgedAndCreditsNothingTwice() async throws {
-        let count = Int(ProcessInfo.processInfo.environment["LEDGER_KILL_CREDITS"] ?? "") ?? 4_000
+        let count = Int(ProcessInfo.processInfo.environment["LEDGER_KILL_CREDITS"] ?? "") ?? 20_000
         let studio = try Studio()
         let purchases = try (0..<count).map { try studio.purchase($0) }
         func account(_ number: Int) -> AccountName { AccountName("player-\(number % 500)")! }
@@ -131,5 +132,36 @@ import Testing
         }
         try await again.close()
         #expect(second.stop() == 0)
+    }
+
+    /// Every reply of a long pipeline comes in order, and the books are exact.
+    @Test func aLongPipelineOfCreditsIsAnsweredInOrderAndTheTrialBalanceIsExact() async throws {
+        let count = Int(ProcessInfo.processInfo.environment["LEDGER_PIPELINE_CREDITS"] ?? "") ?? 100_000
+        let studio = try Studio()
+        let purchases = try (0..<count).map { Array(try studio.purchase($0).utf8) }
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let replies = Mutex<[TransactionID]>([])
+        try await client.pipeline(
+            count: count, inFlight: 1_000,
+            write: { index, id, writer in
+                writer.write(
+                    .credit(signedTransaction: purchases[index], account: AccountName("player-\(index % 1_000)")), id: id)
+            },
+            reply: { index, result in
+                guard case .success(let bytes) = result, let receipt = try? PurchaseReceipt(json: Array(bytes)) else {
+                    Issue.record("credit \(index): \(result)")
+                    return
+                }
+                if receipt.outcome != .credited { Issue.record("credit \(index): \(receipt.outcome)") }
+                replies.withLock { $0.append(receipt.transaction) }
+            })
+        let expected = (0..<count).map { TransactionID(String(2_000_000_000_000_000 + $0)) }
+        #expect(replies.withLock { $0 } == expected)
+        let trial = try await client.report(.trial)
+        #expect(trial.rows.contains(.trial(currency: CurrencyCode("gems")!, account: .purchased, debits: Int64(count) * 500, credits: 0)))
+        #expect(trial.rows.contains(.trial(currency: CurrencyCode("gems")!, account: .wallet, debits: 0, credits: Int64(count) * 500)))
+        try await client.close()
+        #expect(service.stop() == 0)
     }
 }

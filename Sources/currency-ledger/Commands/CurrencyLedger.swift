@@ -11,6 +11,23 @@ struct CurrencyLedger: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [Serve.self, Demo.self, Call.self, Export.self, Sandbox.self])
+
+    /// As the library's own, but a ``Failure`` has its own exit status.
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as Failure {
+            Console.error("currency-ledger: \(failure.description)")
+            exit(withError: failure.exitCode)
+        } catch {
+            exit(withError: error)
+        }
+    }
 }
 
 enum Version {
