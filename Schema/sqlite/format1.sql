@@ -109,6 +109,7 @@ CREATE TABLE notification (
     type TEXT NOT NULL,
     subtype TEXT,
     signed_date INTEGER NOT NULL,
+    reason TEXT,                        -- of a CONSUMPTION_REQUEST
     time INTEGER NOT NULL,
     transaction_id INTEGER,             -- the consumable purchase that it carries
     header INTEGER NOT NULL,
@@ -117,6 +118,9 @@ CREATE TABLE notification (
     nested_at INTEGER CHECK ((nested_at IS NULL) = (nested_header IS NULL)),
     signature BLOB NOT NULL CHECK (length(signature) = 64)
 ) STRICT;
+
+-- Finds what notifications tell of a purchase beside its JWS.
+CREATE INDEX notification_event ON notification (transaction_id) WHERE type IN ('CONSUMPTION_REQUEST', 'REFUND_DECLINED');
 
 -- Used keys, each with the one answer that it has for ever (refusals by state included).
 CREATE TABLE request (

@@ -63,6 +63,9 @@ extension Books {
             position.notification += 1
             journal.notifications.append(
                 Journal.NotificationRow(id: position.notification, signed: signed, time: entryTime(now)))
+            if let transaction = signed.purchase?.facts.transaction, let event = signed.event(at: entryTime(now)) {
+                purchases[transaction]?.events.append(event)
+            }
         }
         return .notification(
             NotificationReceipt(
@@ -99,7 +102,16 @@ extension Books {
                 product: register.facts.product, quantity: register.facts.quantity,
                 purchaseDate: register.facts.purchaseDate, price: register.facts.price,
                 priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,
-                consumption: PurchaseView.consumption(grants), events: register.events))
+                consumption: PurchaseView.consumption(grants), events: register.events.sorted(by: PurchaseView.Event.isEarlier)))
+    }
+}
+
+extension SignedNotification {
+    /// What it tells of the purchase in it beside that purchase's own JWS.
+    package func event(at time: Timestamp) -> PurchaseView.Event? {
+        PurchaseView.Event.Kind(notificationType: type).map {
+            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
+        }
     }
 }
 

@@ -83,7 +83,12 @@ extension Books {
             posted = adjust(&register, from: before, at: now)
             if !posted.isEmpty { entry = register.lastEntry }
         }
-        if isNewer { append(signed, to: &register, isFirst: false, entry: entry, time: time) }
+        if isNewer {
+            append(signed, to: &register, isFirst: false, entry: entry, time: time)
+        } else if let entry {
+            register.events.append(
+                PurchaseView.Event(kind: .assigned, time: time, signedDate: nil, revoked: nil, entry: entry))
+        }
         purchases[register.facts.transaction] = register
 
         let outcome: PurchaseOutcome

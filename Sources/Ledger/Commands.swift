@@ -131,14 +131,17 @@ package struct SignedNotification: Sendable {
     package var type: String
     package var subtype: String?
     package var signedDate: Timestamp
+    /// Why the customer asked for a refund, where Apple asks how much was consumed.
+    package var reason: String?
     package var evidence: Evidence
     /// The consumable purchase it carries, if it carries one.
     package var purchase: SignedPurchase?
 
     package init(
-        uuid: String, type: String, subtype: String?, signedDate: Timestamp, evidence: Evidence,
+        uuid: String, type: String, subtype: String?, signedDate: Timestamp, reason: String? = nil, evidence: Evidence,
         purchase: SignedPurchase?
     ) {
+        self.reason = reason
         self.uuid = uuid
         self.type = type
         self.subtype = subtype

@@ -17,7 +17,7 @@ extension Journal {
     /// | 5 | purchase | transaction_id, account?, product, quantity, purchase_date, price?, price_currency?, grants, evidence, entry? |
     /// | 6 | evidence | id, transaction_id, is_first, signed_date, revoked, time, entry?, SHA-256 of the header segment, payload, signature |
     /// | 7 | assignment | id, transaction_id, account, time, entry |
-    /// | 8 | notification | id, uuid, type, subtype?, signed_date, time, transaction_id?, SHA-256 of the header segment, payload as signed, signature |
+    /// | 8 | notification | id, uuid, type, subtype?, signed_date, reason?, time, transaction_id?, SHA-256 of the header segment, payload as signed, signature |
     /// | 9 | request | id, key, fingerprint, entry?, answer |
     package func canonicalForm(after previous: Digest, block: Int64, currencies codes: [CurrencyCode]) -> [UInt8] {
         var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 800 + requests.count * 160)
@@ -178,6 +178,7 @@ private struct BlockForm {
         add(signed.type)
         add(optional: signed.subtype)
         add(signed.signedDate)
+        add(optional: signed.reason)
         add(row.time)
         add(optional: signed.purchase?.facts.transaction.number)
         add(signed.evidence.headerDigest)

@@ -27,4 +27,6 @@ public enum Limits {
     public static let reportPageDefault = 1_000
     /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for seconds.
     public static let historyTransfersMax = 200_000
+    /// How long Apple takes an answer to a CONSUMPTION_REQUEST: 12 hours.
+    public static let consumptionAnswerMilliseconds: Int64 = 12 * 3_600_000
 }

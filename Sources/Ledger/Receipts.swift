@@ -249,23 +249,54 @@ public struct PurchaseView: Hashable, Sendable {
         }
     }
 
-    /// One JWS of the purchase that said something new, in the order of arrival.
+    /// One thing that the ledger was told of the purchase.
     public struct Event: Hashable, Sendable {
+        /// What it was told.
+        public enum Kind: String, CaseIterable, Sendable {
+            /// A JWS that said something new.
+            case signed
+            /// The account, by a JWS that said nothing else that was new.
+            case assigned
+            /// Apple asks how much was consumed: the answer is due by `deadline`.
+            case consumptionRequest = "consumption_request"
+            /// Apple declined a refund.
+            case refundDeclined = "refund_declined"
+        }
+
+        /// What it was told.
+        public var kind: Kind
         /// When the ledger recorded it.
         public var time: Timestamp
-        /// When Apple signed it.
-        public var signedDate: Timestamp
-        /// The share it says is revoked, 0 … 100000.
-        public var revoked: Int64
+        /// When Apple signed it; `nil` for an account's assignment.
+        public var signedDate: Timestamp?
+        /// The share that a JWS says is revoked, 0 … 100000.
+        public var revoked: Int64?
         /// The entry that it posted; `nil` where it changed nothing.
         public var entry: EntryID?
+        /// Why the customer asked for a refund, as Apple says it.
+        public var reason: String?
 
-        /// One JWS of a purchase.
-        public init(time: Timestamp, signedDate: Timestamp, revoked: Int64, entry: EntryID?) {
+        /// Until when Apple takes an answer: 12 hours after it asked.
+        public var deadline: Timestamp? {
+            kind == .consumptionRequest ? signedDate.map { $0 + Limits.consumptionAnswerMilliseconds } : nil
+        }
+
+        /// One thing that the ledger was told of a purchase.
+        public init(
+            kind: Kind = .signed, time: Timestamp, signedDate: Timestamp?, revoked: Int64?, entry: EntryID?,
+            reason: String? = nil
+        ) {
+            self.kind = kind
             self.time = time
             self.signedDate = signedDate
             self.revoked = revoked
             self.entry = entry
+            self.reason = reason
+        }
+
+        /// The order in which events are told: by time, then by kind; events that are equal in both keep their order.
+        package static func isEarlier(_ left: Event, _ right: Event) -> Bool {
+            (left.time, left.kind.rank) < (right.time, right.kind.rank)
         }
     }
 
@@ -291,7 +322,7 @@ public struct PurchaseView: Hashable, Sendable {
     public var grants: [Grant]
     /// What was spent of it, 0 … 100000 thousandths of a percent; every currency weighs the same.
     public var consumption: Int64
-    /// The JWS that said something new, in the order of arrival.
+    /// What the ledger was told of it, in the order of arrival.
     public var events: [Event]
 
     /// Everything the ledger knows of one purchase.
@@ -312,6 +343,25 @@ public struct PurchaseView: Hashable, Sendable {
         self.grants = grants
         self.consumption = consumption
         self.events = events
+    }
+}
+
+extension PurchaseView.Event.Kind {
+    fileprivate var rank: Int {
+        switch self {
+        case .signed: 0
+        case .assigned: 1
+        case .consumptionRequest, .refundDeclined: 2
+        }
+    }
+
+    /// The kind of event that a notification of this type is for the purchase in it; `nil` where its JWS says all.
+    package init?(notificationType: String) {
+        switch notificationType {
+        case "CONSUMPTION_REQUEST": self = .consumptionRequest
+        case "REFUND_DECLINED": self = .refundDeclined
+        default: return nil
+        }
     }
 }
 

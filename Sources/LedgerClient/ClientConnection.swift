@@ -27,6 +27,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private let outbox = Mutex(Outbox())
     private let eventLoop: any EventLoop
+    private let replyBytesMax: Int
     private var context: ChannelHandlerContext?
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 64)
     private var pipelines: [Pipeline] = []
@@ -34,7 +35,10 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Bytes of `inbound` known to hold no line end.
     private var scanned = 0
 
-    init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+    init(eventLoop: any EventLoop, replyBytesMax: Int) {
+        self.eventLoop = eventLoop
+        self.replyBytesMax = replyBytesMax
+    }
 
     // MARK: Sending
 
@@ -122,8 +126,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         let end = inbound.withUnsafeReadableBytes { bytes in bytes[scanned...].firstIndex(of: UInt8(ascii: "\n")) }
         guard let end else {
             scanned = inbound.readableBytes
-            guard scanned <= WireLimits.replyBytesMax else {
-                throw .unreadableReply("a line is longer than \(WireLimits.replyBytesMax) bytes")
+            guard scanned <= replyBytesMax else {
+                throw .unreadableReply("a line is longer than \(replyBytesMax) bytes")
             }
             return nil
         }

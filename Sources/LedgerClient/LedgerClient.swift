@@ -26,29 +26,33 @@ public final class LedgerClient: Sendable {
     /// Connects, and authenticates where a token is given.
     /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not know.
     public static func connect(to address: ServerAddress, token: String? = nil) async throws -> LedgerClient {
+        try await connect(to: address, token: token, replyBytesMax: WireLimits.replyBytesMax)
+    }
+
+    static func connect(to address: ServerAddress, token: String?, replyBytesMax: Int) async throws -> LedgerClient {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(ClientLimits.connectTimeoutMilliseconds))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(ClientConnection(eventLoop: channel.eventLoop))
-                }
+        // The handler is given back by the initializer, not looked up later: a server that closes at once has removed it by then.
+        let initialize: @Sendable (any Channel) -> EventLoopFuture<LedgerClient> = { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let connection = ClientConnection(eventLoop: channel.eventLoop, replyBytesMax: replyBytesMax)
+                try channel.pipeline.syncOperations.addHandler(connection)
+                return LedgerClient(channel: channel, connection: connection)
             }
-        let channel: any Channel
-        let connection: ClientConnection
+        }
+        let client: LedgerClient
         do {
             switch address {
             case .tcp(let host, let port):
                 // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
-                channel = try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                    .connect(host: host, port: port).get()
+                client = try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                    .connect(host: host, port: port, channelInitializer: initialize)
             case .unix(let path):
-                channel = try await bootstrap.connect(unixDomainSocketPath: path).get()
+                client = try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
             }
-            connection = try await channel.pipeline.handler(type: ClientConnection.self).get()
         } catch {
             throw ClientError.cannotConnect("\(error)")
         }
-        let client = LedgerClient(channel: channel, connection: connection)
         if let token { _ = try await client.authenticate(token: token) }
         return client
     }

@@ -1,4 +1,4 @@
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// One value, or one error, that comes once and is told to everyone who waits for it or asks later.
 final class Announcement<Value: Sendable>: Sendable {
@@ -7,7 +7,7 @@ final class Announcement<Value: Sendable>: Sendable {
         case known(Result<Value, any Error>)
     }
 
-    private let state = Mutex(State.waiting([]))
+    private let state = NIOLockedValueBox(State.waiting([]))
 
     func succeed(_ value: Value) { tell(.success(value)) }
 
@@ -15,7 +15,7 @@ final class Announcement<Value: Sendable>: Sendable {
     func fail(_ error: any Error) { tell(.failure(error)) }
 
     private func tell(_ result: Result<Value, any Error>) {
-        let waiting = state.withLock { state -> [CheckedContinuation<Value, any Error>] in
+        let waiting = state.withLockedValue { state -> [CheckedContinuation<Value, any Error>] in
             guard case .waiting(let waiting) = state else { return [] }
             state = .known(result)
             return waiting
@@ -25,7 +25,7 @@ final class Announcement<Value: Sendable>: Sendable {
 
     func value() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            let known = state.withLock { state -> Result<Value, any Error>? in
+            let known = state.withLockedValue { state -> Result<Value, any Error>? in
                 switch state {
                 case .known(let result):
                     return result

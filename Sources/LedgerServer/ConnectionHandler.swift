@@ -211,14 +211,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// A read's page may be long: none begins while the client has others to read, and a batch, whose replies wait for
     /// each other, has no more of them than the server is willing to hold.
     private func startRead() {
-        guard let context, context.channel.isWritable, let read = state.takeRead() else { return }
+        guard let context, let read = state.takeRead() else { return }
         if state.isInBatch && writer.bytes.count > service.limits.batchReplyBytesMax {
             state.finishRead(.error(.overloaded), into: &writer)
             mustPumpAgain = true
             return
         }
         let eventLoop = context.eventLoop
-        service.readers.submit { _ in
+        service.readers.submit { state in
+            // Cancelled only when the server stops and the connection is closed already.
+            guard state == .active else { return }
             let reply = self.service.answer(read)
             eventLoop.execute { self.finishRead(reply) }
         }

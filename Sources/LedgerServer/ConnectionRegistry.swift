@@ -1,5 +1,5 @@
+import NIOConcurrencyHelpers
 import NIOCore
-import Synchronization
 
 /// The connections that are being served, counted and bounded, so that a shutdown reaches each of them.
 final class ConnectionRegistry: Sendable {
@@ -25,7 +25,7 @@ final class ConnectionRegistry: Sendable {
         var isEmpty: Bool { served.isEmpty && refused == 0 }
     }
 
-    private let members = Mutex(Members())
+    private let members = NIOLockedValueBox(Members())
     private let servedMax: Int
     private let refusedMax: Int
 
@@ -35,12 +35,12 @@ final class ConnectionRegistry: Sendable {
     }
 
     /// How many connections are served.
-    var count: Int { members.withLock { $0.served.count } }
+    var count: Int { members.withLockedValue { $0.served.count } }
 
     /// Takes a new connection in, until its channel closes.
     func admit(_ handler: ConnectionHandler, _ channel: any Channel) -> Admission {
         let id = ObjectIdentifier(handler)
-        let admission = members.withLock { members in
+        let admission = members.withLockedValue { members in
             if members.isClosed { return Admission.dropped }
             if members.served.count < servedMax {
                 members.served[id] = Member(handler: handler, eventLoop: channel.eventLoop)
@@ -59,7 +59,7 @@ final class ConnectionRegistry: Sendable {
     }
 
     private func leave(_ change: (inout Members) -> Void) {
-        let waiters = members.withLock { members in
+        let waiters = members.withLockedValue { members in
             change(&members)
             guard members.isEmpty else { return [CheckedContinuation<Void, Never>]() }
             defer { members.emptyWaiters = [] }
@@ -70,25 +70,33 @@ final class ConnectionRegistry: Sendable {
 
     /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`.
     func drain(timeout: TimeAmount, timer: any EventLoop) async {
-        let served = members.withLock { members in
+        let served = members.withLockedValue { members in
             members.isClosed = true
             return Array(members.served.values)
         }
-        for member in served {
-            member.eventLoop.execute { member.handler.beginShutdown() }
-        }
+        ConnectionRegistry.tell(served) { $0.beginShutdown() }
         let deadline = timer.scheduleTask(in: timeout) {
-            for member in self.members.withLock({ Array($0.served.values) }) {
-                member.eventLoop.execute { member.handler.closeNow() }
-            }
+            ConnectionRegistry.tell(self.members.withLockedValue { Array($0.served.values) }) { $0.closeNow() }
         }
         await withCheckedContinuation { continuation in
-            let isEmpty = members.withLock { members in
+            let isEmpty = members.withLockedValue { members in
                 if !members.isEmpty { members.emptyWaiters.append(continuation) }
                 return members.isEmpty
             }
             if isEmpty { continuation.resume() }
         }
         deadline.cancel()
+    }
+
+    /// One hop an event loop.
+    private static func tell(_ members: [Member], _ message: @escaping @Sendable (ConnectionHandler) -> Void) {
+        var rest = members
+        while let eventLoop = rest.first?.eventLoop {
+            let own = rest.filter { $0.eventLoop === eventLoop }
+            rest.removeAll { $0.eventLoop === eventLoop }
+            eventLoop.execute {
+                for member in own { message(member.handler) }
+            }
+        }
     }
 }

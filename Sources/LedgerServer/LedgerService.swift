@@ -18,7 +18,7 @@ package final class LedgerService: Service {
 
     /// - Parameters:
     ///   - store: closed when ``run()`` returns, however it does.
-    ///   - info: what `info` answers; `engine` is the store's own.
+    ///   - info: what the method `info` answers.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     package init(
         configuration: ServerConfiguration, store: any Store, verifier: Verifier, info: ServerInfo, logger: Logger,
@@ -72,6 +72,8 @@ package final class LedgerService: Service {
         await connections.drain(timeout: .milliseconds(limits.shutdownMilliseconds), timer: engine.group.next())
         await sequencer.idle()
         do {
+            // A long read of a connection that was closed at the deadline may still be going on.
+            try await engine.readers.shutdownGracefully()
             try await engine.writer.runIfActive { [store] in try store.close() }
         } catch {
             failure = failure ?? error
@@ -127,10 +129,10 @@ private struct Engine {
         readers.start()
     }
 
+    /// The readers have stopped before, for the store to be closed.
     func stop() async throws {
         try await verifiers.shutdownGracefully()
         try await writer.shutdownGracefully()
-        try await readers.shutdownGracefully()
         try await group.shutdownGracefully()
     }
 }

@@ -1,9 +1,9 @@
 import NIOCore
 
 #if canImport(Musl)
-    import Musl
+import Musl
 #else
-    import Glibc
+import Glibc
 #endif
 
 /// Cuts what arrives into lines. Holds at most one unfinished line and one turn's reading.

@@ -3,9 +3,9 @@ import NIOCore
 import NIOPosix
 
 #if canImport(Musl)
-    import Musl
+import Musl
 #else
-    import Glibc
+import Glibc
 #endif
 
 /// Binds addresses and sets up the pipeline of every connection: the one place for what stands between the socket and
@@ -28,11 +28,11 @@ struct Listener {
         do {
             switch address {
             case .tcp:
-                return try await bootstrap(services).childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                return try await bootstrap().childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                     .bind(to: socket).get()
             case .unix(let path):
                 try await refuseIfServed(path, socket)
-                return try await bootstrap(services)
+                return try await bootstrap()
                     .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
             }
         } catch let error as ServerError {
@@ -75,7 +75,8 @@ struct Listener {
         throw ServerError("cannot listen on unix:\(path): another server does")
     }
 
-    private func bootstrap(_ services: ConnectionServices) -> ServerBootstrap {
+    private func bootstrap() -> ServerBootstrap {
+        let services = services
         let limits = services.limits
         return ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: limits.listenBacklog)

@@ -60,6 +60,7 @@ extension SignedNotification {
         self.init(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
+            reason: payload.data?.consumptionRequestReason?.rawValue,
             evidence: Ledger.Evidence(notification.evidence), purchase: purchase)
     }
 }

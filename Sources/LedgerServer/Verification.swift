@@ -1,6 +1,6 @@
 import AppStore
 import Ledger
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// One batch in the first stage, cut into chunks that several threads verify; whoever is last puts it together.
 final class Verification: Sendable {
@@ -18,7 +18,7 @@ final class Verification: Sendable {
     let chunks: [Range<Int>]
     private let objects: [SignedObject]
     private let places: [Place]
-    private let progress: Mutex<Progress>
+    private let progress: NIOLockedValueBox<Progress>
 
     init(_ batch: [Submission], threads: Int, perThreadMin: Int) {
         var objects: [SignedObject] = []
@@ -34,7 +34,7 @@ final class Verification: Sendable {
         chunks = stride(from: 0, to: max(objects.count, 1), by: size).map { $0..<min($0 + size, objects.count) }
         self.objects = objects
         self.places = places
-        progress = Mutex(Progress(batch: batch, left: chunks.count))
+        progress = NIOLockedValueBox(Progress(batch: batch, left: chunks.count))
     }
 
     func objects(_ chunk: Range<Int>) -> [SignedObject] { Array(objects[chunk]) }
@@ -42,7 +42,7 @@ final class Verification: Sendable {
     /// Puts a chunk's results in place; the last gives the batch, with no JWS left in it that was not verified.
     func finish(_ chunk: Range<Int>, _ results: [Result<Verified, VerificationFailure>]) -> [Submission]? {
         let operations = zip(chunk, results).map { Operation($0.1, account: places[$0.0].account) }
-        return progress.withLock { progress in
+        return progress.withLockedValue { progress in
             for (index, operation) in zip(chunk, operations) {
                 let place = places[index]
                 progress.batch[place.submission].operations[place.operation] = operation

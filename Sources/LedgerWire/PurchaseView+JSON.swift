@@ -65,34 +65,50 @@ extension PurchaseView.Grant: WireValue {
 extension PurchaseView.Event: WireValue {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
+        writer.key("kind")
+        writer.string(kind.rawValue)
         writer.key("time")
         writer.integer(time)
         writer.key("signedDate")
-        writer.integer(signedDate)
-        writer.key("revoked")
-        writer.integer(revoked)
+        writer.integer(orNull: signedDate)
+        if let revoked {
+            writer.key("revoked")
+            writer.integer(revoked)
+        }
+        if let reason {
+            writer.key("reason")
+            writer.string(reason)
+        }
+        if let deadline {
+            writer.key("deadline")
+            writer.integer(deadline)
+        }
         writer.key("entry")
         writer.integer(orNull: entry)
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
+        var kind: Kind?
         var time: Timestamp?
         var signedDate: Timestamp?
         var revoked: Int64?
         var entry: EntryID?
+        var reason: String?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
+            case "kind": kind = try reader.named { Kind(rawValue: $0) }
             case "time": time = try reader.integer()
-            case "signedDate": signedDate = try reader.integer()
+            case "signedDate": signedDate = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
             case "revoked": revoked = try reader.integer()
             case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
+            case "reason": reason = try reader.string()
             default: try reader.skip()
             }
         }
         self.init(
-            time: try reader.required(time, "time"), signedDate: try reader.required(signedDate, "signedDate"),
-            revoked: try reader.required(revoked, "revoked"), entry: entry)
+            kind: try reader.required(kind, "kind"), time: try reader.required(time, "time"), signedDate: signedDate,
+            revoked: revoked, entry: entry, reason: reason)
     }
 }
 

@@ -12,6 +12,7 @@ final class BooksLoader {
     private let selectAssignment: PreparedStatement
     private let selectEvidence: PreparedStatement
     private let selectLaterEvidence: PreparedStatement
+    private let selectNotificationEvents: PreparedStatement
     private let selectFirstTransfer: PreparedStatement
     private let selectRequest: PreparedStatement
     private let selectNotification: PreparedStatement
@@ -45,7 +46,7 @@ final class BooksLoader {
             FROM purchase WHERE transaction_id = ?
             """)
         selectAssignment = try PreparedStatement(
-            db, "SELECT account, entry FROM purchase_assignment WHERE transaction_id = ?")
+            db, "SELECT account, entry, time FROM purchase_assignment WHERE transaction_id = ?")
         selectEvidence = try PreparedStatement(
             db, "SELECT time, signed_date, revoked, entry FROM purchase_evidence WHERE id = ?")
         selectLaterEvidence = try PreparedStatement(
@@ -53,6 +54,12 @@ final class BooksLoader {
             """
             SELECT time, signed_date, revoked, entry FROM purchase_evidence
             WHERE transaction_id = ? AND is_first = 0 ORDER BY id
+            """)
+        selectNotificationEvents = try PreparedStatement(
+            db,
+            """
+            SELECT type, time, signed_date, reason FROM notification
+            WHERE transaction_id = ? AND type IN ('CONSUMPTION_REQUEST', 'REFUND_DECLINED') ORDER BY id
             """)
         selectFirstTransfer = try PreparedStatement(db, "SELECT first_transfer FROM entry WHERE id = ?")
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
@@ -182,19 +189,26 @@ final class BooksLoader {
         selectPurchase.reset()
         var lastEntry = opening
 
+        var assigned: Timestamp?
         if account == nil {
             selectAssignment.bind(1, transaction.number)
             if try selectAssignment.next() {
                 account = selectAssignment.integer(0)
                 opening = selectAssignment.integer(1)
+                assigned = selectAssignment.integer(2)
                 lastEntry = opening
                 selectAssignment.reset()
             }
         }
-        let events = try readEvents(transaction, firstEvidence)
-        guard let newest = events.max(by: { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }) else {
+        var events = try readEvents(transaction, firstEvidence)
+        guard let newest = events.compactMap(\.newness).max(by: <) else {
             throw StoreError("purchase \(transaction) has no evidence")
         }
+        if let assigned, !events.contains(where: { $0.entry == opening }) {
+            events.append(
+                PurchaseView.Event(kind: .assigned, time: assigned, signedDate: nil, revoked: nil, entry: opening))
+        }
+        events += try readNotificationEvents(transaction)
         for event in events { lastEntry = [lastEntry, event.entry].compactMap { $0 }.max() }
         let lots = try readLots(opening, grants.count)
         if let account {
@@ -205,8 +219,8 @@ final class BooksLoader {
         }
         books.load(
             PurchaseRegister(
-                facts: facts, grants: grants, account: account, signedDate: newest.signedDate,
-                revoked: newest.revoked, lots: lots, lastEntry: lastEntry, events: events))
+                facts: facts, grants: grants, account: account, signedDate: newest.0,
+                revoked: newest.1, lots: lots, lastEntry: lastEntry, events: events))
     }
 
     private func readEvents(_ transaction: TransactionID, _ first: Int64) throws -> [PurchaseView.Event] {
@@ -221,6 +235,20 @@ final class BooksLoader {
         while try selectEvidence.next() { read(selectEvidence) }
         selectLaterEvidence.bind(1, transaction.number)
         while try selectLaterEvidence.next() { read(selectLaterEvidence) }
+        return events
+    }
+
+    private func readNotificationEvents(_ transaction: TransactionID) throws -> [PurchaseView.Event] {
+        var events: [PurchaseView.Event] = []
+        selectNotificationEvents.bind(1, transaction.number)
+        while try selectNotificationEvents.next() {
+            guard let kind = PurchaseView.Event.Kind(notificationType: selectNotificationEvents.text(0)) else { continue }
+            events.append(
+                PurchaseView.Event(
+                    kind: kind, time: selectNotificationEvents.integer(1),
+                    signedDate: selectNotificationEvents.integer(2), revoked: nil, entry: nil,
+                    reason: selectNotificationEvents.optionalText(3)))
+        }
         return events
     }
 
@@ -246,5 +274,13 @@ final class BooksLoader {
             grants.append(PurchaseRegister.Grant(currency: currency, units: units))
         }
         return grants
+    }
+}
+
+extension PurchaseView.Event {
+    /// What orders a purchase's JWS: the date of signing, then the share revoked.
+    fileprivate var newness: (Timestamp, Int64)? {
+        guard let signedDate, let revoked else { return nil }
+        return (signedDate, revoked)
     }
 }

@@ -57,8 +57,8 @@ final class JournalWriter {
             db,
             """
             INSERT INTO notification (id, uuid, type, subtype, signed_date, time, transaction_id, header, payload,
-                nested_header, nested_at, signature)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                nested_header, nested_at, signature, reason)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         insertRequest = try PreparedStatement(
             db, "INSERT INTO request (key, id, fingerprint, entry, answer) VALUES (?, ?, ?, ?, ?)")
@@ -188,6 +188,7 @@ final class JournalWriter {
         insertNotification.bind(10, nestedAt == nil ? nil : try signed.purchase.map { try headerID($0.evidence) })
         insertNotification.bind(11, nestedAt)
         insertNotification.bind(12, signed.evidence.signature)
+        insertNotification.bind(13, signed.reason)
         try insertNotification.run()
     }
 

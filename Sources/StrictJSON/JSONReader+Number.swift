@@ -28,10 +28,9 @@ extension JSONReader {
         let shape = try numberShape()
         guard shape.hasExponent else { return try integerPart(shape) }
         self = start
-        guard let value = Int64(exactly: try number().rounded(.towardZero)) else {
-            throw JSONError(.outOfRange, offset: valueStart)
-        }
-        return value
+        let value = try number()
+        guard value >= -0x1p63, value < 0x1p63 else { throw JSONError(.outOfRange, offset: valueStart) }
+        return Int64(value)
     }
 
     private func integerPart(_ shape: NumberShape) throws(JSONError) -> Int64 {

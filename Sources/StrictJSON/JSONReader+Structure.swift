@@ -1,15 +1,38 @@
 extension JSONReader {
     /// The names that one object has had so far.
     ///
-    /// The first sixteen are found by one vector comparison of their hashes and told apart by their bytes, so that an
-    /// usual object costs no allocation; after that a set (whose hashing is seeded) keeps the work linear, whatever
-    /// the sender chose.
+    /// The first sixteen are found by their hashes and told apart by their bytes, so that an usual object costs no
+    /// allocation; after that a set (whose hashing is seeded) keeps the work linear, whatever the sender chose.
     @usableFromInline struct Keys {
-        var hashes = SIMD16<UInt32>()
-        var offsets = SIMD16<UInt32>()
+        /// Room for sixteen hashes, used as plain memory: SIMD's own comparison is a loop that copies all of it each time.
+        private var hashes = SIMD16<UInt32>()
+        private var offsets = SIMD16<UInt32>()
         var count = 0
         var more: Set<[UInt8]> = []
         @usableFromInline init() {}
+
+        /// The place, at or after `first`, of an earlier key with this hash.
+        mutating func place(of hash: UInt32, from first: Int) -> Int? {
+            let known = min(count, JSONLimits.membersInVector)
+            return withUnsafeMutableBytes(of: &hashes) { bytes in
+                let hashes = bytes.assumingMemoryBound(to: UInt32.self)
+                var place = first
+                while place < known {
+                    if hashes[place] == hash { return place }
+                    place += 1
+                }
+                return nil
+            }
+        }
+
+        mutating func offset(at place: Int) -> Int {
+            withUnsafeMutableBytes(of: &offsets) { Int($0.assumingMemoryBound(to: UInt32.self)[place]) }
+        }
+
+        mutating func append(_ hash: UInt32, at offset: Int) {
+            withUnsafeMutableBytes(of: &hashes) { $0.assumingMemoryBound(to: UInt32.self)[count] = hash }
+            withUnsafeMutableBytes(of: &offsets) { $0.assumingMemoryBound(to: UInt32.self)[count] = UInt32(offset) }
+        }
     }
 
     @usableFromInline mutating func beginObject() throws(JSONError) -> Keys {
@@ -81,18 +104,15 @@ extension JSONReader {
     /// False if the object has the name already.
     private func add(_ key: JSONText, at start: Int, to keys: inout Keys) -> Bool {
         let hash = key.hash
-        let known = min(keys.count, JSONLimits.membersInVector)
-        let equal = keys.hashes .== SIMD16(repeating: hash)
-        if any(equal) {
-            for i in 0..<known where equal[i] {
-                var earlier = self
-                earlier.position = Int(keys.offsets[i])
-                if earlier.knownText().hasSameBytes(as: key) { return false }
-            }
+        var from = 0
+        while let place = keys.place(of: hash, from: from) {
+            var earlier = self
+            earlier.position = keys.offset(at: place)
+            if earlier.knownText().hasSameBytes(as: key) { return false }
+            from = place + 1
         }
         if keys.count < JSONLimits.membersInVector {
-            keys.hashes[keys.count] = hash
-            keys.offsets[keys.count] = UInt32(start)
+            keys.append(hash, at: start)
         } else {
             guard key.withBytes({ keys.more.insert(Array($0)).inserted }) else { return false }
         }

@@ -37,7 +37,8 @@ package struct JSONWriter {
         needsComma = false
     }
 
-    package mutating func key(_ name: String) {
+    /// A key of any kind. (A literal would be a `String` by preference; it is a key that needs no escapes.)
+    @_disfavoredOverload package mutating func key(_ name: String) {
         string(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
@@ -65,14 +66,20 @@ package struct JSONWriter {
 
     package mutating func integer(_ value: Int64) {
         separate()
-        var rest = value.magnitude
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         let start = bytes.count
+        var rest = value.magnitude
         repeat {
             bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
             rest /= 10
         } while rest > 0
-        bytes[start...].reverse()
+        // In place: a slice's `reverse` would copy the whole buffer.
+        var (first, last) = (start, bytes.count - 1)
+        while first < last {
+            bytes.swapAt(first, last)
+            first += 1
+            last -= 1
+        }
     }
 
     package mutating func bool(_ value: Bool) { value ? raw("true") : raw("false") }

@@ -83,12 +83,14 @@ struct Workload {
             if Bool.random(using: &generator) { return .credit(signed, account: owner ?? player) }
             issued += 1
             let uuid = "uuid-\(Int.random(in: 0..<max(issued, 20), using: &generator))"
+            let type = ["REFUND", "CONSUMPTION_REQUEST", "REFUND_DECLINED"].randomElement(using: &generator) ?? "TEST"
             var evidence = signed.evidence
             evidence.payload =
                 Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8)
             return .notify(
                 SignedNotification(
-                    uuid: uuid, type: "REFUND", subtype: nil, signedDate: signed.signedDate, evidence: evidence,
+                    uuid: uuid, type: type, subtype: nil, signedDate: signed.signedDate,
+                    reason: type == "CONSUMPTION_REQUEST" ? "OTHER" : nil, evidence: evidence,
                     purchase: signed), account: nil)
         case 4..<8:
             if let old = spends.randomElement(using: &generator), Int.random(in: 0..<5, using: &generator) == 0 {
@@ -112,7 +114,9 @@ struct Workload {
                     key: RequestKey("grant-\(issued)")!, account: player, currency: CurrencyCode("gems")!,
                     amount: Amount(Int64.random(in: 1...50, using: &generator))!, note: "a reward"))
         default:
-            return .balance(account: player, currency: nil)
+            if Bool.random(using: &generator) { return .balance(account: player, currency: nil) }
+            let number = Int.random(in: 0..<purchases, using: &generator)
+            return .purchase(TransactionID(number: Int64(2_000_000_000 + number)))
         }
     }
 }

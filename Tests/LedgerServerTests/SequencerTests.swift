@@ -1,0 +1,200 @@
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import LedgerServer
+
+/// The sequencer over a store that waits and fails when told to, without sockets.
+@Suite(.serialized) struct SequencerTests {
+    private final class Bench: @unchecked Sendable {
+        let store: FaultyStore
+        let logs: LogCapture
+        let app: SandboxApp
+        let sequencer: Sequencer
+        private let verifiers: NIOThreadPool
+        private let writer: NIOThreadPool
+        private let lock = NIOLock()
+        private var delivered: [[String]] = []
+        private var deliveries = 0
+
+        init(limits: ServerLimits = ServerLimits()) throws {
+            (store, logs, app) = (FaultyStore(), LogCapture(), try SandboxApp())
+            verifiers = NIOThreadPool(numberOfThreads: 2)
+            writer = NIOThreadPool(numberOfThreads: 1)
+            verifiers.start()
+            writer.start()
+            sequencer = Sequencer(
+                store: store, verifier: app.verifier, limits: limits, verifierPool: verifiers, verifierThreads: 2,
+                writerPool: writer, logger: logs.logger, now: TestServer.now)
+        }
+
+        /// A lane that notes its results under its number.
+        func lane() -> (Int, Lane) {
+            let number = lock.withLock {
+                delivered.append([])
+                return delivered.count - 1
+            }
+            let lane = Lane(eventLoop: MultiThreadedEventLoopGroup.singleton.next()) { [self] results in
+                lock.withLock {
+                    delivered[number] += results.map(Bench.name)
+                    deliveries += 1
+                }
+            }
+            return (number, lane)
+        }
+
+        func results(_ number: Int) -> [String] { lock.withLock { delivered[number] } }
+        var deliveryCount: Int { lock.withLock { deliveries } }
+
+        private static func name(_ result: OperationResult) -> String {
+            switch result {
+            case .outcome(.grant(let receipt)): "entry \(receipt.entry)"
+            case .outcome(.purchase(let receipt)): "\(receipt.outcome.rawValue) \(receipt.transaction)"
+            case .outcome(.refused(let refusal)): "refused \(WireError(refusal).reason)"
+            case .outcome: "outcome"
+            case .error(let error): error.reason
+            case .prepared(.report(_, let asOf, _, _, _)): "report at \(asOf ?? -1)"
+            case .prepared: "prepared"
+            }
+        }
+
+        func stop() async throws {
+            store.release()
+            await sequencer.idle()
+            try await verifiers.shutdownGracefully()
+            try await writer.shutdownGracefully()
+        }
+    }
+
+    private static func grant(_ key: String, _ account: String = "a") -> Operation {
+        .command(
+            .grant(
+                Grant(
+                    key: RequestKey(key)!, account: AccountName(account)!, currency: CurrencyCode("gems")!,
+                    amount: Amount(1)!)))
+    }
+
+    private static func credit(_ bench: Bench, _ id: Int64, _ account: String = "a") throws -> LedgerServer.Operation {
+        .signed(.transaction(Array(try bench.app.transaction(id).utf8)), account: AccountName(account)!)
+    }
+
+    @Test func whatArrivesDuringACommitFormsTheNextBatch() async throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try await eventually { bench.store.waiting == 1 })
+        for number in 0..<20 { bench.sequencer.submit([Self.grant("k\(number)")], from: lane) }
+        #expect(bench.store.commits == 1)
+        bench.store.release()
+        #expect(try await eventually { bench.results(0).count == 21 })
+        #expect(bench.store.commits == 2)
+        #expect(bench.results(0) == (1...21).map { "entry \($0)" })
+        #expect(bench.deliveryCount == 2)
+        try await bench.stop()
+    }
+
+    @Test func aCommitHoldsNoMoreThanItsLimitAndALongTurnIsCut() async throws {
+        var limits = ServerLimits()
+        limits.operationsPerSubmissionMax = 10
+        limits.operationsPerCommitMax = 25
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        bench.sequencer.submit((0..<60).map { Self.grant("k\($0)") }, from: lane)
+        #expect(try await eventually { bench.results(0).count == 60 })
+        #expect(bench.results(0) == (1...60).map { "entry \($0)" })
+        // Six submissions of ten, two of them in a commit.
+        #expect(bench.store.commits == 3)
+        try await bench.stop()
+    }
+
+    @Test func aLaneIsAnsweredInItsOrderThoughSomeIsVerifiedFirst() async throws {
+        var limits = ServerLimits()
+        limits.verificationBatchMax = 3
+        limits.operationsPerSubmissionMax = 4
+        limits.verificationsPerThreadMin = 1
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        var expected: [String] = []
+        var entry = 0
+        for turn in 0..<30 {
+            var operations: [LedgerServer.Operation] = []
+            for number in 0..<(turn % 7 + 1) {
+                entry += 1
+                if (turn + number).isMultiple(of: 3) {
+                    operations.append(try Self.credit(bench, Int64(entry)))
+                    expected.append("credited \(entry)")
+                } else {
+                    operations.append(Self.grant("k\(entry)"))
+                    expected.append("entry \(entry)")
+                }
+            }
+            bench.sequencer.submit(operations, from: lane)
+        }
+        #expect(try await eventually { bench.results(0).count == expected.count })
+        #expect(bench.results(0) == expected)
+        try await bench.stop()
+    }
+
+    @Test func requestsWithoutAJWSDoNotWaitForAnotherLanesVerification() async throws {
+        var limits = ServerLimits()
+        limits.verificationBatchMax = 400
+        let bench = try Bench(limits: limits)
+        let (crediting, slow) = bench.lane()
+        let (granting, fast) = bench.lane()
+        let credits = try (1...800).map { try Self.credit(bench, $0) }
+        bench.sequencer.submit(credits, from: slow)
+        bench.sequencer.submit([Self.grant("g", "b")], from: fast)
+        #expect(try await eventually { bench.results(granting).count == 1 })
+        #expect(bench.results(crediting).count < 800)
+        #expect(try await eventually { bench.results(crediting).count == 800 })
+        try await bench.stop()
+    }
+
+    @Test func aFailedCommitIsRetryableForAllOfItAndLosesNothing() async throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        bench.sequencer.submit([Self.grant("kept")], from: lane)
+        #expect(try await eventually { bench.results(0) == ["entry 1"] })
+        bench.store.failCommits(1)
+        let operations = [Self.grant("a"), try Self.credit(bench, 7), Self.grant("b")]
+        bench.sequencer.submit(operations, from: lane)
+        #expect(try await eventually { bench.results(0).count == 4 })
+        #expect(bench.results(0).dropFirst() == ["storage_unavailable", "storage_unavailable", "storage_unavailable"])
+        #expect(bench.logs.lines.contains { $0.contains("a commit failed") && $0.contains("requests=3") })
+        bench.sequencer.submit(operations + [Self.grant("kept")], from: lane)
+        #expect(try await eventually { bench.results(0).count == 8 })
+        #expect(bench.results(0).dropFirst(4) == ["entry 2", "credited 7", "entry 4", "entry 1"])
+        #expect(bench.store.base.rows.entries.count == 4)
+        try await bench.stop()
+    }
+
+    @Test func aReportsTimeIsClosedAndAFutureOneRefused() async throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        let now = TestServer.now()
+        func report(_ asOf: Timestamp?, _ currency: String? = nil) -> LedgerServer.Operation {
+            .prepare(
+                .report(
+                    kind: .trial, asOf: asOf, currency: currency.flatMap { CurrencyCode($0) }, limit: 10, after: nil))
+        }
+        bench.sequencer.submit(
+            [
+                Self.grant("a"), report(nil), Self.grant("b"), report(now), report(now + 1), report(now + 60_000),
+                report(nil, "shells"),
+            ], from: lane)
+        #expect(try await eventually { bench.results(0).count == 7 })
+        #expect(
+            bench.results(0) == [
+                "entry 1", "report at \(now)", "entry 2", "report at \(now)", "report at \(now + 1)",
+                "invalid_params", "refused unknown_currency",
+            ])
+        let times = bench.store.base.rows.entries.map(\.time)
+        #expect(times == [now, now + 1], "what comes after the report is later than its time")
+        try await bench.stop()
+    }
+}

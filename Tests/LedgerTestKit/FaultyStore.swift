@@ -1,0 +1,71 @@
+package import Ledger
+import Synchronization
+
+/// A memory store whose commits fail or wait when a test says so.
+package final class FaultyStore: Store {
+    private struct Plan {
+        var failures = 0
+        var isHeld = false
+        var commits = 0
+        var waiting = 0
+        var reads = 0
+    }
+
+    package let base: MemoryStore
+    private let plan = Mutex(Plan())
+
+    package init(_ base: MemoryStore = MemoryStore()) { self.base = base }
+
+    /// The next `count` commits decide and are then lost.
+    package func failCommits(_ count: Int) { plan.withLock { $0.failures = count } }
+
+    /// Commits that begin from now on wait until ``release()``.
+    package func hold() { plan.withLock { $0.isHeld = true } }
+    package func release() { plan.withLock { $0.isHeld = false } }
+
+    /// How many commits were begun, and how many of them wait.
+    package var commits: Int { plan.withLock { $0.commits } }
+    package var waiting: Int { plan.withLock { $0.waiting } }
+
+    /// How many pages were read.
+    package var reads: Int { plan.withLock { $0.reads } }
+
+    package var engine: String { base.engine }
+
+    package func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
+        plan.withLock {
+            $0.commits += 1
+            $0.waiting += 1
+        }
+        while plan.withLock({ $0.isHeld }) { pause(milliseconds: 1) }
+        let fails = plan.withLock { plan in
+            plan.waiting -= 1
+            guard plan.failures > 0 else { return false }
+            plan.failures -= 1
+            return true
+        }
+        if fails {
+            try base.lose(needs, decide)
+            throw StoreError("committing a batch: the test's disk is full")
+        }
+        return try base.commit(needs, decide)
+    }
+
+    package func history(_ query: HistoryQuery) throws -> HistoryPage {
+        plan.withLock { $0.reads += 1 }
+        return try base.history(query)
+    }
+
+    package func balances(
+        _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
+    ) throws -> [CurrencyBalance] {
+        try base.balances(account, currency: currency, asOf: asOf)
+    }
+
+    package func report(_ query: ReportQuery) throws -> ReportPage {
+        plan.withLock { $0.reads += 1 }
+        return try base.report(query)
+    }
+
+    package func close() throws { try base.close() }
+}

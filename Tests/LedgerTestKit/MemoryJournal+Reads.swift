@@ -1,0 +1,148 @@
+import Ledger
+
+/// History, past balances and reports, each added up anew from the transfers.
+extension MemoryJournal {
+    private struct WalletKey: Hashable {
+        var player: PlayerID
+        var currency: CurrencyID
+    }
+
+    /// Adds transfers up, one entry after the other.
+    private struct Sums {
+        var balances: [WalletKey: Balance] = [:]
+        private var paidLots: Set<LotID> = []
+        /// The last entry that changed each wallet's balance.
+        private var lastEntries: [WalletKey: EntryID] = [:]
+
+        mutating func add(_ transfer: Transfer, to key: WalletKey) {
+            if transfer.lot == transfer.id, transfer.debit.kind == .purchased { paidLots.insert(transfer.lot) }
+            var balance = balances[key, default: Balance()]
+            let before = balance
+            let available =
+                (transfer.credit.kind == .wallet ? transfer.amount : 0)
+                - (transfer.debit.kind == .wallet ? transfer.amount : 0)
+            balance.available += available
+            if paidLots.contains(transfer.lot) { balance.paid += available }
+            if transfer.debit.kind == .receivable { balance.debt += transfer.amount }
+            if transfer.credit.kind == .receivable { balance.debt -= transfer.amount }
+            if balance != before && lastEntries.updateValue(transfer.entry, forKey: key) != transfer.entry {
+                balance.version += 1
+            }
+            balances[key] = balance
+        }
+    }
+
+    private func owner(_ transfer: Transfer) -> PlayerID {
+        guard let owner = owners[transfer.lot] else { preconditionFailure("a lot that nothing opened") }
+        return owner
+    }
+
+    private func transfers(of entry: Entry) -> ArraySlice<Transfer> {
+        let end = Int(entry.id) < rows.entries.count ? Int(rows.entries[Int(entry.id)].firstTransfer) - 1 : nil
+        return rows.transfers[(Int(entry.firstTransfer) - 1)..<(end ?? rows.transfers.count)]
+    }
+
+    /// Adds up every entry up to `asOf`, and shows each with the wallets it touched.
+    private func walk(
+        upTo asOf: Timestamp,
+        _ visit: (Entry, ArraySlice<Transfer>, _ touched: [WalletKey], Sums) -> Void = { _, _, _, _ in }
+    ) -> Sums {
+        var sums = Sums()
+        for entry in rows.entries where entry.time <= asOf {
+            var touched: [WalletKey] = []
+            let own = transfers(of: entry)
+            for transfer in own {
+                let key = WalletKey(player: owner(transfer), currency: transfer.debit.currency)
+                sums.add(transfer, to: key)
+                if !touched.contains(key) { touched.append(key) }
+            }
+            visit(entry, own, touched, sums)
+        }
+        return sums
+    }
+
+    private func listed(_ balances: some Sequence<(WalletKey, Balance)>) -> [CurrencyBalance] {
+        balances.map { CurrencyBalance(currency: books.code($0.0.currency), balance: $0.1) }
+            .sorted { $0.currency < $1.currency }
+    }
+
+    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) -> [CurrencyBalance] {
+        guard let player = player(account) else { return [] }
+        let own = walk(upTo: asOf).balances.filter {
+            $0.key.player == player && (currency == nil || books.code($0.key.currency) == currency)
+        }
+        return listed(own.map { ($0.key, $0.value) })
+    }
+
+    func history(_ query: HistoryQuery) -> HistoryPage {
+        guard let player = player(query.account) else { return HistoryPage(entries: [], next: nil) }
+        let wanted = query.currency.map { books.currencyID($0) ?? 0 }
+        var entries: [HistoryEntry] = []
+        _ = walk(upTo: Int64.max) { entry, transfers, touched, sums in
+            let own = touched.filter { $0.player == player && (wanted == nil || $0.currency == wanted) }
+            guard !own.isEmpty, entry.id < query.before ?? Int64.max else { return }
+            entries.append(
+                HistoryEntry(
+                    entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
+                    transaction: entry.transaction,
+                    transfers: transfers.filter {
+                        owner($0) == player && (wanted == nil || $0.debit.currency == wanted)
+                    }.map(movement),
+                    balances: listed(own.map { ($0, sums.balances[$0] ?? Balance()) })))
+        }
+        let page = entries.reversed().prefix(query.limit)
+        return HistoryPage(entries: Array(page), next: page.count < entries.count ? page.last?.entry : nil)
+    }
+
+    private func movement(_ transfer: Transfer) -> HistoryEntry.Movement {
+        guard let amount = Amount(transfer.amount) else { preconditionFailure("a transfer moves a positive amount") }
+        return HistoryEntry.Movement(
+            debit: transfer.debit.kind, credit: transfer.credit.kind, currency: books.code(transfer.debit.currency),
+            amount: amount, lot: transfer.lot, debtLot: transfer.debtLot)
+    }
+
+    func report(_ query: ReportQuery) -> ReportPage {
+        switch query.kind {
+        case .balances: balancesReport(query)
+        case .trial: trialReport(query)
+        }
+    }
+
+    private func balancesReport(_ query: ReportQuery) -> ReportPage {
+        let wanted = query.currency.map { books.currencyID($0) ?? 0 }
+        let after = query.after?.split(separator: ".").compactMap { Int64($0) } ?? [0, 0]
+        guard after.count == 2 else { return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil) }
+        let keys = walk(upTo: query.asOf).balances.filter { key, balance in
+            (balance.available != 0 || balance.held != 0 || balance.debt != 0)
+                && (wanted == nil || key.currency == wanted)
+                && (key.player, Int64(key.currency)) > (after[0], after[1])
+        }.sorted { ($0.key.player, $0.key.currency) < ($1.key.player, $1.key.currency) }
+        let page = keys.prefix(query.limit)
+        let rows = page.map { key, balance in
+            ReportRow.balance(
+                account: name(key.player), currency: books.code(key.currency), available: balance.available,
+                held: balance.held, debt: balance.debt, paid: balance.paid)
+        }
+        let next = page.count < keys.count ? page.last.map { "\($0.key.player).\($0.key.currency)" } : nil
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: next)
+    }
+
+    private func trialReport(_ query: ReportQuery) -> ReportPage {
+        var totals = Totals(currencies: books.currencies.count)
+        for transfer in rows.transfers where entry(transfer.entry).time <= query.asOf {
+            totals[transfer.debit.currency, transfer.debit.kind].debits += transfer.amount
+            totals[transfer.credit.currency, transfer.credit.kind].credits += transfer.amount
+        }
+        var page: [ReportRow] = []
+        for (index, currency) in books.currencies.enumerated() {
+            guard query.currency == nil || query.currency == currency.code else { continue }
+            for kind in AccountKind.allCases {
+                let turnover = totals[CurrencyID(index + 1), kind]
+                page.append(
+                    .trial(
+                        currency: currency.code, account: kind, debits: turnover.debits, credits: turnover.credits))
+            }
+        }
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: page, next: nil)
+    }
+}

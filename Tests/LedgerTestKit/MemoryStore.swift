@@ -1,0 +1,59 @@
+package import Ledger
+import NIOConcurrencyHelpers
+
+/// A complete store in memory: the journal's rows in arrays, and everything it gives back made from them. What a
+/// commit may forget is loaded again from the rows, and a batch that fails is dropped with all state, as on a disk.
+///
+/// `journal` is used only under `lock`. (The port's result need not be `Sendable`, which a `Mutex` would ask for.)
+package final class MemoryStore: Store, @unchecked Sendable {
+    private let lock = NIOLock()
+    private var journal: MemoryJournal
+
+    package init(_ catalog: Catalog = .small) { journal = MemoryJournal(catalog) }
+
+    package var engine: String { "memory" }
+
+    package func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
+        try whileOpen { journal.commit(needs, decide) }
+    }
+
+    /// Decides a batch and loses it, as a commit that fails does.
+    package func lose<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws {
+        try whileOpen { journal.lose(needs, decide) }
+    }
+
+    package func history(_ query: HistoryQuery) throws -> HistoryPage {
+        try whileOpen { journal.history(query) }
+    }
+
+    package func balances(
+        _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
+    ) throws -> [CurrencyBalance] {
+        try whileOpen { journal.balances(account, currency: currency, asOf: asOf) }
+    }
+
+    package func report(_ query: ReportQuery) throws -> ReportPage {
+        try whileOpen { journal.report(query) }
+    }
+
+    package func close() throws {
+        try whileOpen { journal.isClosed = true }
+    }
+
+    private func whileOpen<Result>(_ body: () -> Result) throws -> Result {
+        try lock.withLock {
+            guard !journal.isClosed else { throw StoreError("the store is closed") }
+            return body()
+        }
+    }
+
+    // MARK: For tests
+
+    package var isClosed: Bool { lock.withLock { journal.isClosed } }
+
+    /// Every row that was committed.
+    package var rows: Journal { lock.withLock { journal.rows } }
+
+    /// How many batches added something to the journal.
+    package var blocks: Int { lock.withLock { journal.blocks } }
+}

@@ -1,0 +1,107 @@
+import Ledger
+import LedgerWire
+import Testing
+
+/// Valid values, requests and replies of every kind.
+enum Samples {
+    static func account(_ text: String) throws -> AccountName { try #require(AccountName(text)) }
+    static func currency(_ text: String) throws -> CurrencyCode { try #require(CurrencyCode(text)) }
+    static func key(_ text: String) throws -> RequestKey { try #require(RequestKey(text)) }
+    static func amount(_ units: Int64) throws -> Amount { try #require(Amount(units)) }
+    static func transaction(_ text: String) throws -> TransactionID { try #require(TransactionID(text)) }
+
+    static func balances() throws -> [CurrencyBalance] {
+        [
+            CurrencyBalance(
+                currency: try currency("gems"),
+                balance: Balance(available: 450, held: 3, debt: 0, paid: 400, version: 7)),
+            CurrencyBalance(
+                currency: try currency("tickets"),
+                balance: Balance(available: 0, held: 0, debt: 12, paid: 0, version: 2)),
+        ]
+    }
+
+    static func spend() throws -> Spend {
+        Spend(
+            key: try key("018f-k"), account: try account("player-1"),
+            debits: [CurrencyAmount(currency: try currency("gems"), amount: try amount(50))])
+    }
+
+    /// Every method, with each optional member given and left out.
+    static func requests() throws -> [Request] {
+        let player = try account("player-1")
+        let gems = try currency("gems")
+        var full = try spend()
+        full.note = "a \"sword\"\n of ⚔️ \u{1} \\"
+        full.funds = .paid
+        full.expectedVersion = 0
+        full.minimumRemaining = Limits.amountMax
+        var several = try spend()
+        several.debits.append(
+            CurrencyAmount(currency: try currency("tickets"), amount: try amount(Limits.amountMax)))
+        let free = Grant(key: try key(" ~"), account: player, currency: gems, amount: try amount(1))
+        var noted = free
+        noted.note = ""
+        return [
+            .ping, .info, .authenticate(token: "täken"),
+            .credit(signedTransaction: Array("a.b.c".utf8), account: nil),
+            .credit(signedTransaction: Array("a.b.c".utf8), account: try account("Ämil\u{2028}\"\\")),
+            .notify(signedPayload: Array("d.e.f".utf8), account: nil),
+            .notify(signedPayload: [], account: player),
+            .purchase(try transaction("2000000849195831")), .purchase(try transaction("0")),
+            .spend(try spend()), .spend(full), .spend(several), .grant(free), .grant(noted),
+            .balance(account: player, currency: nil, asOf: nil),
+            .balance(account: player, currency: gems, asOf: 1_767_225_600_000),
+            .history(HistoryQuery(account: player)),
+            .history(HistoryQuery(account: player, currency: gems, limit: 1, before: Int64.max)),
+            .report(kind: .trial, asOf: nil, currency: nil, limit: Limits.reportPageDefault, after: nil),
+            .report(kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "12.3"),
+        ]
+    }
+
+    static func purchaseReceipt() throws -> PurchaseReceipt {
+        PurchaseReceipt(
+            outcome: .reversed, transaction: try transaction("2000000849195831"), account: try account("player-1"),
+            posted: [PostedAmount(currency: try currency("gems"), units: -500)], balances: try balances(), entry: 42,
+            finish: true)
+    }
+
+    static func purchaseView() throws -> PurchaseView {
+        PurchaseView(
+            transaction: try transaction("2000000849195831"), state: .partlyRevoked, account: try account("player-1"),
+            product: "com.example.gems", quantity: 3, purchaseDate: 1_767_225_600_000, price: 4_990,
+            priceCurrency: "EUR", revoked: 33_333,
+            grants: [
+                PurchaseView.Grant(
+                    lot: 7, currency: try currency("gems"), granted: 1_500, spent: 100, held: 1, revoked: 499, debt: 2,
+                    writtenOff: 3, repaid: 4, remaining: 891)
+            ], consumption: 6_666,
+            events: [
+                PurchaseView.Event(time: 5, signedDate: 4, revoked: 0, entry: 9),
+                PurchaseView.Event(time: 6, signedDate: 5, revoked: 33_333, entry: nil),
+                PurchaseView.Event(
+                    kind: .consumptionRequest, time: 7, signedDate: 6, revoked: nil, entry: nil, reason: "OTHER"),
+                PurchaseView.Event(kind: .assigned, time: 8, signedDate: nil, revoked: nil, entry: 10),
+            ])
+    }
+
+    static func historyPage() throws -> HistoryPage {
+        let gems = try currency("gems")
+        return HistoryPage(
+            entries: [
+                HistoryEntry(
+                    entry: 9, time: 10, kind: .spend, key: try key("k"), note: "n", transaction: nil,
+                    transfers: [
+                        .init(
+                            debit: .wallet, credit: .spent, currency: gems, amount: try amount(5), lot: 3, debtLot: nil)
+                    ], balances: try balances()),
+                HistoryEntry(
+                    entry: 8, time: 9, kind: .credit, key: nil, note: nil, transaction: try transaction("12"),
+                    transfers: [
+                        .init(
+                            debit: .wallet, credit: .receivable, currency: gems, amount: try amount(5), lot: 3,
+                            debtLot: 2)
+                    ], balances: []),
+            ], next: 8)
+    }
+}

@@ -1,0 +1,197 @@
+import Ledger
+import LedgerWire
+import Testing
+
+/// What one side writes the other reads as the same value.
+@Suite struct RoundTripTests {
+    @Test func everyRequestIsReadAsItWasWritten() throws {
+        let requests = try Samples.requests()
+        #expect(Set(requests.map(\.method)) == Set(Method.allCases))
+        for (index, request) in requests.enumerated() {
+            var writer = RequestWriter()
+            writer.write(request, id: .integer(Int64(index)))
+            #expect(writer.bytes.last == UInt8(ascii: "\n"))
+            #expect(writer.bytes.count(where: { $0 == UInt8(ascii: "\n") }) == 1)
+            #expect(
+                parse(writer.bytes) == .single(Message(id: .integer(Int64(index)), body: .success(request))),
+                "\(String(decoding: writer.bytes, as: UTF8.self))")
+        }
+    }
+
+    @Test func requestsOfABatchAreReadInTheirOrder() throws {
+        let requests = try Samples.requests()
+        var writer = RequestWriter()
+        writer.write(.info, id: nil)
+        let before = writer.bytes.count
+        writer.beginBatch()
+        for request in requests { writer.write(request, id: .string(request.method.rawValue)) }
+        writer.endBatch()
+        #expect(
+            parse(Array(writer.bytes[before...]))
+                == .batch(requests.map { Message(id: .string($0.method.rawValue), body: .success($0)) }))
+        #expect(parse(Array(writer.bytes[..<before])) == .single(Message(id: nil, body: .success(.info))))
+    }
+
+    @Test func parametersGivenAsJSONStayOnOneLine() throws {
+        var writer = RequestWriter()
+        try writer.write(method: "ping", params: Array("{\r\n\n}\n".utf8), id: .integer(1))
+        #expect(writer.bytes.count(where: { $0 == UInt8(ascii: "\n") }) == 1)
+        #expect(parse(writer.bytes).request == .ping)
+        writer.removeAll()
+        try writer.write(method: "a\"\nb", params: [], id: .integer(1))
+        #expect(parse(writer.bytes).error?.reason == "method_not_found")
+        writer.removeAll()
+        for bad in ["{", "{} {}", "{\"a\":1}}", "x", "{\"a\":\"\n\"}"] {
+            #expect(throws: (any Error).self) { try writer.write(method: "ping", params: Array(bad.utf8), id: nil) }
+        }
+        #expect(writer.bytes == [])
+    }
+
+    /// Writes a reply, checks its text, and reads the result again.
+    private func read<Value: WireValue & Equatable>(
+        _ reply: Reply, _ text: String, as value: Value, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        var writer = ReplyWriter()
+        writer.write(reply, id: .integer(5))
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self) == #"{"jsonrpc":"2.0","id":5,"result":"# + text + "}\n",
+            sourceLocation: location)
+        let message = try #require(try ReplyLine(line: writer.bytes).messages.first, sourceLocation: location)
+        #expect(message.id == .integer(5), sourceLocation: location)
+        let range = try message.body.get()
+        #expect(try Value(json: Array(writer.bytes[range])) == value, sourceLocation: location)
+    }
+
+    private let balances =
+        #"{"gems":{"available":450,"held":3,"debt":0,"paid":400,"free":50,"version":7},"#
+        + #""tickets":{"available":0,"held":0,"debt":12,"paid":0,"free":0,"version":2}}"#
+
+    @Test func theServersOwnAnswersAreReadAsTheyWereWritten() throws {
+        var writer = ReplyWriter()
+        writer.write(.pong, id: .string("p"))
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"jsonrpc":"2.0","id":"p","result":{}}"# + "\n")
+        for role in Role.allCases {
+            try read(.authenticated(role), #"{"role":"\#(role.rawValue)"}"#, as: role)
+        }
+        let info = ServerInfo(
+            version: "1.0", environment: "Sandbox", bundleID: "com.example", engine: "sqlite 3.45",
+            currencies: [try Samples.currency("gems"), try Samples.currency("tickets")])
+        try read(
+            .info(info),
+            #"{"version":"1.0","environment":"Sandbox","bundleId":"com.example","engine":"sqlite 3.45","currencies":["gems","tickets"]}"#,
+            as: info)
+    }
+
+    @Test func keyedReceiptsAreReadAsTheyWereWritten() throws {
+        let gems = try Samples.currency("gems")
+        let spend = SpendReceipt(
+            entry: 9, replayed: true,
+            drawn: [
+                DrawnLot(
+                    currency: gems, amount: try Samples.amount(5), lot: 3, transaction: try Samples.transaction("12")),
+                DrawnLot(currency: gems, amount: try Samples.amount(1), lot: 4, transaction: nil),
+            ], balances: try Samples.balances())
+        try read(
+            .outcome(.spend(spend)),
+            #"{"entry":9,"replayed":true,"drawn":[{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},{"currency":"gems","amount":1,"lot":4,"transactionId":null}],"balances":\#(balances)}"#,
+            as: spend)
+        let grant = GrantReceipt(entry: 10, replayed: false, balances: try Samples.balances())
+        try read(.outcome(.grant(grant)), #"{"entry":10,"replayed":false,"balances":\#(balances)}"#, as: grant)
+    }
+
+    @Test func purchaseReceiptsAreReadAsTheyWereWritten() throws {
+        let purchase = try Samples.purchaseReceipt()
+        let text =
+            #"{"outcome":"reversed","transactionId":"2000000849195831","account":"player-1","posted":[{"currency":"gems","amount":-500}],"balances":\#(balances),"entry":42,"finish":true}"#
+        try read(.outcome(.purchase(purchase)), text, as: purchase)
+        var unassigned = purchase
+        (unassigned.outcome, unassigned.account, unassigned.posted, unassigned.balances) = (.unassigned, nil, [], [])
+        (unassigned.entry, unassigned.finish) = (nil, false)
+        try read(
+            .outcome(.purchase(unassigned)),
+            #"{"outcome":"unassigned","transactionId":"2000000849195831","account":null,"posted":[],"balances":{},"entry":null,"finish":false}"#,
+            as: unassigned)
+        for outcome in PurchaseOutcome.allCases {
+            var receipt = unassigned
+            receipt.outcome = outcome
+            var writer = ReplyWriter()
+            writer.write(.outcome(.purchase(receipt)), id: .null)
+            let range = try #require(try ReplyLine(line: writer.bytes).messages.first).body.get()
+            #expect(try PurchaseReceipt(json: Array(writer.bytes[range])) == receipt)
+        }
+        let notification = NotificationReceipt(
+            type: "REFUND", subtype: nil, uuid: "u-1", duplicate: false, purchase: purchase)
+        try read(
+            .outcome(.notification(notification)),
+            #"{"notificationType":"REFUND","subtype":null,"notificationUUID":"u-1","duplicate":false,"purchase":\#(text)}"#,
+            as: notification)
+        let bare = NotificationReceipt(type: "TEST", subtype: "S", uuid: "u-2", duplicate: true, purchase: nil)
+        try read(
+            .outcome(.notification(bare)),
+            #"{"notificationType":"TEST","subtype":"S","notificationUUID":"u-2","duplicate":true,"purchase":null}"#,
+            as: bare)
+    }
+
+    @Test func readsAreReadAsTheyWereWritten() throws {
+        let own = AccountBalances(account: try Samples.account("player-1"), balances: try Samples.balances())
+        try read(.outcome(.balance(own)), #"{"account":"player-1","balances":\#(balances)}"#, as: own)
+        let none = AccountBalances(account: try Samples.account("a\"b"), balances: [])
+        try read(.balances(none), #"{"account":"a\"b","balances":{}}"#, as: none)
+        try read(
+            .outcome(.purchaseView(try Samples.purchaseView())),
+            #"{"transactionId":"2000000849195831","state":"partly_revoked","account":"player-1","product":"com.example.gems","quantity":3,"purchaseDate":1767225600000,"price":4990,"priceCurrency":"EUR","revoked":33333,"grants":[{"lot":7,"currency":"gems","granted":1500,"spent":100,"held":1,"revoked":499,"debt":2,"writtenOff":3,"repaid":4,"remaining":891}],"consumption":6666,"events":[{"kind":"signed","time":5,"signedDate":4,"revoked":0,"entry":9},{"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},{"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER","deadline":43200006,"entry":null},{"kind":"assigned","time":8,"signedDate":null,"entry":10}]}"#,
+            as: try Samples.purchaseView())
+        var bare = try Samples.purchaseView()
+        (bare.account, bare.price, bare.priceCurrency, bare.grants[0].lot) = (nil, nil, nil, nil)
+        var writer = ReplyWriter()
+        writer.write(.outcome(.purchaseView(bare)), id: .null)
+        let range = try #require(try ReplyLine(line: writer.bytes).messages.first).body.get()
+        #expect(try PurchaseView(json: Array(writer.bytes[range])) == bare)
+        try read(
+            .history(try Samples.historyPage()),
+            #"{"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12","transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"lot":3,"debtLot":2}],"balances":{}}],"next":8}"#,
+            as: try Samples.historyPage())
+        let end = HistoryPage(entries: [], next: nil)
+        try read(.history(end), #"{"entries":[],"next":null}"#, as: end)
+    }
+
+    @Test func reportsAreReadAsTheyWereWritten() throws {
+        let gems = try Samples.currency("gems")
+        let balancesPage = ReportPage(
+            kind: .balances, asOf: 7,
+            rows: [
+                .balance(
+                    account: try Samples.account("player-1"), currency: gems, available: 10, held: 1, debt: 2, paid: 4)
+            ], next: "1.2")
+        try read(
+            .report(balancesPage),
+            #"{"kind":"balances","asOf":7,"rows":[{"account":"player-1","currency":"gems","available":10,"held":1,"debt":2,"paid":4,"free":6}],"next":"1.2"}"#,
+            as: balancesPage)
+        let trial = ReportPage(
+            kind: .trial, asOf: 7,
+            rows: AccountKind.allCases.map { .trial(currency: gems, account: $0, debits: 1, credits: 3) }, next: nil)
+        let rows = AccountKind.allCases.map {
+            #"{"currency":"gems","account":"\#($0.name)","debits":1,"credits":3,"balance":-2}"#
+        }.joined(separator: ",")
+        try read(.report(trial), #"{"kind":"trial","asOf":7,"rows":[\#(rows)],"next":null}"#, as: trial)
+    }
+
+    @Test func aReaderSkipsMembersOfANewerServer() throws {
+        let text =
+            #"{"entry":1,"more":{"a":[1]},"replayed":false,"balances":{"gems":{"available":1,"held":0,"debt":0,"paid":1,"free":0,"version":1,"x":[]}}}"#
+        let receipt = try GrantReceipt(json: Array(text.utf8))
+        #expect(receipt.entry == 1)
+        #expect(receipt.balances.map(\.balance) == [Balance(available: 1, paid: 1, version: 1)])
+        #expect(throws: (any Error).self) { try GrantReceipt(json: Array(#"{"entry":1,"replayed":false}"#.utf8)) }
+    }
+
+    @Test(arguments: [
+        "", "{}", #"{"jsonrpc":"2.0","id":1}"#, #"{"id":1,"result":{}}"#, #"{"jsonrpc":"2.0","result":{}}"#,
+        #"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+        #"{"jsonrpc":"2.0","id":1,"result":{}} x"#, #"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#,
+        #"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#,
+    ])
+    func aLineThatIsNoReplyIsRefused(text: String) {
+        #expect(throws: (any Error).self) { try ReplyLine(line: Array(text.utf8)) }
+    }
+}

@@ -1,0 +1,125 @@
+import Ledger
+import LedgerWire
+import Testing
+
+/// The protocol's table of errors.
+@Suite struct WireErrorTests {
+    /// The reasons that this version gives, in the table's order; the others belong to methods that it does not have yet.
+    private static let table: [(code: Int, reason: String, retryable: Bool)] = [
+        (-32700, "parse_error", false),
+        (-32600, "invalid_request", false), (-32600, "line_too_long", false), (-32600, "batch_too_long", false),
+        (-32601, "method_not_found", false),
+        (-32602, "invalid_params", false),
+        (-32603, "internal_error", true),
+        (-32001, "unauthenticated", false), (-32001, "forbidden", false),
+        (-32002, "overloaded", true), (-32002, "shutting_down", true), (-32002, "storage_unavailable", true),
+        (-32010, "verification_failed", false),
+        (-32011, "wrong_app", false), (-32011, "wrong_environment", false), (-32011, "not_consumable", false),
+        (-32011, "unknown_product", true), (-32011, "account_required", false), (-32011, "account_mismatch", false),
+        (-32011, "purchase_conflict", false),
+        (-32012, "insufficient_funds", false), (-32012, "version_mismatch", false),
+        (-32012, "minimum_remaining", false), (-32012, "balance_limit", false), (-32012, "key_reused", false),
+        (-32012, "unknown_currency", false), (-32012, "unknown_purchase", false),
+    ]
+
+    /// Every way by which this module makes an error.
+    private static func errors() throws -> [WireError] {
+        let gems = try Samples.currency("gems")
+        let reasons: [Refusal.Reason] = [
+            .unknownProduct(product: "com.example.gems"), .accountRequired, .accountMismatch,
+            .purchaseConflict(member: "product"), .insufficientFunds(currency: gems, available: 7),
+            .versionMismatch(version: 3), .minimumRemaining(available: 8), .balanceLimit(currency: gems), .keyReused,
+            .unknownCurrency(currency: gems), .unknownPurchase,
+        ]
+        return [
+            .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
+            .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"), .internalError,
+            .unauthenticated, .forbidden(.report, .game), .overloaded, .shuttingDown, .storageUnavailable,
+            .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,
+            .wrongEnvironment, .notConsumable,
+        ] + reasons.map { WireError(Refusal($0)) }
+    }
+
+    @Test func everyReasonHasItsCodeAndSaysWhetherItMayBeRetried() throws {
+        #expect(WireReason.allCases.map(\.rawValue) == Self.table.map(\.reason))
+        let errors = try Self.errors()
+        #expect(errors.map(\.reason) == Self.table.map(\.reason))
+        for (error, row) in zip(errors, Self.table) {
+            #expect(error.code == row.code, "\(row.reason)")
+            #expect(error.retryable == row.retryable, "\(row.reason)")
+            #expect(!error.message.isEmpty)
+        }
+    }
+
+    @Test func everyErrorIsReadAsItWasWritten() throws {
+        for error in try Self.errors() {
+            var writer = ReplyWriter()
+            writer.write(.error(error), id: .integer(1))
+            let message = try #require(try ReplyLine(line: writer.bytes).messages.first)
+            #expect(throws: error) { try message.body.get() }
+            #expect(try WireError(json: error.json) == error)
+        }
+    }
+
+    @Test func anErrorStandsAsTheProtocolShowsIt() throws {
+        let refusal = Refusal(.insufficientFunds(currency: try Samples.currency("gems"), available: 7), replayed: true)
+        var writer = ReplyWriter()
+        writer.write(.outcome(.refused(refusal)), id: .integer(3))
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self)
+                == #"{"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"only 7 gems can be spent","data":{"reason":"insufficient_funds","retryable":false,"currency":"gems","available":7,"replayed":true}}}"#
+                + "\n")
+        #expect(WireError(refusal)["available"] == .integer(7))
+        #expect(WireError(refusal)["nothing"] == nil)
+        #expect(WireError(Refusal(.keyReused)).details == [])
+    }
+
+    @Test func detailsOfEveryKindAreKept() throws {
+        let text =
+            #"{"code":-1,"message":"m","data":{"x":"s","reason":"new_one","y":1.5,"retryable":true,"z":[1,{"a":null}],"n":null,"b":false,"i":-3}}"#
+        let error = try WireError(json: Array(text.utf8))
+        #expect(error.reason == "new_one")
+        #expect(error.retryable)
+        #expect(
+            error.details == [
+                .init("x", .string("s")), .init("y", .json("1.5")), .init("z", .json(#"[1,{"a":null}]"#)),
+                .init("n", .null), .init("b", .bool(false)), .init("i", .integer(-3)),
+            ])
+        #expect(try WireError(json: error.json) == error)
+        let foreign = try WireError(json: Array(#"{"code":-32000,"message":"m"}"#.utf8))
+        #expect(foreign == WireError(code: -32000, reason: "", message: "m", retryable: false))
+    }
+
+    @Test func noRefusalRepeatsATokenOrASignedObject() throws {
+        let secret = "eyJhbGciOiJFUzI1NiJ9.eyJzZWNyZXQiOjF9.c2VjcmV0"
+        let values = [#""\#(secret)""#, #"["\#(secret)"]"#, #"{"a":"\#(secret)"}"#, #""\#(secret)\u0001""#]
+        let members: [(method: String, names: [String])] = [
+            ("authenticate", ["token"]), ("credit", ["signedTransaction", "account"]),
+            ("notify", ["signedPayload", "account"]), ("purchase", ["transactionId"]),
+            ("spend", ["key", "account", "debits", "note", "funds", "expectedVersion", "minimumRemaining"]),
+            ("grant", ["key", "account", "currency", "amount", "note"]), ("balance", ["account", "currency", "asOf"]),
+            ("history", ["account", "currency", "limit", "before"]),
+            ("report", ["kind", "asOf", "currency", "limit", "after"]), ("ping", ["x"]), (secret, ["x"]),
+        ]
+        var refusals = 0
+        for (method, names) in members {
+            for name in names {
+                for value in values {
+                    for line in [
+                        #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value)}}"#,
+                        #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value),"\#(name)":\#(value)}}"#,
+                        #"{"jsonrpc":\#(value),"id":1,"method":"\#(method)","params":\#(value)}"#,
+                        #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value)"#,
+                        #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"debits":[{"currency":\#(value)}]}}"#,
+                    ] {
+                        guard let error = parse(line).error else { continue }
+                        refusals += 1
+                        let text = String(decoding: error.json, as: UTF8.self)
+                        #expect(!text.contains("eyJ") && !text.contains("c2VjcmV0"), "\(text)")
+                    }
+                }
+            }
+        }
+        #expect(refusals > 500)
+    }
+}
