@@ -117,7 +117,8 @@ private struct AnswerWriter {
         case .unknownCurrency(let currency):
             integer(20)
             code(currency)
-        case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase:
+        case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase,
+            .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

@@ -22,6 +22,8 @@ extension Books {
             return balance(account, currency)
         case .purchase(let transaction):
             return view(transaction)
+        case .consumption(let query):
+            return consumption(query)
         }
     }
 
@@ -85,13 +87,7 @@ extension Books {
 
     private func view(_ transaction: TransactionID) -> Outcome {
         guard let register = purchases[transaction] else { return .refused(Refusal(.unknownPurchase)) }
-        let grants = register.grants.enumerated().map { index, grant in
-            let lot = wallet(register.account, grant.currency)?.lot(register.lots[index])
-            return PurchaseView.Grant(
-                lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
-                held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
-                writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
-        }
+        let grants = grants(register)
         let state: PurchaseView.State =
             register.account == nil
             ? .unassigned
@@ -102,7 +98,19 @@ extension Books {
                 product: register.facts.product, quantity: register.facts.quantity,
                 purchaseDate: register.facts.purchaseDate, price: register.facts.price,
                 priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,
-                consumption: PurchaseView.consumption(grants), events: register.events.sorted(by: PurchaseView.Event.isEarlier)))
+                consumption: consumption(register, grants),
+                events: register.events.sorted(by: PurchaseView.Event.isEarlier)))
+    }
+
+    /// What became of what a purchase granted, a lot for each currency.
+    func grants(_ register: PurchaseRegister) -> [PurchaseView.Grant] {
+        register.grants.enumerated().map { index, grant in
+            let lot = wallet(register.account, grant.currency)?.lot(register.lots[index])
+            return PurchaseView.Grant(
+                lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
+                held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
+                writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+        }
     }
 }
 
@@ -112,17 +120,5 @@ extension SignedNotification {
         PurchaseView.Event.Kind(notificationType: type).map {
             PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
         }
-    }
-}
-
-extension PurchaseView {
-    /// Spent ÷ granted in thousandths of a percent, rounded down; every currency weighs the same.
-    static func consumption(_ grants: [Grant]) -> Int64 {
-        guard !grants.isEmpty else { return 0 }
-        let shares = grants.map { grant -> Int64 in
-            let spent = Limits.wholeShare.multipliedFullWidth(by: min(grant.spent, grant.granted))
-            return grant.granted.dividingFullWidth(spent).quotient
-        }
-        return shares.reduce(0, +) / Int64(shares.count)
     }
 }

@@ -256,7 +256,9 @@ extension Books {
     }
 
     private func grants(of facts: PurchaseFacts) -> [PurchaseRegister.Grant]? {
-        guard let offered = catalog.grants(of: facts.product, purchasedAt: facts.purchaseDate) else { return nil }
+        guard let offered = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate)?.grants else {
+            return nil
+        }
         var grants: [PurchaseRegister.Grant] = []
         for grant in offered {
             guard let currency = currencyID(grant.currency) else { return nil }

@@ -54,11 +54,28 @@ public struct Catalog: Sendable {
         public var from: Timestamp
         /// What one unit of the product grants, in the order of the currencies' codes.
         public var grants: [CurrencyAmount]
+        /// How much of the price each currency stands for, in any unit; every currency weighs the same where it is empty.
+        public var priceShares: [CurrencyCode: Int64]
 
         /// What a product grants from a time on.
-        public init(from: Timestamp, grants: [CurrencyAmount]) {
+        public init(from: Timestamp, grants: [CurrencyAmount], priceShares: [CurrencyCode: Int64] = [:]) {
             self.from = from
             self.grants = grants.sorted { $0.currency < $1.currency }
+            self.priceShares = priceShares
+        }
+    }
+
+    /// What the game would have Apple decide about a refund, by how much was consumed.
+    public struct RefundRule: Hashable, Sendable {
+        /// The least consumption to which it applies, in thousandths of a percent.
+        public var from: Int64
+        /// What the game prefers.
+        public var preference: RefundPreference
+
+        /// What the game prefers from a consumption on.
+        public init(from: Int64, preference: RefundPreference) {
+            self.from = from
+            self.preference = preference
         }
     }
 
@@ -67,14 +84,20 @@ public struct Catalog: Sendable {
     /// The offers of each product id, oldest first.
     public let products: [String: [Offer]]
 
+    /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to Apple.
+    public let refundRules: [RefundRule]
+
     /// The caller has checked that every granted currency is among `currencies`.
-    public init(currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]]) {
+    public init(
+        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = []
+    ) {
         self.currencies = currencies
         self.products = products.mapValues { $0.sorted { $0.from < $1.from } }
+        self.refundRules = refundRules.sorted { $0.from < $1.from }
     }
 
-    /// What one unit of `product` granted at `purchaseDate`; `nil` where the catalog does not say.
-    package func grants(of product: String, purchasedAt purchaseDate: Timestamp) -> [CurrencyAmount]? {
-        products[product]?.last { $0.from <= purchaseDate }?.grants
+    /// The offer that applied to `product` at `purchaseDate`; `nil` where the catalog does not say.
+    package func offer(of product: String, purchasedAt purchaseDate: Timestamp) -> Offer? {
+        products[product]?.last { $0.from <= purchaseDate }
     }
 }

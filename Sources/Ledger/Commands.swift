@@ -159,6 +159,7 @@ package enum Command: Sendable {
     case grant(Grant)
     case balance(account: AccountName, currency: CurrencyCode?)
     case purchase(TransactionID)
+    case consumption(ConsumptionQuery)
 }
 
 /// The state that a batch of commands reads: a store has it in the books before they decide.
@@ -188,6 +189,8 @@ package struct Needs {
             accounts.append(account)
         case .purchase(let transaction):
             transactions.append(transaction)
+        case .consumption(let query):
+            transactions.append(query.transaction)
         }
     }
 

@@ -39,6 +39,42 @@ package struct PurchaseRegister: Sendable {
         self.events = events
     }
 
+    /// The entry that opened a purchase's lots, which are its first transfers, one for each grant.
+    package struct Opening: Sendable {
+        package var entry: EntryID
+        package var firstTransfer: TransferID
+
+        package init(entry: EntryID, firstTransfer: TransferID) {
+            self.entry = entry
+            self.firstTransfer = firstTransfer
+        }
+    }
+
+    /// The register that a purchase's journal rows make.
+    /// - Parameters:
+    ///   - assigned: when it found its account, where it was recorded without one.
+    ///   - signed: the events of its JWS, at least one.
+    ///   - told: what notifications told of it beside.
+    package init?(
+        facts: PurchaseFacts, grants: [Grant], account: PlayerID?, opening: Opening?, assigned: Timestamp?,
+        signed: [PurchaseView.Event], told: [PurchaseView.Event]
+    ) {
+        let dates = signed.compactMap { event in
+            event.signedDate.flatMap { date in event.revoked.map { (date: date, revoked: $0) } }
+        }
+        guard let newest = dates.max(by: <) else { return nil }
+        var events = signed
+        if let assigned, !signed.contains(where: { $0.entry == opening?.entry }) {
+            events.append(
+                PurchaseView.Event(
+                    kind: .assigned, time: assigned, signedDate: nil, revoked: nil, entry: opening?.entry))
+        }
+        self.init(
+            facts: facts, grants: grants, account: account, signedDate: newest.date, revoked: newest.revoked,
+            lots: opening.map { opening in grants.indices.map { opening.firstTransfer + Int64($0) } } ?? [],
+            lastEntry: events.compactMap(\.entry).max() ?? opening?.entry, events: events + told)
+    }
+
     /// Whether a JWS is newer than what the register knows. Of two signed in the same millisecond the one that
     /// revokes more counts, so that the order of arrival does not matter.
     package func isSuperseded(by signed: SignedPurchase) -> Bool {

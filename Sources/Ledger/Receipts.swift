@@ -373,5 +373,6 @@ package enum Outcome: Sendable {
     case grant(GrantReceipt)
     case balance(AccountBalances)
     case purchaseView(PurchaseView)
+    case consumption(ConsumptionBody)
     case refused(Refusal)
 }

@@ -24,6 +24,8 @@ public struct Refusal: Error, Hashable, Sendable {
         case unknownCurrency(currency: CurrencyCode)
         /// The ledger has no such purchase.
         case unknownPurchase
+        /// Apple takes GRANT_PRORATED only where some was consumed and some was not.
+        case proratedPreference(consumption: Int64)
     }
 
     /// Why.

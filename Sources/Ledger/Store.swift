@@ -145,6 +145,8 @@ public enum ReportKind: String, CaseIterable, Sendable {
     case balances
     /// The turnover and balance of every kind of account.
     case trial
+    /// What players owe after refunds, with the purchase behind each debt.
+    case debts
 }
 
 /// Which page of a report.
@@ -173,34 +175,35 @@ public struct ReportQuery: Hashable, Sendable {
     }
 }
 
-/// The place after which a page of a report begins: `account.currency`, by number. Opaque to clients.
+/// The place after which a page of a report begins: the account's number, and that of the row within it (a currency, or a
+/// lot). Opaque to clients.
 public struct ReportCursor: Hashable, Comparable, Sendable {
     package var account: Int64
-    package var currency: Int64
+    package var item: Int64
 
     /// Before the first row.
-    package static let start = ReportCursor(account: 0, currency: 0)
+    package static let start = ReportCursor(account: 0, item: 0)
 
-    package init(account: Int64, currency: Int64) {
+    package init(account: Int64, item: Int64) {
         self.account = account
-        self.currency = currency
+        self.item = item
     }
 
     /// `nil` where `text` is not the `next` of a page.
     public init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let account = Int64(parts[0]), let currency = Int64(parts[1]), account >= 0,
-            currency >= 0
+        guard parts.count == 2, let account = Int64(parts[0]), let item = Int64(parts[1]), account >= 0,
+            item >= 0
         else { return nil }
-        self.init(account: account, currency: currency)
+        self.init(account: account, item: item)
     }
 
     /// The cursor as it stands in a page's `next`.
-    public var text: String { "\(account).\(currency)" }
+    public var text: String { "\(account).\(item)" }
 
     /// Cursors are ordered as the rows of a report.
     public static func < (left: ReportCursor, right: ReportCursor) -> Bool {
-        (left.account, left.currency) < (right.account, right.currency)
+        (left.account, left.item) < (right.account, right.item)
     }
 }
 
@@ -210,6 +213,10 @@ public enum ReportRow: Hashable, Sendable {
     case balance(account: AccountName, currency: CurrencyCode, available: Int64, held: Int64, debt: Int64, paid: Int64)
     /// One kind of account; `debits − credits` sums to zero over the kinds of a currency.
     case trial(currency: CurrencyCode, account: AccountKind, debits: Int64, credits: Int64)
+    /// What a player owes for one refunded purchase, since its first revocation.
+    case debt(
+        account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,
+        since: Timestamp)
 }
 
 /// A page of a report.

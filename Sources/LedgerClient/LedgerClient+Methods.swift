@@ -1,4 +1,3 @@
-public import Ledger
 public import LedgerWire
 
 /// The protocol's methods. Each throws a ``WireError`` or a ``ClientError``.
@@ -31,6 +30,11 @@ extension LedgerClient {
     /// Everything the ledger knows of one purchase.
     public func purchase(_ transaction: TransactionID) async throws -> PurchaseView {
         try await call(.purchase(transaction))
+    }
+
+    /// The body of Apple's Send Consumption Information V2 for a purchase whose customer has consented to it.
+    public func consumption(_ query: ConsumptionQuery) async throws -> ConsumptionBody {
+        try await call(.consumption(query))
     }
 
     /// Debits a player's wallets, all or nothing.

@@ -211,7 +211,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// A read's page may be long: none begins while the client has others to read, and a batch, whose replies wait for
     /// each other, has no more of them than the server is willing to hold.
     private func startRead() {
-        guard let context, let read = state.takeRead() else { return }
+        guard let context, context.channel.isWritable, let read = state.takeRead() else { return }
         if state.isInBatch && writer.bytes.count > service.limits.batchReplyBytesMax {
             state.finishRead(.error(.overloaded), into: &writer)
             mustPumpAgain = true

@@ -109,7 +109,7 @@ struct ConnectionState {
         case .info:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return .answered(.info(info))
-        case .credit, .notify, .purchase, .spend, .grant, .balance, .history, .report:
+        case .credit, .notify, .purchase, .consumption, .spend, .grant, .balance, .history, .report:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return isDraining ? .answered(.error(.shuttingDown)) : .request(request)
         }

@@ -9,6 +9,7 @@ extension Operation {
         case .credit(let jws, let account): self = .signed(.transaction(jws), account: account)
         case .notify(let jws, let account): self = .signed(.notification(jws), account: account)
         case .purchase(let transaction): self = .command(.purchase(transaction))
+        case .consumption(let query): self = .command(.consumption(query))
         case .spend(let spend): self = .command(.spend(spend))
         case .grant(let grant): self = .command(.grant(grant))
         case .balance(let account, let currency, let asOf):

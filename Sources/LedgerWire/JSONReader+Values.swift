@@ -93,19 +93,19 @@ extension JSONReader {
     /// A JWS, copied once. What it is, verification says.
     mutating func signedObject() throws(JSONError) -> [UInt8] { try text().withBytes { Array($0) } }
 
+    /// A string that is one of an enumeration's.
+    mutating func oneOf<Choice: RawRepresentable<String> & CaseIterable>() throws(JSONError) -> Choice {
+        guard let choice = Choice(rawValue: try string()) else {
+            throw fail("must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return choice
+    }
+
     mutating func funds() throws(JSONError) -> Funds {
         switch try text() {
         case "any": return .any
         case "paid": return .paid
         default: throw fail("must be any or paid")
-        }
-    }
-
-    mutating func reportKind() throws(JSONError) -> ReportKind {
-        switch try text() {
-        case "balances": return .balances
-        case "trial": return .trial
-        default: throw fail("must be balances or trial")
         }
     }
 

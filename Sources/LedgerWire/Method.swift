@@ -3,7 +3,7 @@ package import StrictJSON
 /// The methods of the protocol that this version answers.
 package enum Method: String, CaseIterable, Sendable {
     case ping, authenticate, info
-    case credit, notify, purchase
+    case credit, notify, purchase, consumption
     case spend, grant
     case balance, history, report
 
@@ -24,6 +24,7 @@ package enum Method: String, CaseIterable, Sendable {
         case "notify": self = .notify
         case "grant": self = .grant
         case "purchase": self = .purchase
+        case "consumption": self = .consumption
         case "history": self = .history
         case "report": self = .report
         case "info": self = .info
@@ -38,7 +39,7 @@ package enum Method: String, CaseIterable, Sendable {
         switch self {
         case .ping, .authenticate: .everyone
         case .info: .anyRole
-        case .credit, .notify: .roles([.purchases])
+        case .credit, .notify, .consumption: .roles([.purchases])
         case .purchase: .roles([.purchases, .finance])
         case .spend, .grant: .roles([.game])
         case .balance, .history: .roles([.game, .purchases, .finance])

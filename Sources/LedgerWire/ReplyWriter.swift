@@ -80,6 +80,7 @@ extension JSONWriter {
         case .grant(let receipt): result(receipt)
         case .balance(let balances): result(balances)
         case .purchaseView(let view): result(view)
+        case .consumption(let body): result(body)
         case .refused(let refusal): error(WireError(refusal))
         }
     }

@@ -31,11 +31,24 @@ extension ReportRow: WireValue {
             writer.integer(credits)
             writer.key("balance")
             writer.integer(debits - credits)
+        case .debt(let account, let currency, let transaction, let lot, let debt, let since):
+            writer.key("account")
+            writer.string(account.text)
+            writer.key("currency")
+            writer.string(currency.text)
+            writer.key("transactionId")
+            writer.string(transaction.description)
+            writer.key("lot")
+            writer.integer(lot)
+            writer.key("debt")
+            writer.integer(debt)
+            writer.key("since")
+            writer.integer(since)
         }
         writer.endObject()
     }
 
-    /// A row of `trial` is the one that has `debits`.
+    /// A row of `trial` is the one that has `debits`, one of `debts` the one that has `since`.
     package init(from reader: inout JSONReader) throws(JSONError) {
         var account: String?
         var currency: CurrencyCode?
@@ -45,6 +58,9 @@ extension ReportRow: WireValue {
         var paid: Int64?
         var debits: Int64?
         var credits: Int64?
+        var transaction: TransactionID?
+        var lot: LotID?
+        var since: Timestamp?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "account": account = try reader.string()
@@ -55,6 +71,9 @@ extension ReportRow: WireValue {
             case "paid": paid = try reader.integer()
             case "debits": debits = try reader.integer()
             case "credits": credits = try reader.integer()
+            case "transactionId": transaction = try reader.transactionID()
+            case "lot": lot = try reader.integer()
+            case "since": since = try reader.integer()
             default: try reader.skip()
             }
         }
@@ -66,8 +85,14 @@ extension ReportRow: WireValue {
             }
             self = .trial(
                 currency: code, account: kind, debits: debits, credits: try reader.required(credits, "credits"))
+            return
+        }
+        guard let name = AccountName(owner) else { throw reader.invalid("account", "is not an account's name") }
+        if let since {
+            self = .debt(
+                account: name, currency: code, transaction: try reader.required(transaction, "transactionId"),
+                lot: try reader.required(lot, "lot"), debt: try reader.required(debt, "debt"), since: since)
         } else {
-            guard let name = AccountName(owner) else { throw reader.invalid("account", "is not an account's name") }
             self = .balance(
                 account: name, currency: code, available: try reader.required(available, "available"),
                 held: try reader.required(held, "held"), debt: try reader.required(debt, "debt"),

@@ -12,6 +12,7 @@ extension Request {
         case .credit: self = try Request.credit(&reader)
         case .notify: self = try Request.notify(&reader)
         case .purchase: self = try Request.purchase(&reader)
+        case .consumption: self = .consumption(try ConsumptionQuery(&reader))
         case .spend: self = .spend(try Spend(&reader))
         case .grant: self = .grant(try Grant(&reader))
         case .balance: self = try Request.balance(&reader)
@@ -103,7 +104,7 @@ extension Request {
         var after: String?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
-            case "kind": kind = try reader.reportKind()
+            case "kind": kind = try reader.oneOf()
             case "asOf": asOf = try reader.timestamp()
             case "currency": currency = try reader.currencyCode()
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.reportPageMax)))

@@ -23,6 +23,8 @@ extension JSONWriter {
             }
         case .purchase(let transaction):
             params { $0.member("transactionId", transaction.description) }
+        case .consumption(let query):
+            params { $0.members(query) }
         case .spend(let spend):
             params { $0.members(spend) }
         case .grant(let grant):
@@ -56,6 +58,16 @@ extension JSONWriter {
         beginObject()
         members(&self)
         endObject()
+    }
+
+    private mutating func members(_ query: ConsumptionQuery) {
+        member("transactionId", query.transaction.description)
+        key("customerConsented")
+        bool(true)
+        key("sampleContentProvided")
+        bool(query.sampleContentProvided)
+        member("deliveryStatus", query.deliveryStatus?.rawValue)
+        member("refundPreference", query.refundPreference?.rawValue)
     }
 
     private mutating func members(_ spend: Spend) {

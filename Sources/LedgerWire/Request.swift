@@ -8,6 +8,8 @@ package enum Request: Hashable, Sendable {
     case credit(signedTransaction: [UInt8], account: AccountName?)
     case notify(signedPayload: [UInt8], account: AccountName?)
     case purchase(TransactionID)
+    /// The customer has consented: a request that does not say so is none.
+    case consumption(ConsumptionQuery)
     case spend(Spend)
     case grant(Grant)
     /// The balances now, or as of a time that is past.
@@ -24,6 +26,7 @@ package enum Request: Hashable, Sendable {
         case .credit: .credit
         case .notify: .notify
         case .purchase: .purchase
+        case .consumption: .consumption
         case .spend: .spend
         case .grant: .grant
         case .balance: .balance

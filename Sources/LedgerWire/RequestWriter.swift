@@ -103,6 +103,7 @@ extension Method {
         case .credit: "credit"
         case .notify: "notify"
         case .purchase: "purchase"
+        case .consumption: "consumption"
         case .spend: "spend"
         case .grant: "grant"
         case .balance: "balance"

@@ -99,6 +99,10 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .unknownPurchase:
             self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        case .proratedPreference(let consumption):
+            self = .invalidParams(
+                path: "refundPreference",
+                "may be GRANT_PRORATED only where some was consumed and some was not; \(consumption) of 100000 was")
         }
     }
 }

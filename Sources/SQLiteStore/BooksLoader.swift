@@ -185,42 +185,29 @@ final class BooksLoader {
             priceCurrency: selectPurchase.optionalText(5))
         let grants = try readGrants(selectPurchase.text(6), transaction, books)
         let firstEvidence = selectPurchase.integer(7)
-        var opening = selectPurchase.optionalInteger(8)
+        var openingEntry = selectPurchase.optionalInteger(8)
         selectPurchase.reset()
-        var lastEntry = opening
-
         var assigned: Timestamp?
         if account == nil {
             selectAssignment.bind(1, transaction.number)
             if try selectAssignment.next() {
                 account = selectAssignment.integer(0)
-                opening = selectAssignment.integer(1)
+                openingEntry = selectAssignment.integer(1)
                 assigned = selectAssignment.integer(2)
-                lastEntry = opening
                 selectAssignment.reset()
             }
         }
-        var events = try readEvents(transaction, firstEvidence)
-        guard let newest = events.compactMap(\.newness).max(by: <) else {
-            throw StoreError("purchase \(transaction) has no evidence")
-        }
-        if let assigned, !events.contains(where: { $0.entry == opening }) {
-            events.append(
-                PurchaseView.Event(kind: .assigned, time: assigned, signedDate: nil, revoked: nil, entry: opening))
-        }
-        events += try readNotificationEvents(transaction)
-        for event in events { lastEntry = [lastEntry, event.entry].compactMap { $0 }.max() }
-        let lots = try readLots(opening, grants.count)
+        let register = PurchaseRegister(
+            facts: facts, grants: grants, account: account, opening: try readOpening(openingEntry), assigned: assigned,
+            signed: try readEvents(transaction, firstEvidence), told: try readNotificationEvents(transaction))
+        guard let register else { throw StoreError("purchase \(transaction) has no evidence") }
         if let account {
             try load(player: account, into: &books)
-            for (grant, lot) in zip(grants, lots) {
+            for (grant, lot) in zip(grants, register.lots) {
                 try load(lot: lot, of: account, grant.currency, into: &books)
             }
         }
-        books.load(
-            PurchaseRegister(
-                facts: facts, grants: grants, account: account, signedDate: newest.0,
-                revoked: newest.1, lots: lots, lastEntry: lastEntry, events: events))
+        books.load(register)
     }
 
     private func readEvents(_ transaction: TransactionID, _ first: Int64) throws -> [PurchaseView.Event] {
@@ -242,7 +229,9 @@ final class BooksLoader {
         var events: [PurchaseView.Event] = []
         selectNotificationEvents.bind(1, transaction.number)
         while try selectNotificationEvents.next() {
-            guard let kind = PurchaseView.Event.Kind(notificationType: selectNotificationEvents.text(0)) else { continue }
+            guard let kind = PurchaseView.Event.Kind(notificationType: selectNotificationEvents.text(0)) else {
+                continue
+            }
             events.append(
                 PurchaseView.Event(
                     kind: kind, time: selectNotificationEvents.integer(1),
@@ -252,14 +241,12 @@ final class BooksLoader {
         return events
     }
 
-    /// The lots of a purchase are the first transfers of the entry that opened it, one for each grant.
-    private func readLots(_ opening: EntryID?, _ count: Int) throws -> [LotID] {
-        guard let opening else { return [] }
-        selectFirstTransfer.bind(1, opening)
-        guard try selectFirstTransfer.next() else { throw StoreError("entry \(opening) is missing from the journal") }
+    private func readOpening(_ entry: EntryID?) throws -> PurchaseRegister.Opening? {
+        guard let entry else { return nil }
+        selectFirstTransfer.bind(1, entry)
+        guard try selectFirstTransfer.next() else { throw StoreError("entry \(entry) is missing from the journal") }
         defer { selectFirstTransfer.reset() }
-        let first = selectFirstTransfer.integer(0)
-        return (0..<Int64(count)).map { first + $0 }
+        return PurchaseRegister.Opening(entry: entry, firstTransfer: selectFirstTransfer.integer(0))
     }
 
     private func readGrants(
@@ -274,13 +261,5 @@ final class BooksLoader {
             grants.append(PurchaseRegister.Grant(currency: currency, units: units))
         }
         return grants
-    }
-}
-
-extension PurchaseView.Event {
-    /// What orders a purchase's JWS: the date of signing, then the share revoked.
-    fileprivate var newness: (Timestamp, Int64)? {
-        guard let signedDate, let revoked else { return nil }
-        return (signedDate, revoked)
     }
 }

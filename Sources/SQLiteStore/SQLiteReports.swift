@@ -54,37 +54,54 @@ private struct Reports {
         switch query.kind {
         case .balances: return try balances(query, place, currency)
         case .trial: return try trial(query, place, currency)
+        case .debts: return try debts(query, place, currency)
         }
     }
 
     private func balances(_ query: ReportQuery, _ place: TransferID, _ currency: Int64?) throws -> ReportPage {
+        try page(query, place, currency, Reports.balancesSQL) { row, name, code in
+            .balance(
+                account: name, currency: code, available: row.integer(4), held: row.integer(6), debt: row.integer(7),
+                paid: row.integer(5))
+        }
+    }
+
+    private func debts(_ query: ReportQuery, _ place: TransferID, _ currency: Int64?) throws -> ReportPage {
+        try page(query, place, currency, Reports.debtsSQL) { row, name, code in
+            .debt(
+                account: name, currency: code, transaction: TransactionID(number: row.integer(4)),
+                lot: row.integer(1), debt: row.integer(5), since: row.integer(6))
+        }
+    }
+
+    /// Rows by account, in windows of as many accounts as there are rows to find: a page costs what it shows, not what
+    /// there is. The statement gives account, item, the account's name and currency first.
+    private func page(
+        _ query: ReportQuery, _ place: TransferID, _ currency: Int64?, _ sql: String,
+        _ row: (PreparedStatement, AccountName, CurrencyCode) throws -> ReportRow
+    ) throws -> ReportPage {
         guard let cursor = query.after.map({ ReportCursor($0) }) ?? ReportCursor.start else {
             throw StoreError("the page after an unreadable cursor was asked for")
         }
-        let rowsOf = try PreparedStatement(db, Reports.balancesSQL)
+        let rowsOf = try PreparedStatement(db, sql)
         let last = try Int64.fetchOne(db, sql: "SELECT max(id) FROM account") ?? 0
         var from = cursor.account
         var rows: [ReportRow] = []
         var previous: ReportCursor?
         while from <= last {
-            // A window of as many accounts as there are rows to find: a page costs what it shows, not what there is.
             let to = min(last, from + Int64(query.limit))
             rowsOf.bind(1, place)
             rowsOf.bind(2, from)
             rowsOf.bind(3, to)
             rowsOf.bind(4, currency)
             while try rowsOf.next() {
-                let key = ReportCursor(account: rowsOf.integer(0), currency: rowsOf.integer(1))
+                let key = ReportCursor(account: rowsOf.integer(0), item: rowsOf.integer(1))
                 if key <= cursor { continue }
                 if rows.count == query.limit {
                     rowsOf.reset()
                     return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: previous?.text)
                 }
-                rows.append(
-                    .balance(
-                        account: AccountName(stored: rowsOf.text(2)), currency: try code(key.currency),
-                        available: rowsOf.integer(3), held: rowsOf.integer(5), debt: rowsOf.integer(6),
-                        paid: rowsOf.integer(4)))
+                rows.append(try row(rowsOf, AccountName(stored: rowsOf.text(2)), try code(rowsOf.integer(3))))
                 previous = key
             }
             from = to + 1
@@ -144,12 +161,49 @@ private struct Reports {
                 JOIN (SELECT 1 AS sign UNION ALL SELECT -1) AS s
                     ON s.sign = (c.id > c.included AND c.id <= ?1) - (c.id <= c.included AND c.id > ?1)
         )
-        SELECT part.account, part.currency, account.name, sum(part.available), sum(part.paid), sum(part.held), sum(part.debt)
+        SELECT part.account, part.currency, account.name, part.currency, sum(part.available), sum(part.paid), sum(part.held), sum(part.debt)
         FROM part JOIN account ON account.id = part.account
         WHERE ?4 IS NULL OR part.currency = ?4
         GROUP BY part.account, part.currency
         HAVING sum(part.available) <> 0 OR sum(part.held) <> 0 OR sum(part.debt) <> 0
         ORDER BY part.account, part.currency
+        """
+
+    /// Parameters as those of the balances. A debt is since the first revocation that posted something and counts.
+    private static let debtsSQL = """
+        WITH change AS (
+            SELECT t.id, CASE WHEN t.debit & 15 = 3 THEN t.lot ELSE t.debt_lot END AS lot,
+                t.amount * ((t.debit & 15 = 3) - (t.credit & 15 = 3)) AS owed
+            FROM transfer AS t
+            WHERE t.id > min(?1, (SELECT transfer FROM watermark)) AND (t.debit & 15 = 3 OR t.credit & 15 = 3)
+        ),
+        part AS (
+            SELECT id AS lot, indebted - recovered AS owed FROM lot
+            WHERE account BETWEEN ?2 AND ?3 AND (remaining > 0 OR held > 0 OR indebted > recovered)
+            UNION ALL
+            SELECT c.lot, c.owed * ((c.id > c.included AND c.id <= ?1) - (c.id <= c.included AND c.id > ?1))
+            FROM (
+                SELECT change.*, coalesce(wallet.last_transfer, 0) AS included
+                FROM change JOIN transfer AS opening ON opening.id = change.lot
+                    LEFT JOIN wallet ON wallet.account = opening.credit >> 12
+                        AND wallet.currency = opening.credit >> 4 & 255
+            ) AS c
+        )
+        SELECT
+            opening.credit >> 12, part.lot, account.name, opening.credit >> 4 & 255, e.transaction_id, sum(part.owed),
+            (
+                SELECT min(refund.time) FROM purchase_evidence AS p JOIN entry AS refund ON refund.id = p.entry
+                WHERE p.transaction_id = e.transaction_id AND p.is_first = 0 AND p.revoked > 0
+                    AND refund.first_transfer <= ?1
+            )
+        FROM part
+            JOIN transfer AS opening ON opening.id = part.lot
+            JOIN entry AS e ON e.id = opening.entry
+            JOIN account ON account.id = opening.credit >> 12
+        WHERE opening.credit >> 12 BETWEEN ?2 AND ?3 AND (?4 IS NULL OR opening.credit >> 4 & 255 = ?4)
+        GROUP BY part.lot
+        HAVING sum(part.owed) > 0
+        ORDER BY opening.credit >> 12, part.lot
         """
 
     /// 1: the last transfer that counts.

@@ -27,7 +27,8 @@ import Testing
     @Test func flagsStandOverVariablesAndVariablesOverTheFile() throws {
         let environment = ["LEDGER_APP_BUNDLE_ID": "from.environment", "LEDGER_LISTEN": "127.0.0.1:1,unix:/tmp/x"]
         #expect(try load(minimal, environment: environment).bundleID == "from.environment")
-        #expect(try load(minimal, environment: environment).listen.map(\.description) == ["127.0.0.1:1", "unix:/tmp/x"])
+        #expect(
+            try load(minimal, environment: environment).listen.map(\.description) == ["127.0.0.1:1", "unix:/tmp/x"])
         let flags = ["app.bundleId": "from.flag", "listen": "127.0.0.1:2"]
         #expect(try load(minimal, flags: flags, environment: environment).bundleID == "from.flag")
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
@@ -78,6 +79,18 @@ import Testing
         (#"{"currencies": {"g": {}}, "products": {"p": {"g": 0}}}"#, "products.p.g must be an amount from 1"),
         (#"{"currencies": {"g": {}}, "products": {"p": {"g": 1.5}}}"#, "products.p.g must be an integer"),
         (#"{"currencies": {"g": {}}, "products": {"p": {}}}"#, "products.p must grant something"),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": [{"from": 0, "grants": {"g": 1}, "priceShares": {"h": 1}}]}}"#,
+            "products.p[0] must give priceShares for just the currencies"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 100001, "preference": "DECLINE"}]}"#,
+            "refundPreferences[0].from must be a consumption"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 0, "preference": "MAYBE"}]}"#,
+            "refundPreferences[0].preference must be one of DECLINE"
+        ),
         (#"{"currencies": {"g": {}}, "products": {"p": [{"grants": {"g": 1}}]}}"#, "products.p[0].from is missing"),
         (
             #"{"currencies": {"g": {}}, "products": {"p": [{"from": 1, "grants": {"g": 1}}, {"from": 1, "grants": {"g": 2}}]}}"#,

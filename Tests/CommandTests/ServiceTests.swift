@@ -146,7 +146,8 @@ import Testing
             count: count, inFlight: 1_000,
             write: { index, id, writer in
                 writer.write(
-                    .credit(signedTransaction: purchases[index], account: AccountName("player-\(index % 1_000)")), id: id)
+                    .credit(signedTransaction: purchases[index], account: AccountName("player-\(index % 1_000)")),
+                    id: id)
             },
             reply: { index, result in
                 guard case .success(let bytes) = result, let receipt = try? PurchaseReceipt(json: Array(bytes)) else {
@@ -159,8 +160,12 @@ import Testing
         let expected = (0..<count).map { TransactionID(String(2_000_000_000_000_000 + $0)) }
         #expect(replies.withLock { $0 } == expected)
         let trial = try await client.report(.trial)
-        #expect(trial.rows.contains(.trial(currency: CurrencyCode("gems")!, account: .purchased, debits: Int64(count) * 500, credits: 0)))
-        #expect(trial.rows.contains(.trial(currency: CurrencyCode("gems")!, account: .wallet, debits: 0, credits: Int64(count) * 500)))
+        #expect(
+            trial.rows.contains(
+                .trial(currency: CurrencyCode("gems")!, account: .purchased, debits: Int64(count) * 500, credits: 0)))
+        #expect(
+            trial.rows.contains(
+                .trial(currency: CurrencyCode("gems")!, account: .wallet, debits: 0, credits: Int64(count) * 500)))
         try await client.close()
         #expect(service.stop() == 0)
     }

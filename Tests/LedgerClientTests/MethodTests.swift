@@ -16,6 +16,10 @@ import Testing
         let view = PurchaseView(
             transaction: transaction, state: .standing, account: player, product: "p", quantity: 1, purchaseDate: 1,
             price: nil, priceCurrency: nil, revoked: 0, grants: [], consumption: 0, events: [])
+        let consumed = ConsumptionBody(
+            sampleContentProvided: true, deliveryStatus: .delivered, consumptionPercentage: 5,
+            refundPreference: .decline)
+        let asked = ConsumptionQuery(transaction: transaction, sampleContentProvided: true, refundPreference: .decline)
         let spent = SpendReceipt(entry: 2, replayed: false, drawn: [], balances: balances)
         let granted = GrantReceipt(entry: 3, replayed: true, balances: balances)
         let page = HistoryPage(entries: [], next: 4)
@@ -31,6 +35,7 @@ import Testing
             case .credit: .outcome(.purchase(purchase))
             case .notify: .outcome(.notification(notification))
             case .purchase: .outcome(.purchaseView(view))
+            case .consumption: .outcome(.consumption(consumed))
             case .spend: .outcome(.spend(spent))
             case .grant: .outcome(.grant(granted))
             case .balance: .balances(AccountBalances(account: player, balances: balances))
@@ -51,6 +56,7 @@ import Testing
             #expect(try await client.credit(signedTransaction: "a.b.c", account: player) == purchase)
             #expect(try await client.notify(signedPayload: "d.e.f") == notification)
             #expect(try await client.purchase(transaction) == view)
+            #expect(try await client.consumption(asked) == consumed)
             #expect(try await client.spend(spend) == spent)
             #expect(try await client.grant(grant) == granted)
             #expect(try await client.balance(player, currency: gems, asOf: 7).balances == balances)
@@ -62,14 +68,15 @@ import Testing
                 }
                 return try? message.body.get()
             }
-            #expect(
-                requests == [
-                    .ping, .authenticate(token: "t"), .info,
-                    .credit(signedTransaction: Array("a.b.c".utf8), account: player),
-                    .notify(signedPayload: Array("d.e.f".utf8), account: nil), .purchase(transaction), .spend(spend),
-                    .grant(grant), .balance(account: player, currency: gems, asOf: 7), .history(query),
-                    .report(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "1.2"),
-                ])
+            let expected: [Request?] = [
+                .ping, .authenticate(token: "t"), .info,
+                .credit(signedTransaction: Array("a.b.c".utf8), account: player),
+                .notify(signedPayload: Array("d.e.f".utf8), account: nil), .purchase(transaction), .consumption(asked),
+                .spend(spend),
+                .grant(grant), .balance(account: player, currency: gems, asOf: 7), .history(query),
+                .report(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "1.2"),
+            ]
+            #expect(requests == expected)
         }
     }
 

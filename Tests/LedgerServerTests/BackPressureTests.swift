@@ -144,12 +144,17 @@ extension ServerTests {
                 #expect(try await third.line() == nil)
 
                 clients.removeLast()
-                #expect(
-                    try await eventually {
-                        let next = try await server.connect()
+                let isServed = try await eventually {
+                    let next = try await server.connect()
+                    do {
                         try await next.send(Requests.ping(7) + "\n")
                         return try await next.line().map { try JSON($0).id } == 7
-                    })
+                    } catch is RawClient.Failure {
+                        // Closed without a word, with the request unread: the kernel resets it.
+                        return false
+                    }
+                }
+                #expect(isServed)
             }
         }
     }

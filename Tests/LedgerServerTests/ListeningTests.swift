@@ -92,6 +92,7 @@ extension ServerTests {
                 ("credit", #"{"signedTransaction":"x","account":"a"}"#, [.purchases, .admin]),
                 ("notify", #"{"signedPayload":"x"}"#, [.purchases, .admin]),
                 ("purchase", #"{"transactionId":"1"}"#, [.purchases, .finance, .admin]),
+                ("consumption", #"{"transactionId":"1","customerConsented":true}"#, [.purchases, .admin]),
                 ("spend", #"{"key":"k","account":"a","debits":[{"currency":"gems","amount":1}]}"#, [.game, .admin]),
                 ("grant", #"{"key":"g","account":"a","currency":"gems","amount":1}"#, [.game, .admin]),
                 ("balance", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),

@@ -105,6 +105,7 @@ extension MemoryJournal {
         switch query.kind {
         case .balances: balancesReport(query)
         case .trial: trialReport(query)
+        case .debts: debtsReport(query)
         }
     }
 
@@ -125,6 +126,39 @@ extension MemoryJournal {
         }
         let next = page.count < keys.count ? page.last.map { "\($0.key.player).\($0.key.currency)" } : nil
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: next)
+    }
+
+    private func debtsReport(_ query: ReportQuery) -> ReportPage {
+        let wanted = query.currency.map { books.currencyID($0) ?? 0 }
+        let after = query.after.flatMap { ReportCursor($0) } ?? ReportCursor(account: 0, item: 0)
+        var owed: [LotID: Int64] = [:]
+        var since: [LotID: Timestamp] = [:]
+        for transfer in rows.transfers where entry(transfer.entry).time <= query.asOf {
+            if transfer.debit.kind == .receivable { owed[transfer.lot, default: 0] += transfer.amount }
+            if transfer.credit.kind == .receivable, let lot = transfer.debtLot {
+                owed[lot, default: 0] -= transfer.amount
+            }
+            if transfer.credit.kind == .refunded, since[transfer.lot] == nil {
+                since[transfer.lot] = entry(transfer.entry).time
+            }
+        }
+        let all = owed.filter { $0.value > 0 }.map { lot, debt in
+            (cursor: ReportCursor(account: owner(rows.transfers[Int(lot) - 1]), item: lot), debt: debt)
+        }.filter {
+            $0.cursor > after && (wanted == nil || rows.transfers[Int($0.cursor.item) - 1].debit.currency == wanted)
+        }
+        .sorted { $0.cursor < $1.cursor }
+        let page = all.prefix(query.limit)
+        let listed = page.compactMap { row -> ReportRow? in
+            let opening = rows.transfers[Int(row.cursor.item) - 1]
+            guard let transaction = entry(opening.entry).transaction else { return nil }
+            return .debt(
+                account: name(row.cursor.account), currency: books.code(opening.debit.currency),
+                transaction: transaction, lot: opening.id, debt: row.debt, since: since[opening.id] ?? 0)
+        }
+        return ReportPage(
+            kind: query.kind, asOf: query.asOf, rows: listed,
+            next: page.count < all.count ? page.last?.cursor.text : nil)
     }
 
     private func trialReport(_ query: ReportQuery) -> ReportPage {

@@ -87,19 +87,19 @@ struct MemoryJournal {
     }
 
     private func register(_ transaction: TransactionID) -> PurchaseRegister? {
-        guard let row = purchases[transaction], let signed = evidence[transaction],
-            let newest = signed.max(by: { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) })
-        else { return nil }
+        guard let row = purchases[transaction], let signed = evidence[transaction] else { return nil }
         let assignment = assignments[transaction]
-        let opening = row.entry ?? assignment?.entry
-        let firstLot = opening.map { entry($0).firstTransfer }
+        let opening = (row.entry ?? assignment?.entry).map {
+            PurchaseRegister.Opening(entry: $0, firstTransfer: entry($0).firstTransfer)
+        }
         return PurchaseRegister(
-            facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account,
-            signedDate: newest.signedDate, revoked: newest.revoked,
-            lots: firstLot.map { first in row.grants.indices.map { first + Int64($0) } } ?? [],
-            lastEntry: (signed.compactMap(\.entry) + [opening].compactMap { $0 }).max(),
-            events: signed.map {
+            facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account, opening: opening,
+            assigned: assignment?.time,
+            signed: signed.map {
                 PurchaseView.Event(time: $0.time, signedDate: $0.signedDate, revoked: $0.revoked, entry: $0.entry)
+            },
+            told: rows.notifications.filter { $0.signed.purchase?.facts.transaction == transaction }.compactMap {
+                $0.signed.event(at: $0.time)
             })
     }
 

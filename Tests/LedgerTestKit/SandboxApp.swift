@@ -33,16 +33,21 @@ package final class SandboxApp: Sendable {
     /// A signed purchase.
     package func transaction(
         _ id: Int64, product: String = "com.example.game.gems500", account: String? = nil, quantity: Int64 = 1,
-        type: TransactionPayload.ProductType = .consumable, revokedAt: Int64? = nil, signedDate: Int64 = date
+        type: TransactionPayload.ProductType = .consumable, revokedAt: Int64? = nil, percentage: Int64? = nil,
+        signedDate: Int64 = date
     ) throws -> String {
         var payload = TransactionPayload(
             transactionID: String(id), bundleID: app.bundleID, productID: product,
             purchaseDate: SandboxApp.date - 1_000,
             quantity: quantity, type: type, appAccountToken: account, signedDate: signedDate, environment: .sandbox)
         payload.revocationDate = revokedAt
+        payload.revocationPercentage = percentage
         if revokedAt != nil { payload.revocationReason = .init(rawValue: 0) }
         return try chain.sign(payload)
     }
+
+    /// Any notification, signed.
+    package func sign(_ notification: NotificationPayload) throws -> String { try chain.sign(notification) }
 
     /// A signed notification, with a transaction in it or none.
     package func notification(

@@ -9,7 +9,7 @@ import Testing
         (.authenticate, [nil, .purchases, .game, .finance, .admin]),
         (.info, [.purchases, .game, .finance, .admin]),
         (.credit, [.purchases, .admin]), (.notify, [.purchases, .admin]),
-        (.purchase, [.purchases, .finance, .admin]),
+        (.purchase, [.purchases, .finance, .admin]), (.consumption, [.purchases, .admin]),
         (.spend, [.game, .admin]), (.grant, [.game, .admin]),
         (.balance, [.purchases, .game, .finance, .admin]), (.history, [.purchases, .game, .finance, .admin]),
         (.report, [.finance, .admin]),

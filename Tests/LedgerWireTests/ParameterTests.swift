@@ -100,7 +100,16 @@ import Testing
         Case("history", #"{"account":"p","limit":1001}"#, "limit", "from 1 to 1000"),
         Case("history", #"{"account":"p","before":0}"#, "before", "from 1"),
         Case("report", "{}", "kind", "is missing"),
-        Case("report", #"{"kind":"debts"}"#, "kind", "balances or trial"),
+        Case("report", #"{"kind":"debt"}"#, "kind", "must be one of balances, trial, debts"),
+        Case("consumption", #"{"transactionId":"1"}"#, "customerConsented", "is missing"),
+        Case("consumption", #"{"transactionId":"1","customerConsented":false}"#, "customerConsented", "must be true"),
+        Case(
+            "consumption", #"{"transactionId":"1","customerConsented":true,"deliveryStatus":"LOST"}"#, "deliveryStatus",
+            "must be one of DELIVERED"),
+        Case(
+            "consumption", #"{"transactionId":"1","customerConsented":true,"refundPreference":"NO"}"#,
+            "refundPreference", "must be one of DECLINE"),
+        Case("consumption", #"{"customerConsented":true}"#, "transactionId", "is missing"),
         Case("report", #"{"kind":"trial","limit":4001}"#, "limit", "from 1 to 4000"),
         Case("report", #"{"kind":"trial","after":"x"}"#, "after", "next of a page"),
         Case("report", #"{"kind":"trial","asOf":1.5}"#, "asOf", "without fraction"),

@@ -174,6 +174,32 @@ import Testing
             #"{"currency":"gems","account":"\#($0.name)","debits":1,"credits":3,"balance":-2}"#
         }.joined(separator: ",")
         try read(.report(trial), #"{"kind":"trial","asOf":7,"rows":[\#(rows)],"next":null}"#, as: trial)
+        let debts = ReportPage(
+            kind: .debts, asOf: 7,
+            rows: [
+                .debt(
+                    account: try Samples.account("player-1"), currency: gems,
+                    transaction: try Samples.transaction("12"), lot: 3, debt: 380, since: 5)
+            ], next: "1.3")
+        try read(
+            .report(debts),
+            #"{"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12","lot":3,"debt":380,"since":5}],"next":"1.3"}"#,
+            as: debts)
+    }
+
+    @Test func aConsumptionIsTheBodyThatAppleTakes() throws {
+        var body = ConsumptionBody(
+            sampleContentProvided: false, deliveryStatus: .delivered, consumptionPercentage: 25_000,
+            refundPreference: .grantProrated)
+        try read(
+            .outcome(.consumption(body)),
+            #"{"requestBody":{"customerConsented":true,"consumptionPercentage":25000,"deliveryStatus":"DELIVERED","refundPreference":"GRANT_PRORATED","sampleContentProvided":false}}"#,
+            as: body)
+        body.refundPreference = nil
+        try read(
+            .outcome(.consumption(body)),
+            #"{"requestBody":{"customerConsented":true,"consumptionPercentage":25000,"deliveryStatus":"DELIVERED","sampleContentProvided":false}}"#,
+            as: body)
     }
 
     @Test func aReaderSkipsMembersOfANewerServer() throws {

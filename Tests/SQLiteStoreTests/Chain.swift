@@ -43,7 +43,10 @@ let chainedTables: [ChainedTable] = [
         FROM notification AS n JOIN jws_header AS h ON h.id = n.header
             LEFT JOIN jws_header AS nested ON nested.id = n.nested_header)
         """, "id",
-        ["id", "uuid", "type", "subtype?", "signed_date", "reason?", "time", "transaction_id?", "digest", "whole", "signature"]),
+        [
+            "id", "uuid", "type", "subtype?", "signed_date", "reason?", "time", "transaction_id?", "digest", "whole",
+            "signature",
+        ]),
     table(9, "request", "request", "id", ["id", "key", "fingerprint", "entry?", "answer"]),
 ]
 

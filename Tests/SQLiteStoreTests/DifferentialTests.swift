@@ -8,6 +8,12 @@ import Testing
 /// The embedded engine, with a tail and a cache so short that everything is written, forgotten and read again, against
 /// books that stay in memory.
 @Suite struct DifferentialTests {
+    private struct Debt: Hashable {
+        var account: AccountName
+        var lot: LotID
+        var owed: Int64
+    }
+
     /// Books that forget nothing.
     private struct Reference {
         var books = Books(
@@ -25,7 +31,7 @@ import Testing
         var workload = Workload(seed: seed)
         var reference = Reference()
         var store: SQLiteStore? = try open(folder, tail: 20, players: 4)
-        var remembered: [(time: Timestamp, balances: [[CurrencyBalance]], totals: Totals)] = []
+        var remembered: [(time: Timestamp, balances: [[CurrencyBalance]], totals: Totals, debts: Set<Debt>)] = []
         for batch in 1...150 {
             let commands = (0..<Int.random(in: 1...8, using: &workload.generator)).map { _ in workload.next() }
             let now = Int64(1_000 + batch * 10)
@@ -36,7 +42,8 @@ import Testing
             }
             try compareView(try #require(store), reference, "seed \(seed), batch \(batch)", workload.players)
             if batch % 30 == 0 {
-                remembered.append((now, accounts(workload).map { reference.balances($0) }, reference.books.totals))
+                remembered.append(
+                    (now, accounts(workload).map { reference.balances($0) }, reference.books.totals, debts(reference)))
             }
             if Int.random(in: 0..<12, using: &workload.generator) == 0 {
                 if Bool.random(using: &workload.generator) { try store?.close() } else { try store?.abandon() }
@@ -46,7 +53,7 @@ import Testing
         }
         let last = try #require(store)
         try checkChain(last)
-        for past in remembered { try checkPast(last, past.time, past.balances, past.totals, workload) }
+        for past in remembered { try checkPast(last, past.time, past.balances, past.totals, past.debts, workload) }
         try checkHistory(last, reference, workload)
         try last.close()
         try compareView(try open(folder), reference, "seed \(seed), at the end", workload.players)
@@ -68,9 +75,36 @@ import Testing
         #expect(try store.viewed() == expected, place)
     }
 
+    /// Every debt of every lot, as the books in memory have them.
+    private func debts(_ reference: Reference) -> Set<Debt> {
+        var debts: Set<Debt> = []
+        for player in reference.books.players.values {
+            for wallet in player.wallets {
+                for lot in wallet.open where lot.owed > 0 {
+                    debts.insert(Debt(account: player.name, lot: lot.id, owed: lot.owed))
+                }
+            }
+        }
+        return debts
+    }
+
     private func checkPast(
-        _ store: SQLiteStore, _ time: Timestamp, _ balances: [[CurrencyBalance]], _ totals: Totals, _ workload: Workload
+        _ store: SQLiteStore, _ time: Timestamp, _ balances: [[CurrencyBalance]], _ totals: Totals, _ owed: Set<Debt>,
+        _ workload: Workload
     ) throws {
+        var debts: [Debt] = []
+        var cursor: String?
+        repeat {
+            let page = try store.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: cursor))
+            for row in page.rows {
+                guard case .debt(let account, _, _, let lot, let debt, let since) = row else { continue }
+                #expect(since > 0 && since <= time)
+                debts.append(Debt(account: account, lot: lot, owed: debt))
+            }
+            cursor = page.next
+        } while cursor != nil
+        #expect(Set(debts) == owed)
+        #expect(debts.count == owed.count)
         var expectedRows: Set<ReportRow> = []
         for (account, expected) in zip(accounts(workload), balances) {
             #expect(try store.balances(account, currency: nil, asOf: time) == expected)

@@ -116,7 +116,9 @@ struct Workload {
         default:
             if Bool.random(using: &generator) { return .balance(account: player, currency: nil) }
             let number = Int.random(in: 0..<purchases, using: &generator)
-            return .purchase(TransactionID(number: Int64(2_000_000_000 + number)))
+            let transaction = TransactionID(number: Int64(2_000_000_000 + number))
+            if Bool.random(using: &generator) { return .consumption(ConsumptionQuery(transaction: transaction)) }
+            return .purchase(transaction)
         }
     }
 }

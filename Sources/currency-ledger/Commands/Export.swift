@@ -14,7 +14,7 @@ struct Export: AsyncParsableCommand {
             """)
 
     enum Kind: String, CaseIterable, ExpressibleByArgument {
-        case balances, trial
+        case balances, trial, debts
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -22,7 +22,9 @@ struct Export: AsyncParsableCommand {
     }
 
     @Argument(
-        help: "balances: every wallet that is not empty; trial: the turnover and balance of every kind of account.")
+        help:
+            "balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: what players owe after refunds."
+    )
     var kind: Kind
 
     @Option(help: "csv (RFC 4180, with a header line) or jsonl (one object a line).")

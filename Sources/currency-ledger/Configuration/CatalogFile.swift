@@ -9,6 +9,10 @@ import StrictJSON
 ///               "com.example.game.gems1200": [{"from": 0, "grants": {"gems": 1200}},
 ///                                             {"from": 1767225600000, "grants": {"gems": 1500}}]}}
 /// ```
+/// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and the catalog
+/// what the game prefers when Apple asks about a refund, by how much was consumed
+/// (`"refundPreferences": [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`).
+///
 /// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the purchase's
 /// `purchaseDate` applies.
 enum CatalogFile {
@@ -35,17 +39,19 @@ enum CatalogFile {
     private static func readCatalog(_ reader: inout JSONReader) throws(JSONError) -> Catalog {
         var currencies: [CurrencyCode: CurrencySettings]?
         var products: [String: [Catalog.Offer]]?
+        var refundRules: [Catalog.RefundRule] = []
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "currencies": currencies = try readCurrencies(&reader)
             case "products": products = try readProducts(&reader)
+            case "refundPreferences": refundRules = try readRefundRules(&reader)
             default: throw reader.fail("is not a member of a catalog")
             }
         }
         guard let currencies else { throw reader.missing("currencies") }
         guard let products else { throw reader.missing("products") }
         try check(products, currencies)
-        return Catalog(currencies: currencies, products: products)
+        return Catalog(currencies: currencies, products: products, refundRules: refundRules)
     }
 
     private static func readCurrencies(
@@ -111,16 +117,58 @@ enum CatalogFile {
     private static func readOffer(_ reader: inout JSONReader) throws(JSONError) -> Catalog.Offer {
         var from: Timestamp?
         var grants: [CurrencyAmount]?
+        var shares: [CurrencyCode: Int64] = [:]
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "from": from = try reader.integer()
             case "grants": grants = try readGrants(&reader)
+            case "priceShares": shares = try readShares(&reader)
             default: throw reader.fail("is not a member of an offer")
             }
         }
         guard let from else { throw reader.missing("from") }
         guard let grants else { throw reader.missing("grants") }
-        return Catalog.Offer(from: from, grants: grants)
+        if !shares.isEmpty && Set(shares.keys) != Set(grants.map(\.currency)) {
+            throw reader.fail("must give priceShares for just the currencies that it grants")
+        }
+        return Catalog.Offer(from: from, grants: grants, priceShares: shares)
+    }
+
+    private static func readShares(_ reader: inout JSONReader) throws(JSONError) -> [CurrencyCode: Int64] {
+        var shares: [CurrencyCode: Int64] = [:]
+        try reader.object { (reader, key) throws(JSONError) in
+            guard let code = CurrencyCode(key.string) else { throw reader.fail("is not a currency's code") }
+            let share = try reader.integer()
+            guard (0...1_000_000_000).contains(share) else { throw reader.fail("must be from 0 to 1000000000") }
+            shares[code] = share
+        }
+        guard shares.values.contains(where: { $0 > 0 }) else { throw reader.fail("must have one above 0") }
+        return shares
+    }
+
+    private static func readRefundRules(_ reader: inout JSONReader) throws(JSONError) -> [Catalog.RefundRule] {
+        var rules: [Catalog.RefundRule] = []
+        try reader.array { (reader, _) throws(JSONError) in
+            var from: Int64?
+            var preference: RefundPreference?
+            try reader.object { (reader, key) throws(JSONError) in
+                switch key {
+                case "from":
+                    let share = try reader.integer()
+                    guard (0...Limits.wholeShare).contains(share) else {
+                        throw reader.fail("must be a consumption from 0 to \(Limits.wholeShare)")
+                    }
+                    from = share
+                case "preference": preference = try choice(&reader)
+                default: throw reader.fail("is not a member of a refund preference")
+                }
+            }
+            guard let from else { throw reader.missing("from") }
+            guard let preference else { throw reader.missing("preference") }
+            if rules.contains(where: { $0.from == from }) { throw reader.fail("repeats another rule's from") }
+            rules.append(Catalog.RefundRule(from: from, preference: preference))
+        }
+        return rules
     }
 
     private static func readGrants(_ reader: inout JSONReader) throws(JSONError) -> [CurrencyAmount] {

@@ -7,7 +7,6 @@ struct JournalIndex {
     private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
     private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
     private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
-    private var lots: [TransactionID: [LotID]] = [:]
     private var requests: [RequestKey: Journal.RequestRow] = [:]
     private(set) var players: [AccountName: PlayerID] = [:]
     private(set) var notifications: Set<String> = []
@@ -31,9 +30,6 @@ struct JournalIndex {
         for row in new.notifications { notifications.insert(row.signed.uuid) }
         for transfer in new.transfers where transfer.lot == transfer.id {
             owners[transfer.id] = (transfer.credit.player, transfer.credit.currency)
-            if let transaction = entry(transfer.entry).transaction {
-                lots[transaction, default: []].append(transfer.id)
-            }
         }
     }
 
@@ -53,17 +49,19 @@ struct JournalIndex {
     }
 
     func register(_ transaction: TransactionID) -> PurchaseRegister? {
-        guard let row = purchases[transaction], let signed = evidence[transaction],
-            let newest = signed.max(by: { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) })
-        else { return nil }
+        guard let row = purchases[transaction], let signed = evidence[transaction] else { return nil }
         let assignment = assignments[transaction]
-        let entries = signed.compactMap(\.entry) + [row.entry, assignment?.entry].compactMap { $0 }
+        let opening = (row.entry ?? assignment?.entry).map {
+            PurchaseRegister.Opening(entry: $0, firstTransfer: entry($0).firstTransfer)
+        }
         return PurchaseRegister(
-            facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account,
-            signedDate: newest.signedDate, revoked: newest.revoked, lots: lots[transaction] ?? [],
-            lastEntry: entries.max(),
-            events: signed.map {
+            facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account, opening: opening,
+            assigned: assignment?.time,
+            signed: signed.map {
                 PurchaseView.Event(time: $0.time, signedDate: $0.signedDate, revoked: $0.revoked, entry: $0.entry)
+            },
+            told: rows.notifications.filter { $0.signed.purchase?.facts.transaction == transaction }.compactMap {
+                $0.signed.event(at: $0.time)
             })
     }
 

@@ -5,7 +5,7 @@ import Testing
 /// Random lives of random purchases against the model. Case `n` of a run has the seed `LEDGER_SEED + n`; a failure names
 /// the seed of its case, and `LEDGER_SEED=… LEDGER_PROPERTY_CASES=1` runs that case alone.
 @Suite struct LifecyclePropertyTests {
-    private static let casesDefault = 2_000
+    private static let casesDefault = 10_000
     private static let shards = 4
     private static let settings: (seed: UInt64, cases: Int) = {
         let environment = ProcessInfo.processInfo.environment
@@ -78,7 +78,7 @@ import Testing
             switch command {
             case .credit(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
             case .notify(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
-            case .spend, .grant, .balance, .purchase: (.random(in: 1..<7, using: &random), command)
+            case .spend, .grant, .balance, .purchase, .consumption: (.random(in: 1..<7, using: &random), command)
             }
         }
         return placed.sorted { $0.place < $1.place }.map(\.command)

@@ -90,7 +90,7 @@ struct Model {
             return take(purchase, account, .purchase(posted), isCredit: false)
         case .spend(let spend): return take(spend, outcome)
         case .grant(let grant): return take(grant, outcome)
-        case .balance, .purchase: return "the model takes no questions"
+        case .balance, .purchase, .consumption: return "the model takes no questions"
         }
     }
 

@@ -49,6 +49,11 @@ enum Samples {
             .notify(signedPayload: Array("d.e.f".utf8), account: nil),
             .notify(signedPayload: [], account: player),
             .purchase(try transaction("2000000849195831")), .purchase(try transaction("0")),
+            .consumption(ConsumptionQuery(transaction: try transaction("12"))),
+            .consumption(
+                ConsumptionQuery(
+                    transaction: try transaction("12"), sampleContentProvided: true, deliveryStatus: .wrongItem,
+                    refundPreference: .grantFull)),
             .spend(try spend()), .spend(full), .spend(several), .grant(free), .grant(noted),
             .balance(account: player, currency: nil, asOf: nil),
             .balance(account: player, currency: gems, asOf: 1_767_225_600_000),

@@ -1,0 +1,119 @@
+/// What Apple calls the state of delivery (Send Consumption Information V2, `deliveryStatus`).
+public enum DeliveryStatus: String, CaseIterable, Sendable {
+    /// The player has what was bought.
+    case delivered = "DELIVERED"
+    /// It does not work.
+    case qualityIssue = "UNDELIVERED_QUALITY_ISSUE"
+    /// Something else was delivered.
+    case wrongItem = "UNDELIVERED_WRONG_ITEM"
+    /// The game's servers failed.
+    case serverOutage = "UNDELIVERED_SERVER_OUTAGE"
+    /// It was not delivered for another reason.
+    case other = "UNDELIVERED_OTHER"
+}
+
+/// What the game would have Apple decide (`refundPreference`).
+public enum RefundPreference: String, CaseIterable, Sendable {
+    /// No refund.
+    case decline = "DECLINE"
+    /// A refund of the whole.
+    case grantFull = "GRANT_FULL"
+    /// A refund of what was not consumed; only where some was and some was not.
+    case grantProrated = "GRANT_PRORATED"
+}
+
+/// What to put into the body of Send Consumption Information V2, beside what the ledger knows itself. The customer has
+/// consented: without that there is no body.
+public struct ConsumptionQuery: Hashable, Sendable {
+    /// The purchase that Apple asks about.
+    public var transaction: TransactionID
+    /// Whether a free sample or trial was there before the purchase.
+    public var sampleContentProvided: Bool
+    /// Delivered, where the purchase was credited, unless said otherwise.
+    public var deliveryStatus: DeliveryStatus?
+    /// Over the catalog's rule.
+    public var refundPreference: RefundPreference?
+
+    /// What to put into the body.
+    public init(
+        transaction: TransactionID, sampleContentProvided: Bool = false, deliveryStatus: DeliveryStatus? = nil,
+        refundPreference: RefundPreference? = nil
+    ) {
+        self.transaction = transaction
+        self.sampleContentProvided = sampleContentProvided
+        self.deliveryStatus = deliveryStatus
+        self.refundPreference = refundPreference
+    }
+}
+
+/// The body of Apple's Send Consumption Information V2.
+public struct ConsumptionBody: Hashable, Sendable {
+    /// Whether a free sample or trial was there before the purchase.
+    public var sampleContentProvided: Bool
+    /// Whether the player has what was bought.
+    public var deliveryStatus: DeliveryStatus
+    /// What was spent of what was granted, 0 … 100000 thousandths of a percent; 0 where it was not delivered.
+    public var consumptionPercentage: Int64
+    /// What the game prefers; `nil` leaves it to Apple.
+    public var refundPreference: RefundPreference?
+
+    /// The body of Apple's Send Consumption Information V2.
+    public init(
+        sampleContentProvided: Bool, deliveryStatus: DeliveryStatus, consumptionPercentage: Int64,
+        refundPreference: RefundPreference?
+    ) {
+        self.sampleContentProvided = sampleContentProvided
+        self.deliveryStatus = deliveryStatus
+        self.consumptionPercentage = consumptionPercentage
+        self.refundPreference = refundPreference
+    }
+}
+
+extension Books {
+    /// What Apple should be told of a purchase's consumption, computed from its lots.
+    func consumption(_ query: ConsumptionQuery) -> Outcome {
+        guard let register = purchases[query.transaction] else { return .refused(Refusal(.unknownPurchase)) }
+        let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
+        let status = query.deliveryStatus ?? delivered
+        let percentage = status == .delivered ? consumption(register, grants(register)) : 0
+        if query.refundPreference == .grantProrated, !ConsumptionBody.isPartial(percentage) {
+            return .refused(Refusal(.proratedPreference(consumption: percentage)))
+        }
+        return .consumption(
+            ConsumptionBody(
+                sampleContentProvided: query.sampleContentProvided, deliveryStatus: status,
+                consumptionPercentage: percentage,
+                refundPreference: query.refundPreference ?? preference(percentage)))
+    }
+
+    /// Spent ÷ granted in thousandths of a percent, rounded down; several currencies weighted by the shares of the price
+    /// that the catalog states, equally where it states none for just these currencies.
+    func consumption(_ register: PurchaseRegister, _ grants: [PurchaseView.Grant]) -> Int64 {
+        let facts = register.facts
+        let shares = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate)?.priceShares ?? [:]
+        let stated = grants.compactMap { shares[$0.currency] }
+        let weights = stated.count == grants.count ? stated : grants.map { _ in 1 }
+        let total = weights.reduce(0, +)
+        guard total > 0 else { return 0 }
+        let weighted = zip(grants, weights).reduce(UInt128(0)) { sum, part in
+            let (grant, weight) = part
+            let spent = UInt128(min(max(grant.spent, 0), grant.granted))
+            // Millionths of a thousandth keep the sum of several parts from being rounded down twice.
+            let share = spent * UInt128(Limits.wholeShare) * 1_000_000 / UInt128(max(grant.granted, 1))
+            return sum + share * UInt128(weight)
+        }
+        return Int64(weighted / (UInt128(total) * 1_000_000))
+    }
+
+    /// The catalog's rule; one that Apple would not take there says nothing.
+    private func preference(_ percentage: Int64) -> RefundPreference? {
+        guard let rule = catalog.refundRules.last(where: { $0.from <= percentage }) else { return nil }
+        if rule.preference == .grantProrated && !ConsumptionBody.isPartial(percentage) { return nil }
+        return rule.preference
+    }
+}
+
+extension ConsumptionBody {
+    /// Whether some was consumed and some was not.
+    static func isPartial(_ percentage: Int64) -> Bool { percentage > 0 && percentage < Limits.wholeShare }
+}
