@@ -114,9 +114,6 @@ final class JournalWriter {
         return next
     }
 
-    /// Ids given in a transaction that was rolled back are not in the table.
-    func forgetHeaders() { headerIDs.removeAll() }
-
     private func append(_ row: Entry) throws {
         insertEntry.bind(1, row.id)
         insertEntry.bind(2, row.time)

@@ -34,35 +34,39 @@ final class Writer {
     func commit<Result>(_ db: Database, _ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
         if books == nil { try recover(db) }
         guard var books = books.take(), let statements else { throw StoreError("the ledger is closed") }
-        do {
-            try db.execute(sql: "BEGIN IMMEDIATE")
+        // Where anything below throws, the books are gone, and are read anew before the next batch.
+        let (result, next) = try transaction(db) {
             try statements.loader.load(needs, into: &books)
             let result = decide(&books)
-            if books.journal.isEmpty {
-                try db.execute(sql: "ROLLBACK")
-            } else {
-                let next = try statements.journal.append(books, after: head)
-                try statements.projection.step(&books, appended: books.journal.transfers.count)
-                try db.execute(sql: "COMMIT")
-                head = next
-            }
-            books.committed()
-            books.forgetCleanPlayers(keeping: bounds.cachedPlayersMax)
-            self.books = consume books
-            return result
-        } catch {
-            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
-            throw error
+            if books.journal.isEmpty { return (result, head) }
+            let next = try statements.journal.append(books, after: head)
+            try statements.projection.step(&books, appended: books.journal.transfers.count)
+            return (result, next)
         }
+        head = next
+        books.committed()
+        books.forgetCleanPlayers(keeping: bounds.cachedPlayersMax)
+        self.books = consume books
+        return result
     }
 
     /// Writes what the projection lacks.
     func finish(_ db: Database) throws {
         if books == nil { try recover(db) }
         guard var books = books.take(), let statements else { return }
+        try transaction(db) { try statements.projection.finish(&books) }
+    }
+
+    private func transaction<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
         try db.execute(sql: "BEGIN IMMEDIATE")
-        try statements.projection.finish(&books)
-        try db.execute(sql: "COMMIT")
+        do {
+            let result = try body()
+            try db.execute(sql: "COMMIT")
+            return result
+        } catch {
+            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
+            throw error
+        }
     }
 
     /// GRDB closes a connection only when its statements are gone.

@@ -28,6 +28,8 @@ struct DemoStory {
             """)
         try await credits()
         try await spendsAndRefund()
+        try await refundInParts()
+        try await lateAndEarly()
         try await forgery()
         try await books()
         return allCameOut
@@ -90,20 +92,10 @@ struct DemoStory {
             #""reason":"insufficient_funds""#, #""available":120"#,
             means: "A wallet is never overdrawn. Nothing was changed.")
 
-        let refund = try stage.chain.sign(
-            stage.transaction("2000000000000001", signedAt: 10_000, refunded: true))
-        let notification = try stage.chain.sign(
-            NotificationPayload(
-                notificationType: .refund, notificationUUID: "002e14d5-51f5-4503-b5a8-c3a1af68eb20",
-                signedDate: stage.now - 20_000,
-                data: {
-                    var data = NotificationPayload.AppMetadata(bundleID: DemoStage.bundleID, environment: .sandbox)
-                    data.signedTransactionInfo = refund
-                    return data
-                }()))
+        let refund = try notification(.refund, stage.transaction("2000000000000001", signedAt: 10_000, refunded: true))
         try await step(
             "Apple refunds the 500 gems, though 380 of them are spent, and notifies the studio's server.",
-            "notify", { $0.member("signedPayload", notification) },
+            "notify", { $0.member("signedPayload", refund) },
             #""outcome":"reversed""#, #""amount":-500"#,
             #""available":0,"#, #""debt":380,"#,
             means:
@@ -129,6 +121,90 @@ struct DemoStory {
             means: "The debt of 380 is paid first; 120 are left to spend.")
     }
 
+    private mutating func refundInParts() async throws {
+        try await spend(
+            "Player-2 spends 250 of the starter pack's 1,000 gems.", key: "shield-1", account: "player-2", amount: 250,
+            #""available":750,"#, means: "A quarter of the gems is consumed, and none of the tickets.")
+        let starter = stage.transaction("2000000000000002", product: "com.example.game.starter")
+        let request = try notification(.consumptionRequest, starter, reason: .unintendedPurchase)
+        try await step(
+            "Player-2 asks Apple for a refund. Apple asks the studio how much was consumed.",
+            "notify", { $0.member("signedPayload", request) },
+            #""notificationType":"CONSUMPTION_REQUEST""#, #""outcome":"already_credited""#,
+            means: "Recorded with the purchase; the answer is due within 12 hours.")
+        try await step(
+            "The customer has consented, so the studio asks the ledger what to answer.",
+            "consumption",
+            {
+                $0.member("transactionId", "2000000000000002")
+                $0.key("customerConsented")
+                $0.bool(true)
+            }, #""consumptionPercentage":12500"#, #""deliveryStatus":"DELIVERED""#,
+            means: "The body of Apple's Send Consumption Information: a quarter of the gems and no ticket is 12.5 %.")
+        var part = stage.transaction(
+            "2000000000000002", product: "com.example.game.starter", signedAt: 10_000, refunded: true)
+        part.revocationPercentage = 50_000
+        let refund = try notification(.refund, part)
+        try await step(
+            "Apple refunds half of the pack.", "notify", { $0.member("signedPayload", refund) },
+            #""outcome":"reversed""#, #""amount":-500"#, #""amount":-2"#, #""available":250,"#,
+            means: "Half of each currency no longer stands; an odd ticket is rounded in the player's favour.")
+        let reversed = try notification(
+            .refundReversed,
+            stage.transaction("2000000000000002", product: "com.example.game.starter", signedAt: 20_000))
+        try await step(
+            "The refund was a mistake, and Apple takes it back.", "notify", { $0.member("signedPayload", reversed) },
+            #""outcome":"reinstated""#, #""available":750,"#, #""tickets":{"available":5,"#,
+            means: "The purchase stands again in full.")
+    }
+
+    private mutating func lateAndEarly() async throws {
+        let charge = try notification(.oneTimeCharge, stage.transaction("2000000000000004"))
+        try await step(
+            "Apple tells of a purchase before the app does, and nothing in it names the player.",
+            "notify", { $0.member("signedPayload", charge) }, #""outcome":"unassigned""#, #""finish":false"#,
+            means: "Recorded with its evidence. Whose it is, a later credit says.")
+        let late = try stage.chain.sign(stage.transaction("2000000000000004"))
+        try await step(
+            "The app comes online, and names the player.",
+            "credit",
+            {
+                $0.member("account", "player-3"); $0.member("signedTransaction", late)
+            },
+            #""outcome":"credited""#, #""available":500,"#, means: "Credited now, once.")
+        let refunded = try stage.chain.sign(stage.transaction("2000000000000005", signedAt: 10_000, refunded: true))
+        try await step(
+            "The refund of another purchase arrives before the purchase itself.",
+            "credit",
+            {
+                $0.member("account", "player-3"); $0.member("signedTransaction", refunded)
+            },
+            #""outcome":"reversed""#, #""posted":[]"#, #""available":500,"#,
+            means: "Sale and refund are both in the books; the wallet is as it was.")
+        let purchased = try stage.chain.sign(stage.transaction("2000000000000005"))
+        try await step(
+            "Then the purchase arrives, signed earlier.",
+            "credit",
+            {
+                $0.member("account", "player-3"); $0.member("signedTransaction", purchased)
+            },
+            #""outcome":"already_reversed""#, #""available":500,"#,
+            means: "In any order, the books end the same.")
+    }
+
+    private func notification(
+        _ type: NotificationPayload.NotificationType, _ transaction: TransactionPayload,
+        reason: NotificationPayload.ConsumptionRequestReason? = nil
+    ) throws -> String {
+        var data = NotificationPayload.AppMetadata(bundleID: DemoStage.bundleID, environment: .sandbox)
+        data.signedTransactionInfo = try stage.chain.sign(transaction)
+        data.consumptionRequestReason = reason
+        return try stage.chain.sign(
+            NotificationPayload(
+                notificationType: type, notificationUUID: UUID().uuidString.lowercased(),
+                signedDate: transaction.signedDate, data: data))
+    }
+
     private mutating func forgery() async throws {
         let forged = try stage.forger.sign(stage.transaction("2000000000000666"))
         try await step(
@@ -139,7 +215,7 @@ struct DemoStory {
             },
             #""reason":"verification_failed""#, #""detail":"untrusted_root""#,
             means: "The chain ends at no trusted root. Nothing was changed.")
-        var tampered = Array(try stage.chain.sign(stage.transaction("2000000000000004")).utf8)
+        var tampered = Array(try stage.chain.sign(stage.transaction("2000000000000006")).utf8)
         let end = tampered.count - 40
         tampered[end] = tampered[end] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         let text = String(decoding: tampered, as: UTF8.self)
@@ -177,7 +253,10 @@ struct DemoStory {
         for line in String(decoding: try File.read(path, bytesMax: 1 << 20), as: UTF8.self).split(separator: "\r\n") {
             Console.print("  \(line)")
         }
-        let expected = ["player-1,gems,120,0,0,120,0", "player-2,gems,1000,0,0,1000,0", "player-2,tickets,5,0,0,5,0"]
+        let expected = [
+            "player-1,gems,120,0,0,120,0", "player-2,gems,750,0,0,750,0", "player-2,tickets,5,0,0,5,0",
+            "player-3,gems,500,0,0,500,0",
+        ]
         let exported = String(decoding: try File.read(path, bytesMax: 1 << 20), as: UTF8.self)
         for line in expected where !exported.contains(line) { allCameOut = false }
     }

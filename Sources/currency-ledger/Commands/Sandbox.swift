@@ -55,7 +55,8 @@ struct Sandbox: ParsableCommand {
             abstract: "Prints a signed App Store Server Notification V2 (a JWS).",
             discussion: """
                 It carries the transaction that the options describe, or that of --transaction FILE, or none \
-                (--no-transaction).
+                (--no-transaction, and TEST). RESCIND_CONSENT, EXTERNAL_PURCHASE_TOKEN and RENEWAL_EXTENSION with the \
+                subtype SUMMARY have what Apple sends with them instead.
                 """)
 
         @Argument(help: "The folder of the chain.")
@@ -87,21 +88,39 @@ struct Sandbox: ParsableCommand {
 
         func run() throws {
             let chain = try ChainFolder(folder).read()
-            var data = NotificationPayload.AppMetadata(
-                appAppleID: appAppleId, bundleID: options.bundleId,
-                environment: AppStore.Environment(rawValue: options.environment))
+            var payload = NotificationPayload(
+                notificationType: .init(rawValue: notificationType), subtype: subtype.map { .init(rawValue: $0) },
+                notificationUUID: uuid ?? UUID().uuidString.lowercased(), signedDate: options.signedDate ?? Clock.now())
+            let environment = AppStore.Environment(rawValue: options.environment)
+            switch (payload.notificationType, payload.subtype) {
+            case (.rescindConsent, _):
+                payload.appData = .init(
+                    appAppleID: appAppleId, bundleID: options.bundleId, environment: environment,
+                    signedAppTransactionInfo: try carried(chain, required: false))
+            case (.externalPurchaseToken, _):
+                let name = UUID().uuidString.lowercased()
+                payload.externalPurchaseToken = .init(
+                    externalPurchaseID: environment == .sandbox ? "SANDBOX_\(name)" : name,
+                    tokenCreationDate: payload.signedDate, appAppleID: appAppleId, bundleID: options.bundleId)
+            case (.renewalExtension, NotificationPayload.Subtype.summary?):
+                payload.summary = .init(appAppleID: appAppleId, bundleID: options.bundleId, environment: environment)
+            default:
+                var data = NotificationPayload.AppMetadata(
+                    appAppleID: appAppleId, bundleID: options.bundleId, environment: environment)
+                data.signedTransactionInfo = try carried(chain, required: payload.notificationType != .test)
+                data.consumptionRequestReason = consumptionRequestReason.map { .init(rawValue: $0) }
+                payload.data = data
+            }
+            Console.print(try chain.sign(payload))
+        }
+
+        /// The signed transaction that the notification carries.
+        private func carried(_ chain: SandboxChain, required: Bool) throws -> String? {
             if let transaction {
                 let bytes = try File.read(transaction, bytesMax: AppStoreLimits.jwsBytesMax)
-                data.signedTransactionInfo = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
-            } else if !noTransaction {
-                data.signedTransactionInfo = try chain.sign(try options.payload())
+                return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
             }
-            data.consumptionRequestReason = consumptionRequestReason.map { .init(rawValue: $0) }
-            let payload = NotificationPayload(
-                notificationType: .init(rawValue: notificationType), subtype: subtype.map { .init(rawValue: $0) },
-                notificationUUID: uuid ?? UUID().uuidString.lowercased(), signedDate: options.signedDate ?? Clock.now(),
-                data: data)
-            Console.print(try chain.sign(payload))
+            return noTransaction || !required ? nil : try chain.sign(try options.payload())
         }
     }
 }
