@@ -216,7 +216,7 @@ public enum ReportRow: Hashable, Sendable {
     /// What a player owes for one refunded purchase, since its first revocation.
     case debt(
         account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,
-        since: Timestamp)
+        since: Timestamp, age: Int64)
 }
 
 /// A page of a report.

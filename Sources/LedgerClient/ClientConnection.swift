@@ -1,6 +1,6 @@
 import LedgerWire
+import NIOConcurrencyHelpers
 import NIOCore
-import Synchronization
 
 /// One connection: requests go out in the order in which they came, and each reply belongs to the oldest request without one.
 ///
@@ -25,7 +25,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         var end: (any Error)?
     }
 
-    private let outbox = Mutex(Outbox())
+    private let outbox = NIOLockedValueBox(Outbox())
     private let eventLoop: any EventLoop
     private let replyBytesMax: Int
     private var context: ChannelHandlerContext?
@@ -44,7 +44,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// `line` ends with `\n`. Called on any thread.
     func send(_ line: [UInt8], _ call: Waiting) {
-        let (end, mustSchedule) = outbox.withLock { outbox -> ((any Error)?, Bool) in
+        let (end, mustSchedule) = outbox.withLockedValue { outbox -> ((any Error)?, Bool) in
             if let end = outbox.end { return (end, false) }
             outbox.bytes.append(contentsOf: line)
             outbox.waiting.append(call)
@@ -61,14 +61,14 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Ends the connection from this side. Called on any thread.
     func refuseFurtherCalls(_ error: any Error) {
-        outbox.withLock { outbox in
+        outbox.withLockedValue { outbox in
             if outbox.end == nil { outbox.end = error }
         }
     }
 
     private func drain() {
         var bytes = ByteBuffer()
-        outbox.withLock { outbox in
+        outbox.withLockedValue { outbox in
             outbox.isScheduled = false
             bytes.writeBytes(outbox.bytes)
             outbox.bytes.removeAll(keepingCapacity: outbox.bytes.capacity <= ClientLimits.keptBufferBytesMax)
@@ -80,7 +80,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func begin(_ pipeline: Pipeline) {
-        if let end = outbox.withLock({ $0.end }) { return pipeline.fail(end) }
+        if let end = outbox.withLockedValue({ $0.end }) { return pipeline.fail(end) }
         pipelines.append(pipeline)
         fill()
     }
@@ -186,7 +186,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Fails everything that waits, with the first reason that there was.
     private func end(_ error: any Error) {
-        let (reason, unsent) = outbox.withLock { outbox -> (any Error, [Waiting]) in
+        let (reason, unsent) = outbox.withLockedValue { outbox -> (any Error, [Waiting]) in
             let reason = outbox.end ?? error
             outbox.end = reason
             let unsent = outbox.waiting

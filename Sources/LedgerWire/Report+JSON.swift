@@ -31,7 +31,7 @@ extension ReportRow: WireValue {
             writer.integer(credits)
             writer.key("balance")
             writer.integer(debits - credits)
-        case .debt(let account, let currency, let transaction, let lot, let debt, let since):
+        case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
             writer.key("account")
             writer.string(account.text)
             writer.key("currency")
@@ -44,6 +44,8 @@ extension ReportRow: WireValue {
             writer.integer(debt)
             writer.key("since")
             writer.integer(since)
+            writer.key("ageMilliseconds")
+            writer.integer(age)
         }
         writer.endObject()
     }
@@ -61,6 +63,7 @@ extension ReportRow: WireValue {
         var transaction: TransactionID?
         var lot: LotID?
         var since: Timestamp?
+        var age: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "account": account = try reader.string()
@@ -74,6 +77,7 @@ extension ReportRow: WireValue {
             case "transactionId": transaction = try reader.transactionID()
             case "lot": lot = try reader.integer()
             case "since": since = try reader.integer()
+            case "ageMilliseconds": age = try reader.integer()
             default: try reader.skip()
             }
         }
@@ -91,7 +95,8 @@ extension ReportRow: WireValue {
         if let since {
             self = .debt(
                 account: name, currency: code, transaction: try reader.required(transaction, "transactionId"),
-                lot: try reader.required(lot, "lot"), debt: try reader.required(debt, "debt"), since: since)
+                lot: try reader.required(lot, "lot"), debt: try reader.required(debt, "debt"), since: since,
+                age: try reader.required(age, "ageMilliseconds"))
         } else {
             self = .balance(
                 account: name, currency: code, available: try reader.required(available, "available"),

@@ -70,7 +70,8 @@ private struct Reports {
         try page(query, place, currency, Reports.debtsSQL) { row, name, code in
             .debt(
                 account: name, currency: code, transaction: TransactionID(number: row.integer(4)),
-                lot: row.integer(1), debt: row.integer(5), since: row.integer(6))
+                lot: row.integer(1), debt: row.integer(5), since: row.integer(6),
+                age: query.asOf - row.integer(6))
         }
     }
 

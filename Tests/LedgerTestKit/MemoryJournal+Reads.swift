@@ -154,7 +154,8 @@ extension MemoryJournal {
             guard let transaction = entry(opening.entry).transaction else { return nil }
             return .debt(
                 account: name(row.cursor.account), currency: books.code(opening.debit.currency),
-                transaction: transaction, lot: opening.id, debt: row.debt, since: since[opening.id] ?? 0)
+                transaction: transaction, lot: opening.id, debt: row.debt, since: since[opening.id] ?? 0,
+                age: query.asOf - (since[opening.id] ?? 0))
         }
         return ReportPage(
             kind: query.kind, asOf: query.asOf, rows: listed,

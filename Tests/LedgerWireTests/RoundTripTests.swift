@@ -179,11 +179,11 @@ import Testing
             rows: [
                 .debt(
                     account: try Samples.account("player-1"), currency: gems,
-                    transaction: try Samples.transaction("12"), lot: 3, debt: 380, since: 5)
+                    transaction: try Samples.transaction("12"), lot: 3, debt: 380, since: 5, age: 2)
             ], next: "1.3")
         try read(
             .report(debts),
-            #"{"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12","lot":3,"debt":380,"since":5}],"next":"1.3"}"#,
+            #"{"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12","lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}"#,
             as: debts)
     }
 

@@ -97,8 +97,8 @@ import Testing
         repeat {
             let page = try store.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: cursor))
             for row in page.rows {
-                guard case .debt(let account, _, _, let lot, let debt, let since) = row else { continue }
-                #expect(since > 0 && since <= time)
+                guard case .debt(let account, _, _, let lot, let debt, let since, let age) = row else { continue }
+                #expect(since > 0 && since <= time && age == time - since)
                 debts.append(Debt(account: account, lot: lot, owed: debt))
             }
             cursor = page.next

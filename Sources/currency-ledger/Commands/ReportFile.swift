@@ -41,7 +41,7 @@ struct ReportFile {
         switch kind {
         case .balances: "account,currency,available,held,debt,paid,free\r\n"
         case .trial: "currency,account,debits,credits,balance\r\n"
-        case .debts: "account,currency,transactionId,lot,debt,since\r\n"
+        case .debts: "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n"
         }
     }
 
@@ -52,8 +52,8 @@ struct ReportFile {
             return "\(quoted(account.text)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
-        case .debt(let account, let currency, let transaction, let lot, let debt, let since):
-            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(since)\r\n"
+        case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
+            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(since),\(age)\r\n"
         }
     }
 
