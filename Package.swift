@@ -77,7 +77,7 @@ let package = Package(
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
             name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "StrictJSON"], swiftSettings: settings),
-        .testTarget(name: "LedgerTests", dependencies: ["Ledger"], swiftSettings: settings),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
             name: "LedgerWireTests", dependencies: ["Ledger", "LedgerWire", "StrictJSON"], swiftSettings: settings),
         .testTarget(
@@ -98,7 +98,7 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
-            dependencies: ["Ledger", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: ["Ledger", "LedgerTestKit", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",

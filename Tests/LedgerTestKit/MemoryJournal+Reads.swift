@@ -33,7 +33,7 @@ extension MemoryJournal {
     }
 
     private func owner(_ transfer: Transfer) -> PlayerID {
-        guard let owner = owners[transfer.lot] else { preconditionFailure("a lot that nothing opened") }
+        guard let owner = owner(transfer.lot) else { preconditionFailure("a lot that nothing opened") }
         return owner
     }
 

@@ -4,14 +4,14 @@ import Testing
 /// Whose a purchase is: by its token, by the request, or not known yet.
 @Suite struct AccountTests {
     @Test func theTokenNamesTheAccount() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(try store.credit(jws(1, token: "ann")).account == "ann")
         #expect(try store.credit(jws(2, token: "ann"), "ann").account == "ann")
         #expect(try store.standing("ann") == [200, 0])
     }
 
     @Test func aUUIDInAnyCaseIsTheSameAccount() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let lower: AccountName = "0f8fad5b-d9cb-469f-a165-70867728950e"
         try store.credit(jws(1, token: lower), "0F8FAD5B-D9CB-469F-A165-70867728950E")
         #expect(try store.standing(lower) == [100, 0])
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func aCreditNeedsAnAccountEvenWhenThePurchaseIsKnown() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: Refusal(.accountRequired)) { try store.credit(jws(1)) }
         #expect(store.index.rows.isEmptyButForCurrencies)
         try store.credit(jws(1), "ann")
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func anotherAccountIsAMismatch() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.grant("k", "bob", 1)
         let before = store.snapshot()
@@ -43,14 +43,14 @@ import Testing
     }
 
     @Test func aTokenThatComesLaterMustAgree() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         #expect(try store.credit(jws(1, signed: 2, token: "ann")).outcome == .alreadyCredited)
         #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, signed: 2, token: "bob")) }
     }
 
     @Test func aRefundWhoseTokenWasSetAfterThePurchaseReachesTheOwner() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         let receipt = try #require(try store.notify("n", jws(1, signed: 2, revoked: 100_000, token: "token")).purchase)
         #expect(receipt.outcome == .reversed)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func anUnassignedPurchaseIsRecordedAndPostsNothing() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let receipt = try #require(try store.notify("n", jws(1)).purchase)
         #expect(receipt.outcome == .unassigned)
         #expect(!receipt.finish && receipt.account == nil && receipt.entry == nil)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func aLaterCreditAssigns() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("n", jws(1))
         let receipt = try store.credit(jws(1), "ann")
         #expect(receipt.outcome == .credited && receipt.finish && receipt.entry == 1)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func aLaterNotificationWithAnAccountAssigns() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("n", jws(1))
         #expect(try store.notify("n", jws(1), "ann").purchase?.outcome == .credited)
         #expect(try store.notify("m", jws(1, signed: 2)).purchase?.account == "ann")
@@ -95,7 +95,7 @@ import Testing
         arguments: [(100_000, PurchaseOutcome.alreadyReversed, 0), (33_333, .credited, 67)]
             as [(Int64, PurchaseOutcome, Int64)])
     func aRefundBeforeTheAccountIsKnownCounts(revoked: Int64, outcome: PurchaseOutcome, available: Int64) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("n", jws(1))
         #expect(try store.notify("r", jws(1, signed: 2, revoked: revoked)).purchase?.outcome == .unassigned)
         let receipt = try store.credit(jws(1), "ann")
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func aRefundThatAssignsIsAReversal() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("n", jws(1))
         let receipt = try store.credit(jws(1, signed: 2, revoked: 50_000), "ann")
         #expect(receipt.outcome == .reversed)
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func aReinstatementThatAssignsCredits() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("r", jws(1, signed: 2, revoked: 100_000))
         #expect(try store.credit(jws(1, signed: 3), "ann").outcome == .credited)
         #expect(try store.standing("ann") == [100, 0])

@@ -1,4 +1,5 @@
 import Ledger
+import LedgerTestKit
 import Testing
 
 /// The stored form of an answer.
@@ -107,7 +108,7 @@ import Testing
     }
 
     @Test func theLargestTransactionIDIsAnswered() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(TransactionID(number: .max)), "ann")
         try store.credit(jws(0), "ann")
         #expect(try store.spend("s", "ann", 101).drawn.map(\.transaction) == [TransactionID(number: .max), 0])

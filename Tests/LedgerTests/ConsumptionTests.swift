@@ -5,7 +5,7 @@ import Testing
 @Suite struct ConsumptionTests {
     private func store(
         shares: [CurrencyCode: Int64] = [:], rules: [Catalog.RefundRule] = []
-    ) throws -> MemoryStore {
+    ) throws -> AuditedStore {
         let catalog = Catalog(
             currencies: ["gems": CurrencySettings(), "tickets": CurrencySettings()],
             products: [
@@ -18,13 +18,13 @@ import Testing
                         ], priceShares: shares)
                 ]
             ], refundRules: rules)
-        var store = MemoryStore(catalog)
+        var store = AuditedStore(catalog)
         try store.credit(jws(1, "bundle"), "ann")
         return store
     }
 
     private func body(
-        _ store: inout MemoryStore, status: DeliveryStatus? = nil, preference: RefundPreference? = nil
+        _ store: inout AuditedStore, status: DeliveryStatus? = nil, preference: RefundPreference? = nil
     ) throws -> ConsumptionBody {
         switch store.ask(
             .consumption(ConsumptionQuery(transaction: 1, deliveryStatus: status, refundPreference: preference)))
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func anUnassignedPurchaseIsNotDelivered() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.notify("n", jws(1))
         let body = try body(&store)
         #expect(body.deliveryStatus == .other)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func anUnknownPurchaseHasNoBody() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: Refusal(.unknownPurchase)) { try body(&store) }
     }
 

@@ -5,7 +5,7 @@ import Testing
 /// test by the auditor.)
 @Suite struct JournalTests {
     @Test func anEntryIsNeverEarlierThanTheOneBefore() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for (now, time) in [(100, 100), (50, 100), (100, 100), (101, 101), (0, 101)] as [(Timestamp, Timestamp)] {
             store.now = now
             let entry = try store.grant(RequestKey("k\(store.index.rows.entries.count)")!, "ann", 1).entry
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func aCreditAppendsItsPurchaseItsEvidenceAndOneTransfer() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(7, quantity: 3, signed: 5, token: "ann"))
         let rows = store.index.rows
         #expect(rows.accounts.map(\.name) == ["ann"])
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func whatChangesNothingAppendsNothing() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, signed: 5), "ann")
         try store.spend("s", "ann", 10)
         try store.notify("n", jws(1, signed: 5))
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func refusalsAreRecordedOnlyWithAKey() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: Refusal.self) { try store.credit(jws(1)) }
         #expect(throws: Refusal.self) { try store.spend("s", "ann", 1) }
         #expect(store.index.rows.requests.map(\.key) == ["s"])
@@ -72,7 +72,7 @@ import Testing
 
     /// Each wallet's transfers form a chain of their own.
     @Test func aTransferNamesTheOneBeforeItInItsWallet() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "starter"), "ann")
         try store.credit(jws(2), "bob")
         try store.grant("g", "ann", 5)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func aWriteOffStandsInTheWalletsChain() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")
         try store.spend("s", "ann", 100, of: "coins")
         try store.credit(jws(1, "coins100", signed: 2, revoked: 100_000), "ann")
@@ -91,7 +91,7 @@ import Testing
 
     /// In one batch each request sees what those before it did.
     @Test func aBatchIsDecidedInItsOrder() {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let spend = Spend(key: "s", account: "ann", debits: [CurrencyAmount(currency: "gems", amount: 60)])
         var second = spend
         second.key = "t"
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test func aBatchThatIsLostLeavesNothing() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         let before = store.snapshot()
         let rows = store.index.rows.count
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func newCurrenciesAreNumberedAfterTheKnownOnes() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 1)
         #expect(store.index.rows.currencies.map(\.code) == ["coins", "gems", "tickets"])
         store.restart(Catalog(currencies: ["axes": CurrencySettings(), "gems": CurrencySettings()], products: [:]))

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func aRepetitionGetsTheFirstAnswerAndDoesNothing() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let granted = try store.grant("g", "ann", 10, note: "welcome")
         let spent = try store.spend(spend())
         #expect(!granted.replayed && !spent.replayed)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func aRefusalByStateIsTheAnswerThoughTheStateHasChanged() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 10)
         let refused: [(Spend, Refusal.Reason)] = [
             (spend(["gems": 11], key: "funds"), .insufficientFunds(currency: "gems", available: 10)),
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func anotherRequestUnderAUsedKeyIsRefusedAndTheFirstAnswerStays() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 100)
         let first = try store.spend(spend(key: "k"))
         let others = [
@@ -73,7 +73,7 @@ import Testing
 
     /// A used key is looked at before anything else.
     @Test func keyReusedStandsBeforeTheRequestsOwnRefusals() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("k", "ann", 1)
         #expect(throws: Refusal(.keyReused)) { try store.grant("k", "ann", 1, of: "stars") }
         #expect(throws: Refusal(.keyReused)) { try store.spend("k", "ann", 1_000) }
@@ -84,7 +84,7 @@ import Testing
         let first = Spend(key: "a", account: "ann", debits: debits)
         let second = Spend(key: "b", account: "ann", debits: debits.reversed())
         #expect(first.fingerprint(testHash) == second.fingerprint(testHash))
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "starter"), "ann")
         try store.spend(Spend(key: "k", account: "ann", debits: debits))
         #expect(try store.spend(Spend(key: "k", account: "ann", debits: debits.reversed())).replayed)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test func theSameKeyTwiceInABatchIsOneRequest() {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let grant = Command.grant(Grant(key: "k", account: "ann", currency: "gems", amount: 5))
         let outcomes = store.commit([grant, grant, .spend(spend(key: "k"))])
         #expect(store.index.rows.requests.count == 1 && store.index.rows.entries.count == 1)

@@ -7,7 +7,7 @@ import Testing
     private let refusal = Refusal(.balanceLimit(currency: "gems"))
 
     @Test func aWalletHoldsTheLimitAndNoMore() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsMax"), "ann")
         #expect(try store.standing("ann") == [Limits.amountMax, 0])
         #expect(throws: refusal) { try store.grant("a", "ann", 1) }
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func theSumOfAllWalletsIsBoundedToo() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("a", "ann", max)
         #expect(throws: refusal) { try store.credit(jws(1, "gems1"), "bob") }
         #expect(throws: refusal) { try store.grant("b", "bob", 1) }
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func whatWasEverGrantedBoughtAndSpentIsBounded() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("a", "ann", max)
         try store.spend("b", "ann", max)
         #expect(throws: refusal) { try store.grant("c", "ann", 1) }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aQuantityThatOverflowsIsRefused() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: refusal) { try store.credit(jws(1, "gemsMax", quantity: 2), "ann") }
         #expect(throws: refusal) { try store.credit(jws(1, "gemsMax", quantity: 10_000), "ann") }
         #expect(throws: refusal) { try store.notify("n", jws(1, "gemsMax", quantity: 10_000)) }
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aReinstatementIsNoNewPurchase() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsMax"), "ann")
         try store.credit(jws(1, "gemsMax", signed: 2, revoked: 100_000), "ann")
         #expect(try store.credit(jws(1, "gemsMax", signed: 3), "ann").outcome == .reinstated)
@@ -55,7 +55,7 @@ import Testing
     /// Whether or not the request names the account.
     @Test(arguments: [nil, "ann"] as [AccountName?])
     func aReinstatementKeepsTheLimit(named: AccountName?) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsHalf"), "ann")
         try store.credit(jws(1, "gemsHalf", signed: 2, revoked: 100_000), "ann")
         try store.grant("a", "ann", max)
@@ -67,7 +67,7 @@ import Testing
 
     /// A refund, a repetition and a stale JWS add nothing, so no limit concerns them.
     @Test func whatAddsNothingIsNeverRefused() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsMax"), "ann")
         #expect(try store.credit(jws(1, "gemsMax"), "ann").outcome == .alreadyCredited)
         #expect(try store.credit(jws(1, "gemsMax", signed: 2, revoked: 1), "ann").outcome == .reversed)

@@ -4,7 +4,7 @@ import Testing
 /// Notifications are recorded once, by their uuid.
 @Suite struct NotificationTests {
     @Test func oneWithoutAPurchaseIsRecordedOnce() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let first = try store.notify("n", nil)
         #expect(
             first
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func aTypeThatNobodyKnowsIsKept() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         var signed = notification("n", nil, type: "SOMETHING_NEW")
         signed.subtype = "OF_A_KIND"
         guard case .notification(let receipt) = store.ask(.notify(signed, account: nil)) else {
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func aDuplicateSaysWhatStandsNow() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(try store.notify("n", jws(1), "ann").purchase?.outcome == .credited)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
         let again = try store.notify("n", jws(1))
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func oneThatWasRefusedCanBeSentAgain() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: Refusal(.unknownProduct(product: "stars"))) { try store.notify("n", jws(1, "stars"), "ann") }
         store.restart(Catalog(currencies: ["gems": CurrencySettings()], products: ["stars": [.always(["gems": 7])]]))
         let receipt = try store.notify("n", jws(1, "stars"), "ann")
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func theSameUUIDTwiceInABatchIsRecordedOnce() {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let command = Command.notify(notification("n", jws(1)), account: "ann")
         let outcomes = store.commit([command, command])
         #expect(store.index.rows.notifications.count == 1)

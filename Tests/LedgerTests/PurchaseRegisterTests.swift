@@ -54,7 +54,7 @@ import Testing
 
     @Test(arguments: lives)
     func theNewestJWSSaysWhatStands(life: [Step]) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for step in life {
             let receipt = try store.credit(jws(1, signed: step.signed, revoked: step.revoked), "ann")
             #expect(receipt.outcome == step.outcome)
@@ -66,7 +66,7 @@ import Testing
 
     @Test(arguments: lives)
     func aNotificationDoesWhatACreditDoes(life: [Step]) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for (number, step) in life.enumerated() {
             let signed = jws(1, signed: step.signed, revoked: step.revoked)
             let receipt = try store.notify("\(number)", signed, "ann")
@@ -80,7 +80,7 @@ import Testing
     func everyOrderOfALifeEndsTheSame(life: [Step]) throws {
         var ends: Set<[Int64]> = []
         for order in [life, life.reversed()] {
-            var store = MemoryStore()
+            var store = AuditedStore()
             for step in order { try store.credit(jws(1, signed: step.signed, revoked: step.revoked), "ann") }
             let balance = try store.balance("ann")
             ends.insert([balance.available, balance.debt, store.total(.purchased), store.total(.refunded)])
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func aShareIsOfTheFullQuantity() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(try store.credit(jws(1, quantity: 3), "ann").posted == [.posted("gems", 300)])
         #expect(
             try store.credit(jws(1, quantity: 3, signed: 2, revoked: 33_333), "ann").posted == [.posted("gems", -99)])
@@ -114,7 +114,7 @@ import Testing
 
     /// A share too small to take a whole unit is news, but no posting.
     @Test func aRevocationThatRoundsToNothingPostsNoEntry() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let first = try store.credit(jws(1, "gems1"), "ann")
         let receipt = try store.credit(jws(1, "gems1", signed: 2, revoked: 50_000), "ann")
         #expect(receipt.outcome == .reversed)
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func aBundleGrantsSeveralCurrenciesInOneEntry() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let receipt = try store.credit(jws(1, "starter", quantity: 2), "ann")
         #expect(receipt.posted == [.posted("coins", 60), .posted("gems", 2_000), .posted("tickets", 10)])
         #expect(receipt.balances.map(\.currency) == ["coins", "gems", "tickets"])
@@ -139,13 +139,13 @@ import Testing
     @Test(
         arguments: [(0, 100), (1_999, 100), (2_000, 120), (2_999, 120), (3_000, 150), (9_999, 150)] as [(Int64, Int64)])
     func thePurchaseDateChoosesTheOffer(purchased: Timestamp, gems: Int64) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let receipt = try store.credit(jws(1, "growing", purchased: purchased), "ann")
         #expect(receipt.posted == [.posted("gems", gems)])
     }
 
     @Test func whatTheCatalogGrantedAtFirstIsKept() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.notify("2", jws(2))
         let changed = Catalog(
@@ -163,10 +163,10 @@ import Testing
 
     /// Sales and refunds stand in the books in full, whichever message came first.
     @Test func aRefundThatComesFirstLeavesTheSameTotals() throws {
-        var inOrder = MemoryStore()
+        var inOrder = AuditedStore()
         try inOrder.credit(jws(1), "ann")
         try inOrder.credit(jws(1, signed: 2, revoked: 100_000), "ann")
-        var refundFirst = MemoryStore()
+        var refundFirst = AuditedStore()
         let receipt = try refundFirst.credit(jws(1, signed: 2, revoked: 100_000), "ann")
         #expect(receipt.entry == 1 && receipt.finish)
         try refundFirst.credit(jws(1), "ann")

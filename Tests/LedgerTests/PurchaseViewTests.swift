@@ -4,7 +4,7 @@ import Testing
 /// What `purchase` tells.
 @Suite struct PurchaseViewTests {
     @Test func aViewFollowsThePurchase() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         store.now = 1_000
         try store.credit(jws(1, "starter", quantity: 2, signed: 10, price: 4_990), "ann")
         var view = try store.view(1)
@@ -48,7 +48,7 @@ import Testing
         let codes: [CurrencyCode] = ["coins", "gems"]
         let settings = Dictionary(uniqueKeysWithValues: codes.map { ($0, CurrencySettings()) })
         let grants = Dictionary(uniqueKeysWithValues: codes.prefix(spent.count).map { ($0, 100 as Amount) })
-        var store = MemoryStore(Catalog(currencies: settings, products: ["p": [.always(grants)]]))
+        var store = AuditedStore(Catalog(currencies: settings, products: ["p": [.always(grants)]]))
         try store.credit(jws(1, "p"), "ann")
         for (code, units) in zip(codes, spent) {
             if let amount = Amount(units) { try store.spend(RequestKey(code.text)!, "ann", amount, of: code) }
@@ -61,7 +61,7 @@ import Testing
 
     /// Units that were given back and spent again were consumed once.
     @Test func consumptionNeverExceedsTheWhole() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.spend("a", "ann", 100)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func aLargeLotsConsumptionDoesNotOverflow() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsMax"), "ann")
         try store.spend("a", "ann", Amount(Limits.amountMax - 1)!)
         #expect(try store.view(1).consumption == 99_999)

@@ -4,7 +4,7 @@ import Testing
 /// What a refund takes: the purchase's own lot, then whatever else is there; then it is debt, or written off.
 @Suite struct RefundTests {
     /// A transfer as a test reads it.
-    private func transfers(_ store: MemoryStore, ofEntry entry: EntryID) -> [String] {
+    private func transfers(_ store: AuditedStore, ofEntry entry: EntryID) -> [String] {
         store.index.rows.transfers.filter { $0.entry == entry }.map {
             "\($0.debit.kind.name)→\($0.credit.kind.name) \($0.amount) lot \($0.lot)"
                 + ($0.debtLot.map { " for \($0)" } ?? "")
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func refundBeforeSpendTakesTheLot() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         let receipt = try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
         #expect(transfers(store, ofEntry: 2) == ["wallet→refunded 100 lot 1"])
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func refundAfterSpendBecomesDebt() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.spend("s", "ann", 80)
         let receipt = try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func refundTakesTheOwnLotBeforeOlderOnes() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.credit(jws(2), "ann")
         try store.credit(jws(2, signed: 2, revoked: 100_000), "ann")
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func refundOfASpentLotTakesWhatElseIsThere() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.credit(jws(2), "ann")
         try store.grant("g", "ann", 30)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func refundOfAPurchaseWhoseUnitsPaidADebt() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.spend("s", "ann", 100)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func laterCreditsPayTheOldestDebtFirst() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id), "ann") }
         try store.spend("s", "ann", 200)
         try store.credit(jws(2, signed: 2, revoked: 60_000), "ann")
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func aCreditThatIsPartlyRevokedPaysDebtsWithWhatStands() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.spend("s", "ann", 50)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func oneCurrencysDebtIsNotPaidByAnother() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "starter"), "ann")
         try store.spend("s", "ann", 5, of: "tickets")
         try store.credit(jws(1, "starter", signed: 2, revoked: 100_000), "ann")
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func whereThePlayerOwesNothingTheShortfallIsWrittenOff() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")
         try store.spend("s", "ann", 80, of: "coins")
         let receipt = try store.credit(jws(1, "coins100", signed: 2, revoked: 100_000), "ann")
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func onlyWhatNoLotHasIsWrittenOff() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")
         try store.spend("s", "ann", 100, of: "coins")
         try store.grant("g", "ann", 30, of: "coins")
@@ -145,7 +145,7 @@ import Testing
 
     /// An entry that only writes off changes no balance of the wallet.
     @Test func writingOffIsNoChangeOfTheWallet() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")
         try store.spend("s", "ann", 100, of: "coins")
         try store.credit(jws(1, "coins100", signed: 2, revoked: 100_000), "ann")
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func aDebtStaysOneWhenTheSettingChanges() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id), "ann") }
         try store.spend("s", "ann", 200)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")

@@ -4,7 +4,7 @@ import Testing
 /// Every reason, and which of several is the answer: the first in the protocol's order.
 @Suite struct RefusalTests {
     @Test func aProductThatTheCatalogDoesNotKnow() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let refusal = Refusal(.unknownProduct(product: "other"))
         #expect(throws: refusal) { try store.credit(jws(1, "other"), "ann") }
         #expect(throws: refusal) { try store.notify("n", jws(1, "other")) }
@@ -21,7 +21,7 @@ import Testing
         (jws(1, "coins100", quantity: 2, purchased: 999), "productId"), (jws(1, quantity: 2, purchased: 9), "quantity"),
     ])
     func otherFactsAreAConflict(other: SignedPurchase, member: String) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.notify("n", jws(2))
         let refusal = Refusal(.purchaseConflict(member: member))
@@ -33,13 +33,13 @@ import Testing
 
     /// Which currency's price Apple states, or none in an old JWS, is no other purchase.
     @Test func anotherPriceIsNoConflict() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         #expect(try store.credit(jws(1, signed: 2, price: 990), "ann").outcome == .alreadyCredited)
     }
 
     @Test func thePrecedenceOfACreditsRefusals() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "gemsHalf"), "ann")
         try store.credit(jws(2, "gemsHalf"), "ann")
         #expect(throws: Refusal(.unknownProduct(product: "x"))) { try store.credit(jws(3, "x", token: "ann"), "bob") }
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func aSpendNamesTheFirstCurrencyThatIsShort() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 10)
         let debits = [
             CurrencyAmount(currency: "gems", amount: 10), CurrencyAmount(currency: "tickets", amount: 1),
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func anUnknownCurrency() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let refusal = Refusal(.unknownCurrency(currency: "stars"))
         #expect(throws: refusal) { try store.grant("g", "ann", 1, of: "stars") }
         #expect(throws: refusal) { try store.spend("s", "ann", 1, of: "stars") }
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func anUnknownPurchase() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         #expect(throws: Refusal(.unknownPurchase)) { try store.view(1) }
     }
 
@@ -99,7 +99,7 @@ import Testing
     func thePrecedenceOfASpendsRefusals(
         amount: Int64, version: Int64?, minimum: Int64?, reason: Refusal.Reason?
     ) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 10)
         let spend = Spend(
             key: "s", account: "ann", debits: [CurrencyAmount(currency: "gems", amount: Amount(amount)!)],
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func theWalletOfAnAccountNeverSeenHasVersionZero() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         let spend = Spend(
             key: "s", account: "ann", debits: [CurrencyAmount(currency: "stars", amount: 1)], expectedVersion: 3)
         #expect(throws: Refusal(.unknownCurrency(currency: "stars"))) { try store.spend(spend) }
@@ -123,7 +123,7 @@ import Testing
 
     /// A shortage in a known currency stands before an unknown one.
     @Test func insufficientFundsBeforeUnknownCurrency() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.grant("g", "ann", 10)
         func debits(_ gems: Amount) -> [CurrencyAmount] {
             [CurrencyAmount(currency: "stars", amount: 1), CurrencyAmount(currency: "gems", amount: gems)]

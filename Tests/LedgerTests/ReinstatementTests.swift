@@ -33,7 +33,7 @@ import Testing
         Case(spent: 60, recovered: 70, revoked: 0, available: 110, debt: 0),
     ])
     func aDebtIsGivenBack(example: Case) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         if let spent = Amount(example.spent) { try store.spend("s", "ann", spent) }
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")
@@ -53,7 +53,7 @@ import Testing
         Case(spent: 60, recovered: 80, revoked: 20_000, available: 100, debt: 0),
     ])
     func aWriteOffIsUndone(example: Case) throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")
         if let spent = Amount(example.spent) { try store.spend("s", "ann", spent, of: "coins") }
         try store.credit(jws(1, "coins100", signed: 2, revoked: 100_000), "ann")
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func theOwnDebtIsPaidBeforeOlderOnes() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id), "ann") }
         try store.spend("s", "ann", 200)
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id, signed: 2, revoked: 100_000), "ann") }
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func whatIsGivenBackPaysTheDebtsOfOthers() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id), "ann") }
         try store.spend("s", "ann", 200)
         for id in [1, 2] as [TransactionID] { try store.credit(jws(id, signed: 2, revoked: 100_000), "ann") }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aLotThatWasGivenBackCanBeSpentAndRefundedAgain() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1), "ann")
         try store.spend("s", "ann", 100)
         try store.credit(jws(1, signed: 2, revoked: 100_000), "ann")

@@ -4,8 +4,8 @@ import Testing
 /// A store restarts by applying the journal's transfers; that gives the books that deciding gave.
 @Suite struct ReplayTests {
     /// A life with debts, write-offs, recoveries and reinstatements.
-    private func lived() throws -> MemoryStore {
-        var store = MemoryStore()
+    private func lived() throws -> AuditedStore {
+        var store = AuditedStore()
         try store.credit(jws(1, "starter", quantity: 3, price: 9_990), "ann")
         try store.spend("a", "ann", 2_500)
         try store.spend("b", "ann", 80, of: "coins")
@@ -49,7 +49,7 @@ import Testing
     func anyWatermarkGivesTheSameBooks(entries: Int) throws {
         var store = try lived()
         let before = store.snapshot()
-        var partial = MemoryStore()
+        var partial = AuditedStore()
         try partial.credit(jws(1, "starter", quantity: 3, price: 9_990), "ann")
         for step in 0..<entries {
             if step == entries / 2 { partial.checkpoint() }

@@ -4,8 +4,8 @@ import Testing
 /// Which lots a spend draws.
 @Suite struct SpendTests {
     /// Lots in the order opened: free 10, paid 100 at 1.00, free 20, paid 300 (three of 100) at 9.00, paid 100 at 1.00.
-    private func wallet(_ order: SpendOrder) throws -> MemoryStore {
-        var store = MemoryStore(.catalog(gems: order))
+    private func wallet(_ order: SpendOrder) throws -> AuditedStore {
+        var store = AuditedStore(.catalog(gems: order))
         try store.grant("g1", "ann", 10)
         try store.credit(jws(1, price: 1_000), "ann")
         try store.grant("g2", "ann", 20)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func severalCurrenciesAreOneEntryAllOrNothing() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         try store.credit(jws(1, "starter"), "ann")
         func spend(_ key: RequestKey, _ gems: Amount) -> Spend {
             Spend(
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func balancesAreToldByCurrency() throws {
-        var store = MemoryStore()
+        var store = AuditedStore()
         guard case .balance(let none) = store.ask(.balance(account: "ann", currency: nil)) else { return }
         #expect(none == AccountBalances(account: "ann", balances: []))
         try store.grant("a", "ann", 1, of: "tickets")

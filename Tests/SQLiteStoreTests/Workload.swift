@@ -1,28 +1,15 @@
 import Ledger
-
-/// SplitMix64: small, seeded, the same everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
+import LedgerTestKit
 
 /// Random commands over few players and purchases, so that they meet.
 struct Workload {
-    var generator: SeededGenerator
+    var generator: SplitMix64
     var players = 12
     var purchases = 60
     private var issued = 0
     private var spends: [Command] = []
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
     static let catalog = Catalog(
         currencies: [

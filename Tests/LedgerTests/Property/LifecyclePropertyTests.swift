@@ -1,5 +1,6 @@
 import Foundation
 import Ledger
+import LedgerTestKit
 import Testing
 
 /// Random lives of random purchases against the model. Case `n` of a run has the seed `LEDGER_SEED + n`; a failure names

@@ -1,4 +1,5 @@
 import Ledger
+import LedgerTestKit
 
 /// A random catalog, and a random set of requests: purchases with what the App Store may say of them over their lives,
 /// repeated on every path, and spends and grants between. The same seed gives the same scenario.

@@ -1,4 +1,5 @@
 import Ledger
+import LedgerTestKit
 
 /// One order of a scenario's requests, run in batches on a store that is checkpointed, forgets, restarts and loses
 /// batches at random; after every batch the books are held against the model.
@@ -19,12 +20,12 @@ struct ScenarioRun {
 
     private let scenario: Scenario
     private(set) var model: Model
-    private(set) var store: MemoryStore
+    private(set) var store: AuditedStore
 
     init(_ scenario: Scenario) {
         self.scenario = scenario
         model = scenario.model
-        store = MemoryStore(scenario.catalog)
+        store = AuditedStore(scenario.catalog)
     }
 
     mutating func run(_ commands: [Command], _ random: inout SplitMix64) throws(Mismatch) {

@@ -2,7 +2,7 @@ import Ledger
 import Testing
 
 /// Requests as tests write them: a refusal is thrown.
-extension MemoryStore {
+extension AuditedStore {
     /// One request, one batch. What the auditor finds fails the test that asked.
     mutating func ask(_ command: Command) -> Outcome {
         let outcome = commit([command])[0]

@@ -1,8 +1,9 @@
 import Ledger
+import LedgerTestKit
 
 /// A store that keeps its journal and its projection in memory: it loads what a batch needs and nothing else, forgets
 /// what it may forget, restarts from the journal after the watermark, and can lose a batch. An auditor reads along.
-struct MemoryStore {
+struct AuditedStore {
     /// The wallets and lots as they were last written, up to a watermark.
     private struct Projection {
         var players: [PlayerID: Player] = [:]

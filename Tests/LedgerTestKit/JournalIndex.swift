@@ -1,18 +1,20 @@
-import Ledger
+package import Ledger
 
 /// The rows that were made durable, and where a restart or a load finds them. Everything the store gives back to the
 /// books it makes from these rows, so that a row that is missing or wrong shows.
-struct JournalIndex {
-    private(set) var rows = Journal()
+package struct JournalIndex {
+    package init() {}
+
+    package private(set) var rows = Journal()
     private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
     private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
     private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
     private var requests: [RequestKey: Journal.RequestRow] = [:]
-    private(set) var players: [AccountName: PlayerID] = [:]
-    private(set) var notifications: Set<String> = []
-    private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
+    package private(set) var players: [AccountName: PlayerID] = [:]
+    package private(set) var notifications: Set<String> = []
+    package private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
 
-    mutating func append(_ new: Journal) {
+    package mutating func append(_ new: Journal) {
         rows.currencies += new.currencies
         rows.accounts += new.accounts
         rows.entries += new.entries
@@ -33,12 +35,12 @@ struct JournalIndex {
         }
     }
 
-    func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
+    package func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
 
-    func name(_ player: PlayerID) -> AccountName { rows.accounts[Int(player) - 1].name }
+    package func name(_ player: PlayerID) -> AccountName { rows.accounts[Int(player) - 1].name }
 
     /// The lot that a transfer opens, before its amount is in it.
-    func opening(_ transfer: Transfer) -> Lot? {
+    package func opening(_ transfer: Transfer) -> Lot? {
         guard transfer.lot == transfer.id else { return nil }
         let entry = entry(transfer.entry)
         return Lot(
@@ -48,7 +50,7 @@ struct JournalIndex {
             remaining: 0)
     }
 
-    func register(_ transaction: TransactionID) -> PurchaseRegister? {
+    package func register(_ transaction: TransactionID) -> PurchaseRegister? {
         guard let row = purchases[transaction], let signed = evidence[transaction] else { return nil }
         let assignment = assignments[transaction]
         let opening = (row.entry ?? assignment?.entry).map {
@@ -65,8 +67,8 @@ struct JournalIndex {
             })
     }
 
-    func answered(_ key: RequestKey) -> Books.Answered? {
-        guard let row = requests[key] else { return nil }
-        return Books.Answered(fingerprint: row.fingerprint, answer: Answer(encoded: row.answer)!)
+    package func answered(_ key: RequestKey) -> Books.Answered? {
+        guard let row = requests[key], let answer = Answer(encoded: row.answer) else { return nil }
+        return Books.Answered(fingerprint: row.fingerprint, answer: answer)
     }
 }
