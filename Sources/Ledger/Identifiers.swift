@@ -8,14 +8,15 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
 
     /// `nil` where `text` is empty, too long or holds a control character.
     public init?(_ text: String) {
-        var bytes = 0
-        for scalar in text.unicodeScalars {
-            let value = scalar.value
-            if value < 0x20 || (value >= 0x7F && value <= 0x9F) { return nil }
-            bytes += UTF8.width(scalar)
+        let count = text.utf8.count
+        guard count >= 1, count <= Limits.accountBytesMax else { return nil }
+        var before: UInt8 = 0
+        for byte in text.utf8 {
+            // C0 and DEL are one byte; C1, U+0080 … U+009F, is C2 and that byte.
+            if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte <= 0x9F) { return nil }
+            before = byte
         }
-        guard bytes >= 1, bytes <= Limits.accountBytesMax else { return nil }
-        self.text = bytes == 36 && AccountName.isUUID(text) ? text.lowercased() : text
+        self.text = count == 36 && AccountName.isUUID(text) ? text.lowercased() : text
     }
 
     /// A name that was normalised before it was stored.
@@ -45,7 +46,9 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
 
     /// Names are equal byte for byte; Unicode's canonical equivalence would make two players one.
     public static func == (left: AccountName, right: AccountName) -> Bool {
-        left.text.utf8.elementsEqual(right.text.utf8)
+        var left = left.text
+        var right = right.text
+        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.elementsEqual($0) } }
     }
 
     /// Hashes the bytes that `==` compares.
