@@ -15,7 +15,7 @@ extension Key {
     }
 
     /// r ‖ s over a digest. A key on a larger curve gives numbers that do not fit and throws.
-    private func signES256(digest: [UInt8]) throws(OpenSSLError) -> [UInt8] {
+    func signES256(digest: [UInt8]) throws(OpenSSLError) -> [UInt8] {
         let context = try OpenSSLError.check(EVP_PKEY_CTX_new(handle, nil), "sign")
         defer { EVP_PKEY_CTX_free(context) }
         try OpenSSLError.check(EVP_PKEY_sign_init(context), "sign")

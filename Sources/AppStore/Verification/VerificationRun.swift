@@ -92,7 +92,8 @@ struct VerificationRun {
         }
         let claim = claims.count
         claims.append(
-            SignatureClaim(key: chain.leafKey, digest: jws.signingInputDigest, signature: jws.signature))
+            SignatureClaim(
+                key: chain.leafKey, table: chain.table, digest: jws.signingInputDigest, signature: jws.signature))
         if isNew { found.append((chain, claim)) }
         return UncheckedJWS(jws: jws, chain: chain, claim: claim, content: content)
     }

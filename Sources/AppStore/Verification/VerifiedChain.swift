@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Synchronization
 
 /// A header whose certificates were found to lead to an anchor: all that is needed to check signatures under it.
 final class VerifiedChain: Sendable {
@@ -6,6 +7,16 @@ final class VerifiedChain: Sendable {
     let leafKey: Key
     /// When all certificates of the path are valid, in milliseconds; nil where they never are together.
     let validity: ClosedRange<Int64>?
+    private let made = Mutex<SignatureTable?>(nil)
+
+    /// The leaf key's table, once it has been made.
+    var table: SignatureTable? { made.withLock { $0 } }
+
+    /// Makes the leaf key's table: some milliseconds, and 150 KiB for as long as the chain is remembered.
+    func makeTable() {
+        let table = SignatureTable(leafKey)
+        made.withLock { $0 = table }
+    }
 
     init(header: JWSHeader, leafKey: Key, validity: ClosedRange<Int64>?) {
         self.header = header

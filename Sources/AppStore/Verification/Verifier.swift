@@ -33,6 +33,8 @@ public final class Verifier: Sendable {
             cache.withLock { cache in
                 for chain in proven { cache.insert(chain) }
             }
+            // Off the path of this batch; until the table is there, the plain check serves.
+            Task.detached(priority: .utility) { for chain in proven { chain.makeTable() } }
         }
         let judge = Judge(app: app, now: now, isGood: isGood)
         return candidates.map { candidate in
