@@ -59,6 +59,7 @@ extension Books {
         var left = amount
         var drawn: [(id: LotID, units: Int64)] = []
         func take(_ lots: some Sequence<Lot>) {
+            if left == 0 { return }
             for lot in lots where lot.remaining > 0 {
                 if left == 0 { return }
                 let units = min(left, lot.remaining)

@@ -39,6 +39,8 @@ package struct Books {
 
     package internal(set) var position: JournalPosition
     package internal(set) var totals: Totals
+    /// The end of the last period that a report has seen.
+    package private(set) var closedThrough: Timestamp = -1
     package internal(set) var journal = Journal()
 
     package private(set) var playerIDs: [AccountName: PlayerID] = [:]
@@ -152,11 +154,14 @@ package struct Books {
 
     // MARK: Time
 
-    /// An entry's time is never earlier than that of the entry before it.
-    package func entryTime(_ now: Timestamp) -> Timestamp { max(now, position.time) }
+    /// The time of now, or of the last entry where the clock has been set back.
+    package func latestTime(_ now: Timestamp) -> Timestamp { max(now, position.time) }
+
+    /// An entry's time is never earlier than that of the entry before it, and later than every closed period.
+    package func entryTime(_ now: Timestamp) -> Timestamp { max(latestTime(now), closedThrough + 1) }
 
     /// Closes the period up to `time`: entries posted from now on are later.
-    package mutating func close(through time: Timestamp) { position.time = max(position.time, time + 1) }
+    package mutating func close(through time: Timestamp) { closedThrough = max(closedThrough, time) }
 
     // MARK: Players
 

@@ -72,7 +72,7 @@ extension Books {
 
     /// A time that a read counts up to is closed, so that its answer stays the same for ever.
     private mutating func prepare(_ read: Read, at now: Timestamp) -> OperationResult {
-        let latest = entryTime(now)
+        let latest = latestTime(now)
         let result: Read
         switch read {
         case .history:

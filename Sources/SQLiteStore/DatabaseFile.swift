@@ -33,9 +33,17 @@ enum DatabaseFile {
         configuration.prepareDatabase { db in
             if !db.configuration.readonly { try db.execute(sql: "PRAGMA temp_store = MEMORY") }
         }
+        // Before anything is written: opening a pool makes a database a WAL one.
+        if access(path, F_OK) == 0 {
+            var reading = Configuration()
+            reading.readonly = true
+            reading.busyMode = .timeout(5)
+            let queue = try DatabaseQueue(path: path, configuration: reading)
+            try queue.read { db in try checkOwner(db, path) }
+            try queue.close()
+        }
         let pool = try DatabasePool(path: path, configuration: configuration)
         try pool.writeWithoutTransaction { db in
-            try checkOwner(db, path)
             // A reply means durable: every commit reaches the disk (https://sqlite.org/wal.html, "Performance Considerations").
             try db.execute(sql: "PRAGMA synchronous = FULL")
             try db.execute(sql: "PRAGMA wal_autocheckpoint = \(SQLiteLimits.checkpointPages)")

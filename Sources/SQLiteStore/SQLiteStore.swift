@@ -47,9 +47,17 @@ package final class SQLiteStore: Store, @unchecked Sendable {
 
     package func close() throws {
         try SQLiteStore.faults("closing") {
-            try pool.writeWithoutTransaction { db in
-                try writer.finish(db)
-                try db.checkpoint(.truncate)
+            do {
+                try pool.writeWithoutTransaction { db in try writer.finish(db) }
+            } catch {
+                try abandon()
+                throw error
+            }
+            // A reader in another process may hold the WAL: then it stays, and the next start reads it.
+            do {
+                try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+            } catch is DatabaseError {
+                return try abandon()
             }
             try abandon()
         }

@@ -19,6 +19,8 @@ final class Writer {
     private var statements: Statements?
     private var books: Books?
     private var head: BlockHead
+    /// Outlives the books: a period that a report has seen stays closed when they are read anew.
+    private var closedThrough: Timestamp = -1
 
     init(
         _ db: Database, catalog: Catalog, hash: @escaping HashFunction, genesis: Digest, bounds: SQLiteBounds
@@ -44,6 +46,7 @@ final class Writer {
             return (result, next)
         }
         head = next
+        closedThrough = books.closedThrough
         books.committed()
         books.forgetCleanPlayers(keeping: bounds.cachedPlayersMax)
         self.books = consume books
@@ -90,6 +93,7 @@ final class Writer {
                 db, watermark: recovery.watermark, tailTransfersMax: bounds.tailTransfersMax))
         var books = recovery.books
         try recovery.replay(db, into: &books, statements.loader)
+        books.close(through: closedThrough)
         head = recovery.head ?? BlockHead(id: 0, hash: genesis)
         self.statements = statements
         self.books = books

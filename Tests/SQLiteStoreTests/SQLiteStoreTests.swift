@@ -80,6 +80,8 @@ private let gems = CurrencyCode("gems")!
             try String.fetchAll($0, sql: "SELECT name FROM sqlite_schema")
         }
         #expect(tables == ["theirs"])
+        let mode = try DatabaseQueue(path: folder.database).read { try String.fetchOne($0, sql: "PRAGMA journal_mode") }
+        #expect(mode == "delete")
     }
 
     @Test func aNewerFormatIsRefused() throws {
@@ -114,6 +116,39 @@ private let gems = CurrencyCode("gems")!
         #expect(receipt.outcome == .credited)
         #expect(receipt.entry == 2)
         try store.close()
+    }
+
+    @Test func aPeriodThatAReportHasSeenStaysClosedWhenTheBooksAreReadAnew() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        try store.commit(Needs()) { $0.close(through: 100) }
+        try store.pool.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "CREATE TRIGGER fault BEFORE INSERT ON block BEGIN SELECT raise(ABORT, 'the disk is full'); END")
+        }
+        let credit = Command.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1))
+        #expect(throws: StoreError.self) { try store.run(credit, at: 50) }
+        try store.pool.writeWithoutTransaction { try $0.execute(sql: "DROP TRIGGER fault") }
+        _ = try store.run(credit, at: 50)
+        let entries = try store.history(HistoryQuery(account: Workload.account(1))).entries
+        #expect(entries.map(\.time) == [101])
+        try store.close()
+    }
+
+    @Test func aStopSucceedsWhileAnotherProcessReads() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        _ = try store.run(.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1)), at: 1)
+        let reader = try DatabaseQueue(path: folder.database)
+        try reader.inDatabase { db in
+            try db.execute(sql: "BEGIN; SELECT * FROM wallet")
+            try store.close()
+            try db.execute(sql: "COMMIT")
+        }
+        try reader.close()
+        let again = try open(folder)
+        #expect(try again.balances(Workload.account(1)).first?.balance.available == 1_000)
+        try again.close()
     }
 
     @Test func aNotificationsPayloadIsStoredWithoutTheNestedHeaderAndCanBeRebuilt() throws {

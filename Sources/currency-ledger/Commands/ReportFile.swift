@@ -59,8 +59,9 @@ struct ReportFile {
 
     /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data, and exact.
     private static func quoted(_ text: String) -> String {
-        guard text.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline }) else { return text }
-        return "\"\(text.replacingOccurrences(of: "\"", with: "\"\""))\""
+        // By byte: a comma with a combining accent behind it is still a comma.
+        guard text.utf8.contains(where: { [0x0A, 0x0D, 0x22, 0x2C].contains($0) }) else { return text }
+        return "\"\(text.replacingOccurrences(of: "\"", with: "\"\"", options: .literal))\""
     }
 
     private static func json(_ row: ReportRow) -> [UInt8] {
