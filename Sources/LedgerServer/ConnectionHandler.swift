@@ -186,10 +186,25 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
                 phase = .ending
                 return
             case .line(let length, let consumed):
-                let line = lines.take(length: length, consumed: consumed) { LineParser.parse($0) }
+                let (line, isForeign) = lines.take(length: length, consumed: consumed) { bytes in
+                    (LineParser.parse(bytes), ConnectionHandler.isAnotherProtocol(bytes))
+                }
                 state.accept(line, bytes: consumed)
+                if isForeign {
+                    lines.removeAll()
+                    isDeaf = true
+                    phase = .ending
+                    return
+                }
             }
         }
+    }
+
+    /// A line that begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not meant for a ledger. Without
+    /// this the body of a request that a web page sends to this machine would be carried out.
+    private static func isAnotherProtocol(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = line.first else { return false }
+        return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
     }
 
     private func submit() {

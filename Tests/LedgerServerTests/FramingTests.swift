@@ -34,6 +34,21 @@ extension ServerTests {
             }
         }
 
+        /// A web page can make a browser send this to a port of the machine it runs on.
+        @Test func theBodyOfAnHTTPRequestIsNotCarriedOut() async throws {
+            try await TestServer.run { server in
+                let browser = try await server.connect()
+                try await browser.send(
+                    "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n"
+                        + Requests.grant("k", "thief", 5, id: "1") + "\n")
+                let reply = try JSON(try #require(try await browser.line()))
+                #expect(reply.reason == "parse_error")
+                #expect(try await browser.line() == nil)
+                let balance = try await server.connect().ask(Requests.balance("thief"))
+                #expect(balance.result["balances"].count == 0)
+            }
+        }
+
         @Test func aReadSeesEverythingBeforeItAndNothingBehindIt() async throws {
             try await TestServer.run { server in
                 let client = try await server.connect()
