@@ -70,25 +70,27 @@ import Testing
         let count = Int(ProcessInfo.processInfo.environment["LEDGER_KILL_CREDITS"] ?? "") ?? 20_000
         let studio = try Studio()
         let purchases = try (0..<count).map { try studio.purchase($0) }
-        func account(_ number: Int) -> AccountName { AccountName("player-\(number % 500)")! }
+        @Sendable func account(_ number: Int) -> AccountName { AccountName("player-\(number % 500)")! }
 
         let first = try RunningService(studio.folder)
         let client = try await first.client()
-        let acknowledged = await withTaskGroup(of: Int?.self) { group in
-            for number in 0..<count {
-                group.addTask {
-                    let receipt = try? await client.credit(
-                        signedTransaction: purchases[number], account: account(number))
-                    return receipt?.outcome == .credited ? number : nil
-                }
-            }
-            var acknowledged: Set<Int> = []
-            for await number in group {
-                if let number { acknowledged.insert(number) }
-                if acknowledged.count == count / 4 { first.kill() }
-            }
-            return acknowledged
+        let heard = Mutex<Set<Int>>([])
+        let process = first.process.processIdentifier
+        // A thousand in flight: the kill comes in the middle, however fast the service is.
+        await #expect(throws: ClientError.self) {
+            try await client.pipeline(
+                count: count, inFlight: 1_000,
+                write: { index, id, writer in
+                    writer.write(
+                        .credit(signedTransaction: Array(purchases[index].utf8), account: account(index)), id: id)
+                },
+                reply: { index, result in
+                    if case .success = result { heard.withLock { _ = $0.insert(index) } }
+                    if index == count / 4 { Foundation.kill(process, SIGKILL) }
+                })
         }
+        first.kill()
+        let acknowledged = heard.withLock { $0 }
         try? await client.close()
         #expect(acknowledged.count >= count / 4)
         #expect(acknowledged.count < count, "the service was not killed in the middle")
