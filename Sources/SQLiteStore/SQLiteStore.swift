@@ -55,7 +55,7 @@ package final class SQLiteStore: Store, @unchecked Sendable {
             }
             // A reader in another process may hold the WAL: then it stays, and the next start reads it.
             do {
-                try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+                try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
             } catch is DatabaseError {
                 return try abandon()
             }
