@@ -114,7 +114,17 @@ final class WriterLock {
     private var descriptor: Int32
 
     init(_ path: String) throws {
-        let lockPath = path + "-lock"
+        // One file, one lock, by whatever name it is opened.
+        var target = path
+        if let resolved = realpath(path, nil) {
+            target = String(cString: resolved)
+            free(resolved)
+            var status = stat()
+            if stat(target, &status) == 0, status.st_nlink > 1 {
+                throw StoreError("\(path) has another hard link; SQLite and the writer's lock need a file of one name")
+            }
+        }
+        let lockPath = target + "-lock"
         descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
             throw StoreError("\(lockPath) cannot be opened: \(String(cString: strerror(errno)))")

@@ -53,6 +53,14 @@ private let gems = CurrencyCode("gems")!
         let store = try open(folder)
         let error = #expect(throws: StoreError.self) { try open(folder) }
         #expect(error?.description.contains("open for writing in another process") == true)
+        let other = try TemporaryFolder()
+        try FileManager.default.createSymbolicLink(atPath: other.database, withDestinationPath: folder.database)
+        let byLink = #expect(throws: StoreError.self) { try open(other) }
+        #expect(byLink?.description.contains("open for writing in another process") == true)
+        try FileManager.default.removeItem(atPath: other.database)
+        try FileManager.default.linkItem(atPath: folder.database, toPath: other.database)
+        let byHardLink = #expect(throws: StoreError.self) { try open(other) }
+        #expect(byHardLink?.description.contains("another hard link") == true)
         try store.close()
     }
 
