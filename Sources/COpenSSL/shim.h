@@ -41,24 +41,15 @@ static inline X509_EXTENSION *ledger_extension(int nid, const char *value, X509 
     return X509V3_EXT_conf_nid(NULL, &context, nid, value);
 }
 
-/* Deprecated since OpenSSL 3.0 and still there: precomputed multiples of a group's generator, and points made affine together. Where
-   they are gone, 0 says that there is no fast path. */
-#if !defined(OPENSSL_NO_DEPRECATED_3_0)
+/* Deprecated since OpenSSL 3.0 and still there: the state of a hash as a plain value, which can be copied without an allocation. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-static inline int ledger_ec_precompute(EC_GROUP *group, BN_CTX *context) {
-    return EC_GROUP_precompute_mult(group, context);
+static inline int ledger_sha256_begin(SHA256_CTX *state) { return SHA256_Init(state); }
+static inline int ledger_sha256_add(SHA256_CTX *state, const void *bytes, size_t count) {
+    return SHA256_Update(state, bytes, count);
 }
-static inline int ledger_ec_make_affine(const EC_GROUP *group, size_t count, EC_POINT **points, BN_CTX *context) {
-    return EC_POINTs_make_affine(group, count, points, context);
-}
+static inline int ledger_sha256_end(SHA256_CTX *state, unsigned char *digest) { return SHA256_Final(digest, state); }
 #pragma GCC diagnostic pop
-#else
-static inline int ledger_ec_precompute(EC_GROUP *group, BN_CTX *context) { return 0; }
-static inline int ledger_ec_make_affine(const EC_GROUP *group, size_t count, EC_POINT **points, BN_CTX *context) {
-    return 0;
-}
-#endif
 
 static inline int ledger_bytes_equal(const void *a, const void *b, size_t count) { return memcmp(a, b, count) == 0; }
 

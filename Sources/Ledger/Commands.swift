@@ -65,15 +65,15 @@ public struct Grant: Hashable, Sendable {
 
 /// A JWS in parts, so that its header, the same for every purchase under one certificate, is stored once.
 /// `base64url(header).base64url(payload).base64url(signature)` is the JWS again, byte for byte.
-package struct Evidence: Sendable {
+package final class Evidence: Sendable {
     /// SHA-256 of `header`.
-    package var headerDigest: Digest
+    package let headerDigest: Digest
     /// The header segment as it was sent (base64url text).
-    package var header: [UInt8]
+    package let header: [UInt8]
     /// The decoded payload.
-    package var payload: [UInt8]
+    package let payload: [UInt8]
     /// The 64 bytes r‖s.
-    package var signature: [UInt8]
+    package let signature: [UInt8]
 
     package init(headerDigest: Digest, header: [UInt8], payload: [UInt8], signature: [UInt8]) {
         self.headerDigest = headerDigest

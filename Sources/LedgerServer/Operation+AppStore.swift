@@ -66,7 +66,7 @@ extension SignedNotification {
 }
 
 extension Ledger.Evidence {
-    init(_ evidence: AppStore.Evidence) {
+    convenience init(_ evidence: AppStore.Evidence) {
         self.init(
             headerDigest: evidence.header.digest, header: evidence.header.segment, payload: evidence.payload,
             signature: evidence.signature)

@@ -17,26 +17,42 @@ import NIOPosix
 ///
 /// Invariants:
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission without a
-///    JWS skips the first stage only while none of its lane is in there.
-/// 2. Each stage has one batch at a time: `isVerifying`, `isCommitting`.
+///    JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage in the order in
+///    which it came in, however its chunks overtake each other.
+/// 2. At most `verifierThreads` chunks are being verified, and one batch committed, at a time.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
+    /// Submissions that one thread verifies together.
+    private struct Chunk {
+        /// Empty while a thread has them.
+        var submissions: [Submission] = []
+        var isVerified = false
+    }
+
     private struct Queues {
         var unverified = CircularBuffer<Submission>()
+        /// JWS in `unverified`.
+        var unverifiedCount = 0
+        /// Chunks that were taken from `unverified`, in that order, until all before them are verified too.
+        var chunks = CircularBuffer<Chunk>()
+        /// The number of the first of them.
+        var firstChunk = 0
+        /// Threads that verify.
+        var verifying = 0
         var verified = CircularBuffer<Submission>()
-        var isVerifying = false
         var isCommitting = false
         /// Called when nothing is left to do.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
 
-        var isIdle: Bool { !isVerifying && !isCommitting && unverified.isEmpty && verified.isEmpty }
+        var isIdle: Bool {
+            chunks.isEmpty && verifying == 0 && !isCommitting && unverified.isEmpty && verified.isEmpty
+        }
     }
 
-    /// What a submission sets going.
-    private enum Wake {
-        case nothing
-        case verification([Submission])
-        case writer
+    /// What a thread verifies, and the number under which it gives it back.
+    private struct Task {
+        var number: Int
+        var submissions: [Submission]
     }
 
     /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a race.
@@ -71,24 +87,25 @@ final class Sequencer: Sendable {
     func submit(_ operations: [Operation], from lane: Lane) {
         var submissions: [Submission] = []
         var rest = operations[...]
-        while !rest.isEmpty {
+        while rest.count > limits.operationsPerSubmissionMax {
             submissions.append(
                 Submission(lane: lane, operations: Array(rest.prefix(limits.operationsPerSubmissionMax))))
             rest = rest.dropFirst(limits.operationsPerSubmissionMax)
         }
-        let wakes = queues.withLockedValue { queues in
+        if !rest.isEmpty { submissions.append(Submission(lane: lane, operations: Array(rest))) }
+        let (mustVerify, mustWrite) = queues.withLockedValue { queues in
             for submission in submissions {
                 if submission.signedCount == 0 && lane.unverified == 0 {
                     queues.verified.append(submission)
                 } else {
                     lane.unverified += 1
                     queues.unverified.append(submission)
+                    queues.unverifiedCount += submission.signedCount
                 }
             }
-            return (verification(&queues), writer(&queues))
+            return (takesVerifier(&queues), takesWriter(&queues))
         }
-        wake(wakes.0)
-        wake(wakes.1)
+        wake(verifier: mustVerify, writer: mustWrite)
     }
 
     /// Returns when everything that was submitted is answered.
@@ -104,56 +121,91 @@ final class Sequencer: Sendable {
 
     // MARK: Waking, under the lock and then outside it
 
-    private func verification(_ queues: inout Queues) -> Wake {
-        guard !queues.isVerifying, !queues.unverified.isEmpty else { return .nothing }
-        queues.isVerifying = true
-        var signed = 0
-        var batch: [Submission] = []
-        while let next = queues.unverified.first,
-            batch.isEmpty || signed + next.signedCount <= limits.verificationBatchMax
-        {
-            signed += next.signedCount
-            batch.append(queues.unverified.removeFirst())
-        }
-        return .verification(batch)
+    /// Whether a verifying thread is to be woken; it counts as busy from here on.
+    private func takesVerifier(_ queues: inout Queues) -> Bool {
+        guard queues.verifying < verifierThreads, !queues.unverified.isEmpty else { return false }
+        queues.verifying += 1
+        return true
     }
 
-    private func writer(_ queues: inout Queues) -> Wake {
-        guard !queues.isCommitting, !queues.verified.isEmpty else { return .nothing }
+    private func takesWriter(_ queues: inout Queues) -> Bool {
+        guard !queues.isCommitting, !queues.verified.isEmpty else { return false }
         queues.isCommitting = true
-        return .writer
+        return true
     }
 
-    private func wake(_ wake: Wake) {
-        switch wake {
-        case .nothing:
-            break
-        case .verification(let batch):
-            let verification = Verification(
-                batch, threads: verifierThreads, perThreadMin: limits.verificationsPerThreadMin)
-            for chunk in verification.chunks {
-                verifierPool.submit { _ in
-                    let objects = verification.objects(chunk)
-                    let results = self.verifier.verify(objects, now: self.now())
-                    if let batch = verification.finish(chunk, results) { self.verified(batch) }
-                }
+    private func wake(verifier: Bool, writer: Bool) {
+        if verifier { verifierPool.submit { _ in self.verify() } }
+        if writer { writerPool.submit { _ in self.write() } }
+    }
+
+    // MARK: The verifying threads
+
+    /// Verifies chunk by chunk until nothing is left.
+    private func verify() {
+        var done: Task?
+        while true {
+            let (next, mustVerify, mustWrite) = queues.withLockedValue { queues in
+                if let done { finish(done, &queues) }
+                let next = nextChunk(&queues)
+                return (next, takesVerifier(&queues), takesWriter(&queues))
             }
-        case .writer:
-            writerPool.submit { _ in self.write() }
+            wake(verifier: mustVerify, writer: mustWrite)
+            guard var task = next else { return }
+            verify(&task.submissions)
+            done = task
         }
     }
 
-    private func verified(_ batch: [Submission]) {
-        let wakes = queues.withLockedValue { queues in
-            for submission in batch {
+    /// A share of what waits: what there is for each thread that is free, within the bounds.
+    private func nextChunk(_ queues: inout Queues) -> Task? {
+        guard !queues.unverified.isEmpty else {
+            queues.verifying -= 1
+            return nil
+        }
+        let free = verifierThreads - queues.verifying + 1
+        let share = max(limits.verificationsPerThreadMin, (queues.unverifiedCount + free - 1) / free)
+        let most = min(share, limits.verificationBatchMax)
+        var task = Task(number: queues.firstChunk + queues.chunks.count, submissions: [])
+        var signed = 0
+        while let next = queues.unverified.first, task.submissions.isEmpty || signed + next.signedCount <= most {
+            signed += next.signedCount
+            task.submissions.append(queues.unverified.removeFirst())
+        }
+        queues.unverifiedCount -= signed
+        queues.chunks.append(Chunk())
+        return task
+    }
+
+    /// Puts every JWS's verdict in its place: no JWS is left that was not verified.
+    private func verify(_ submissions: inout [Submission]) {
+        var objects: [SignedObject] = []
+        for submission in submissions where submission.signedCount > 0 {
+            for case .signed(let object, _) in submission.operations { objects.append(object) }
+        }
+        if objects.isEmpty { return }
+        var verdicts = verifier.verify(objects, now: now())[...]
+        for index in submissions.indices where submissions[index].signedCount > 0 {
+            for place in submissions[index].operations.indices {
+                guard case .signed(_, let account) = submissions[index].operations[place] else { continue }
+                guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS has no verdict") }
+                submissions[index].operations[place] = Operation(verdict, account: account)
+            }
+        }
+    }
+
+    /// Passes on every chunk that is verified and has none before it that is not.
+    private func finish(_ task: Task, _ queues: inout Queues) {
+        let place = queues.chunks.index(queues.chunks.startIndex, offsetBy: task.number - queues.firstChunk)
+        queues.chunks[place] = Chunk(submissions: task.submissions, isVerified: true)
+        while let first = queues.chunks.first, first.isVerified {
+            for submission in first.submissions {
                 submission.lane.unverified -= 1
                 queues.verified.append(submission)
             }
-            queues.isVerifying = false
-            return (writer(&queues), verification(&queues))
+            queues.chunks.removeFirst()
+            queues.firstChunk += 1
         }
-        wake(wakes.0)
-        wake(wakes.1)
     }
 
     // MARK: The writer's thread

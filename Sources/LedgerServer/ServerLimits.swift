@@ -25,12 +25,12 @@ package struct ServerLimits: Sendable {
     package var eventLoopThreads = 2
     /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.
     package var readerThreads = 2
-    /// Operations that pass through the stages together; a connection's longer turn is cut. Bounds a batch exactly.
-    package var operationsPerSubmissionMax = 256
-    /// JWS verified before they are handed to the writer: enough for the batch arithmetic to pay (its gain is flat
-    /// from 64 on each core), few enough that the writer is not kept waiting.
-    package var verificationBatchMax = 256
-    /// The smallest share of a batch that is worth another core's waking.
+    /// Operations that pass through the stages together; a connection's longer turn is cut. Bounds a chunk and a batch exactly.
+    package var operationsPerSubmissionMax = 64
+    /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
+    /// enough that the writer is not kept waiting.
+    package var verificationBatchMax = 64
+    /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192

@@ -46,7 +46,7 @@ enum DatabaseFile {
         try pool.writeWithoutTransaction { db in
             // A reply means durable: every commit reaches the disk (https://sqlite.org/wal.html, "Performance Considerations").
             try db.execute(sql: "PRAGMA synchronous = FULL")
-            try db.execute(sql: "PRAGMA wal_autocheckpoint = \(SQLiteLimits.checkpointPages)")
+            try db.execute(sql: "PRAGMA wal_autocheckpoint = 0")
         }
         var migrator = DatabaseMigrator()
         for migration in LedgerSchema.sqlite {

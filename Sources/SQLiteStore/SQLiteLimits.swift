@@ -15,7 +15,12 @@ enum SQLiteLimits {
     static let sliceMin = 64
     /// Read-only connections: reports and histories that run at once beside the writer.
     static let readersMax = 4
-    /// Pages of the WAL after which a commit copies it into the database file (SQLite's default is 1,000): larger, so that a page
-    /// written by many commits is copied once.
+    /// Pages in the WAL from which it is copied into the database beside the writer (SQLite's default is 1,000): larger, so that a
+    /// page written by many commits is copied once.
     static let checkpointPages = 4_000
+    /// Pages that the writer copies itself between two commits: some milliseconds.
+    static let checkpointRestMax = 1_000
+    /// Pages in the WAL at which the writer copies them all, however long it takes: 128 MiB, which a start after a crash
+    /// reads in a fraction of a second.
+    static let walPagesMax = 32_000
 }

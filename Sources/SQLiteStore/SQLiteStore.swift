@@ -26,7 +26,7 @@ package final class SQLiteStore: Store, @unchecked Sendable {
             let pool = try DatabaseFile.open(path, identity, now: now)
             let writer = try pool.writeWithoutTransaction { db in
                 try Writer(
-                    db, catalog: catalog, hash: hash,
+                    db, checkpointer: try Checkpointer(path, writer: db), catalog: catalog, hash: hash,
                     genesis: Journal.genesis(
                         bundleID: identity.bundleID, environment: identity.environment, hash: hash),
                     bounds: bounds)
@@ -65,7 +65,7 @@ package final class SQLiteStore: Store, @unchecked Sendable {
 
     /// Closes as a crash would: what is committed is durable, and the projection stays behind.
     func abandon() throws {
-        pool.writeWithoutTransaction { _ in writer.dropStatements() }
+        try pool.writeWithoutTransaction { db in try writer.close(db) }
         try pool.close()
         lock.release()
     }

@@ -10,8 +10,20 @@ final class Writer {
         let loader: BooksLoader
         let journal: JournalWriter
         let projection: ProjectionWriter
+        let begin: PreparedStatement
+        let commit: PreparedStatement
+
+        init(_ db: Database, projection: ProjectionWriter) throws {
+            loader = try BooksLoader(db)
+            journal = try JournalWriter(db)
+            self.projection = projection
+            // Deferred: a batch that appends nothing takes no lock that another process may hold.
+            begin = try PreparedStatement(db, "BEGIN")
+            commit = try PreparedStatement(db, "COMMIT")
+        }
     }
 
+    private let checkpointer: Checkpointer
     private let catalog: Catalog
     private let hash: HashFunction
     private let genesis: Digest
@@ -23,8 +35,10 @@ final class Writer {
     private var closedThrough: Timestamp = -1
 
     init(
-        _ db: Database, catalog: Catalog, hash: @escaping HashFunction, genesis: Digest, bounds: SQLiteBounds
+        _ db: Database, checkpointer: Checkpointer, catalog: Catalog, hash: @escaping HashFunction, genesis: Digest,
+        bounds: SQLiteBounds
     ) throws {
+        self.checkpointer = checkpointer
         self.catalog = catalog
         self.hash = hash
         self.genesis = genesis
@@ -37,7 +51,7 @@ final class Writer {
         if books == nil { try recover(db) }
         guard var books = books.take(), let statements else { throw StoreError("the ledger is closed") }
         // Where anything below throws, the books are gone, and are read anew before the next batch.
-        let (result, next) = try transaction(db) {
+        let (result, next) = try transaction(db, statements) {
             try statements.loader.load(needs, into: &books)
             let result = decide(&books)
             if books.journal.isEmpty { return (result, head) }
@@ -50,6 +64,7 @@ final class Writer {
         books.committed()
         books.forgetCleanPlayers(keeping: bounds.cachedPlayersMax)
         self.books = consume books
+        checkpointer.committed(db)
         return result
     }
 
@@ -57,14 +72,16 @@ final class Writer {
     func finish(_ db: Database) throws {
         if books == nil { try recover(db) }
         guard var books = books.take(), let statements else { return }
-        try transaction(db) { try statements.projection.finish(&books) }
+        try transaction(db, statements) { try statements.projection.finish(&books) }
     }
 
-    private func transaction<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
-        try db.execute(sql: "BEGIN IMMEDIATE")
+    private func transaction<Result>(
+        _ db: Database, _ statements: Statements, _ body: () throws -> Result
+    ) throws -> Result {
+        try statements.begin.run()
         do {
             let result = try body()
-            try db.execute(sql: "COMMIT")
+            try statements.commit.run()
             return result
         } catch {
             if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
@@ -73,7 +90,10 @@ final class Writer {
     }
 
     /// GRDB closes a connection only when its statements are gone.
-    func dropStatements() { statements = nil }
+    func close(_ db: Database) throws {
+        statements = nil
+        try checkpointer.close(db)
+    }
 
     /// What is in the books of a loaded account, for a reader that follows its wallets' chains.
     func player(_ db: Database, _ name: AccountName) throws -> (player: Player, codes: [CurrencyCode])? {
@@ -87,8 +107,8 @@ final class Writer {
     /// Reads the books from the tables: the last block's position, the totals, and the journal's tail.
     private func recover(_ db: Database) throws {
         let recovery = try Recovery(db, catalog: catalog, hash: hash)
-        let statements = Statements(
-            loader: try BooksLoader(db), journal: try JournalWriter(db),
+        let statements = try Statements(
+            db,
             projection: try ProjectionWriter(
                 db, watermark: recovery.watermark, tailTransfersMax: bounds.tailTransfersMax))
         var books = recovery.books

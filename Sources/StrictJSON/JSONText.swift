@@ -26,9 +26,11 @@ package struct JSONText {
         return try result.get()
     }
 
-    @inlinable package static func ~= (pattern: StaticString, text: JSONText) -> Bool { text == pattern }
+    @inlinable @inline(__always) package static func ~= (pattern: StaticString, text: JSONText) -> Bool {
+        text == pattern
+    }
 
-    @inlinable package static func == (text: JSONText, other: StaticString) -> Bool {
+    @inlinable @inline(__always) package static func == (text: JSONText, other: StaticString) -> Bool {
         if text.hasEscapes { return text.equalsUnescaped(other) }
         let count = other.utf8CodeUnitCount
         guard text.raw.count == count else { return false }
@@ -46,7 +48,7 @@ package struct JSONText {
         return withBytes { mine in other.withBytes { theirs in mine.elementsEqual(theirs) } }
     }
 
-    /// Enough of a key to tell it from others in a vector of sixteen; equal hashes are compared in full.
+    /// Enough of a key to tell it from others in a vector of thirty-two; equal hashes are compared in full.
     var hash: UInt32 {
         withBytes { bytes in
             var mixed = UInt64(truncatingIfNeeded: bytes.count)

@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// The three segments of a JWS (RFC 7515 §7.1), decoded but for the header, which is mostly known already.
 struct CompactJWS {
     let text: [UInt8]
@@ -10,9 +12,8 @@ struct CompactJWS {
         guard text.count <= AppStoreLimits.jwsBytesMax else {
             throw VerificationFailure(.malformed, "the JWS is longer than \(AppStoreLimits.jwsBytesMax) bytes")
         }
-        let dot = UInt8(ascii: ".")
-        guard let first = text.firstIndex(of: dot), let second = text[(first + 1)...].firstIndex(of: dot),
-            !text[(second + 1)...].contains(dot)
+        guard let first = Self.dot(in: text, from: 0), let second = Self.dot(in: text, from: first + 1),
+            Self.dot(in: text, from: second + 1) == nil
         else { throw VerificationFailure(.malformed, "a JWS has three segments") }
         guard first > 0, second > first + 1, second + 1 < text.count else {
             throw VerificationFailure(.malformed, "a segment of the JWS is empty")
@@ -33,9 +34,18 @@ struct CompactJWS {
 
     func decodedHeader() throws(VerificationFailure) -> [UInt8] { try Self.decode(text, 0..<headerEnd, "header") }
 
-    /// SHA-256 over the ASCII of the header segment, a dot and the payload segment (RFC 7515 §5.2).
-    var signingInputDigest: [UInt8] {
-        text.withUnsafeBytes { SHA256.hash(UnsafeRawBufferPointer(rebasing: $0[..<signingInputEnd])) }
+    /// What of the signing input comes after the header segment: a dot and the payload segment.
+    func withRestOfSigningInput<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+        text.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headerEnd..<signingInputEnd])) }
+    }
+
+    private static func dot(in text: [UInt8], from start: Int) -> Int? {
+        text.withUnsafeBytes { bytes in
+            guard start < bytes.count, let base = bytes.baseAddress,
+                let found = memchr(base + start, Int32(UInt8(ascii: ".")), bytes.count - start)
+            else { return nil }
+            return base.distance(to: UnsafeRawPointer(found))
+        }
     }
 
     private static func decode(

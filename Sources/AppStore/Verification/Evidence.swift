@@ -4,11 +4,24 @@ public final class JWSHeader: Sendable {
     public let segment: [UInt8]
     /// SHA-256 of ``segment``.
     public let digest: [UInt8]
+    /// The hash of every signing input under this header, after the segment itself.
+    private let state: SHA256State
 
     /// Wraps a header segment.
     public init(segment: [UInt8]) {
         self.segment = segment
-        digest = SHA256.hash(segment)
+        var state = SHA256State()
+        segment.withUnsafeBytes { state.add($0) }
+        digest = state.digest
+        self.state = state
+    }
+
+    /// SHA-256 over the ASCII of the header segment, a dot and the payload segment (RFC 7515 §5.2).
+    /// - Parameter rest: the dot and the payload segment.
+    func signingInputDigest(_ rest: UnsafeRawBufferPointer) -> [UInt8] {
+        var state = state
+        state.add(rest)
+        return state.digest
     }
 }
 

@@ -2,177 +2,159 @@ internal import COpenSSL
 
 /// Precomputed multiples of one P-256 key, with which a batch of its signatures is checked in a fraction of the time of single checks.
 ///
-/// ECDSA (FIPS 186-5 §6.4.2) accepts where the x coordinate of u₁G + u₂Q is r modulo n, with u₁ = e/s and u₂ = r/s. OpenSSL has a table
-/// for G; here it makes one for Q too, by a group whose generator is Q. The inverses of a batch are taken together
-/// (Montgomery's trick: one inversion and three products each), and so are the points made affine. Everything is public, so nothing
-/// need be done in constant time.
+/// ECDSA (FIPS 186-5 §6.4.2) accepts where the x coordinate of u₁G + u₂Q is r modulo n, with u₁ = e/s and u₂ = r/s. With tables for
+/// G and for Q that is a sum of 44 points. The sums of a whole batch are made side by side, as trees, so that each of the
+/// six levels costs one inversion for all of them, and the inverses 1/s of a batch are taken together as well. Everything is
+/// public, so nothing need be done in constant time.
 ///
 /// A table may only *accept*: what it does not accept, OpenSSL's own verification decides (``SignatureCheck``).
-///
-/// `@unchecked Sendable`: nothing is changed after it was made; each batch has its own context and numbers.
-final class SignatureTable: @unchecked Sendable {
-    /// P-256 with its own generator G.
-    private let base: OpaquePointer
-    /// P-256 with the key Q as its generator.
-    private let keyed: OpaquePointer
-    private let order: OpaquePointer
+final class SignatureTable: Sendable {
+    /// Signatures whose sums are made together: their points stay in the cache of one core.
+    private static let togetherMax = 32
 
-    /// Takes some milliseconds. `nil` where the key is not on P-256, or OpenSSL lacks the calls.
+    private let key: PointMultiples
+
+    /// Takes some ten milliseconds. `nil` where the key is not on P-256.
     init?(_ key: Key) {
+        guard let point = SignatureTable.point(of: key) else { return nil }
+        self.key = PointMultiples(point)
+    }
+
+    private static func point(of key: Key) -> CurvePoint? {
         defer { ERR_clear_error() }
-        guard let base = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else { return nil }
-        guard let keyed = EC_GROUP_dup(base), let order = BN_dup(EC_GROUP_get0_order(base)) else {
-            EC_GROUP_free(base)
-            return nil
-        }
-        self.base = base
-        self.keyed = keyed
-        self.order = order
-        guard let context = BN_CTX_new() else { return nil }
-        defer { BN_CTX_free(context) }
-        guard let point = SignatureTable.point(of: key, base, context) else { return nil }
-        defer { EC_POINT_free(point) }
-        guard EC_GROUP_set_generator(keyed, point, order, BN_value_one()) == 1,
-            ledger_ec_precompute(keyed, context) == 1
-        else { return nil }
-    }
-
-    deinit {
-        EC_GROUP_free(base)
-        EC_GROUP_free(keyed)
-        BN_free(order)
-    }
-
-    private static func point(of key: Key, _ group: OpaquePointer, _ context: OpaquePointer) -> OpaquePointer? {
         var encoded = [UInt8](repeating: 0, count: 133)
         var count = 0
-        guard EVP_PKEY_get_octet_string_param(key.handle, "encoded-pub-key", &encoded, encoded.count, &count) == 1,
-            let point = EC_POINT_new(group)
+        // SEC 1 §2.3.3: 04, x, y. OpenSSL has checked that it is on the curve when it read the key.
+        guard key.isOn(.p256),
+            EVP_PKEY_get_octet_string_param(key.handle, "encoded-pub-key", &encoded, encoded.count, &count) == 1,
+            count == 65, encoded[0] == 4
         else { return nil }
-        // Checks that it is on the curve (SEC 1 §2.3.4).
-        if EC_POINT_oct2point(group, point, encoded, count, context) == 1 { return point }
-        EC_POINT_free(point)
-        return nil
+        return encoded.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return nil }
+            let (x, y) = (Limbs(bigEndian: start + 1), Limbs(bigEndian: start + 33))
+            guard x < FieldElement.modulus, y < FieldElement.modulus else { return nil }
+            return CurvePoint(x: FieldElement(x), y: FieldElement(y))
+        }
     }
 
     /// For each claim whether it was found good; `false` says nothing. All claims are by this table's key.
     func accepts(_ claims: [SignatureClaim]) -> [Bool] {
-        defer { ERR_clear_error() }
-        guard let batch = Batch(claims, order) else { return claims.map { _ in false } }
-        return batch.accepted(base: base, keyed: keyed)
+        var accepted = [Bool](repeating: false, count: claims.count)
+        let batch = SignatureBatch(capacity: min(claims.count, SignatureTable.togetherMax))
+        for (place, claim) in claims.enumerated() {
+            batch.add(claim, place: place)
+            if batch.isFull { batch.check(key: key, into: &accepted) }
+        }
+        batch.check(key: key, into: &accepted)
+        return accepted
     }
 }
 
-/// The numbers of one batch, freed with it.
-private final class Batch {
-    private let context: OpaquePointer
-    private let order: OpaquePointer
-    private let count: Int
-    /// The places of the claims whose r and s are in range: the others are not looked at.
-    private var places: [Int] = []
-    private var r: [OpaquePointer] = []
-    private var s: [OpaquePointer] = []
-    private var e: [OpaquePointer] = []
-    private var points: [OpaquePointer?] = []
-    private var owned: [OpaquePointer] = []
+/// Signatures of one key that are checked together.
+private final class SignatureBatch {
+    private struct Item {
+        /// Where its result goes.
+        var place: Int
+        var r: Limbs
+        var s: Scalar
+        var e: Limbs
+    }
 
-    init?(_ claims: [SignatureClaim], _ order: OpaquePointer) {
-        guard let context = BN_CTX_new() else { return nil }
-        self.context = context
-        self.order = order
-        count = claims.count
-        for (place, claim) in claims.enumerated() where claim.signature.count == SignatureCheck.signatureBytes {
-            let numbers = claim.signature.withUnsafeBufferPointer { raw -> (OpaquePointer, OpaquePointer)? in
-                guard let r = number(raw.baseAddress, 32), let s = number(raw.baseAddress.map { $0 + 32 }, 32) else {
-                    return nil
-                }
-                return (r, s)
-            }
-            guard let (r, s) = numbers, isScalar(r), isScalar(s),
-                let e = claim.digest.withUnsafeBufferPointer({ number($0.baseAddress, $0.count) })
-            else { continue }
-            places.append(place)
-            self.r.append(r)
-            self.s.append(s)
-            self.e.append(e)
-        }
+    /// What is added up for one signature.
+    private static let termsEach = 2 * PointMultiples.digits
+
+    private let capacity: Int
+    private var items: [Item] = []
+    private let adder: PointAdder
+    private let terms: UnsafeMutablePointer<CurvePoint>
+    private let sums: UnsafeMutablePointer<CurvePoint>
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        items.reserveCapacity(capacity)
+        adder = PointAdder(pairsMax: capacity * SignatureBatch.termsEach / 2)
+        terms = .allocate(capacity: capacity * SignatureBatch.termsEach)
+        terms.initialize(repeating: .infinity, count: capacity * SignatureBatch.termsEach)
+        sums = .allocate(capacity: capacity * SignatureBatch.termsEach / 2)
+        sums.initialize(repeating: .infinity, count: capacity * SignatureBatch.termsEach / 2)
     }
 
     deinit {
-        for number in owned { BN_free(number) }
-        for point in points { EC_POINT_free(point) }
-        BN_CTX_free(context)
+        terms.deallocate()
+        sums.deallocate()
     }
 
-    func accepted(base: OpaquePointer, keyed: OpaquePointer) -> [Bool] {
-        var accepted = [Bool](repeating: false, count: count)
-        guard !places.isEmpty, let inverses = inverses(), let u1 = new(), let u2 = new(), let x = new(),
-            let other = EC_POINT_new(base)
-        else { return accepted }
-        defer { EC_POINT_free(other) }
-        for index in places.indices {
-            guard let point = EC_POINT_new(base) else { return accepted }
-            points.append(point)
-            guard BN_mod_mul(u1, e[index], inverses[index], order, context) == 1,
-                BN_mod_mul(u2, r[index], inverses[index], order, context) == 1,
-                EC_POINT_mul(base, point, u1, nil, nil, context) == 1,
-                EC_POINT_mul(keyed, other, u2, nil, nil, context) == 1,
-                EC_POINT_add(base, point, point, other, context) == 1
-            else { return accepted }
+    var isFull: Bool { items.count == capacity }
+
+    /// A signature whose r or s is not in 1 … n − 1 is left to OpenSSL.
+    func add(_ claim: SignatureClaim, place: Int) {
+        guard claim.signature.count == SignatureCheck.signatureBytes, claim.digest.count == SHA256.byteCount else {
+            return
         }
-        guard ledger_ec_make_affine(base, points.count, &points, context) == 1 else { return accepted }
-        for (index, place) in places.enumerated() {
-            // The point at infinity has no coordinates: not accepted.
-            guard EC_POINT_get_affine_coordinates(base, points[index], x, nil, context) == 1,
-                BN_nnmod(x, x, order, context) == 1
-            else { continue }
-            accepted[place] = BN_cmp(x, r[index]) == 0
+        let (r, s) = claim.signature.withUnsafeBytes { bytes -> (Limbs, Limbs) in
+            guard let start = bytes.baseAddress else { return (.zero, .zero) }
+            return (Limbs(bigEndian: start), Limbs(bigEndian: start + 32))
         }
-        return accepted
+        let e = claim.digest.withUnsafeBytes { $0.baseAddress.map { Limbs(bigEndian: $0) } ?? .zero }
+        guard !r.isZero, r < Scalar.modulus, !s.isZero, s < Scalar.modulus else { return }
+        items.append(Item(place: place, r: r, s: Scalar(s), e: e.reduced(by: Scalar.modulus, carry: 0)))
     }
 
-    /// 1/s of each claim, by one inversion of their product.
-    private func inverses() -> [OpaquePointer]? {
-        var products: [OpaquePointer] = []
-        for number in s {
-            guard let product = new() else { return nil }
-            if let last = products.last {
-                guard BN_mod_mul(product, last, number, order, context) == 1 else { return nil }
-            } else {
-                guard BN_copy(product, number) != nil else { return nil }
-            }
+    /// Checks what was added, and forgets it.
+    func check(key: PointMultiples, into accepted: inout [Bool]) {
+        if items.isEmpty { return }
+        collect(key)
+        for (index, sum) in sumOfEach().enumerated() where !sum.isInfinity {
+            let item = items[index]
+            // x < p < 2n: modulo n it is itself or n less.
+            accepted[item.place] = sum.x.number.reduced(by: Scalar.modulus, carry: 0) == item.r
+        }
+        items.removeAll(keepingCapacity: true)
+    }
+
+    /// The points to be added up: u₁ times the generator and u₂ times the key.
+    private func collect(_ key: PointMultiples) {
+        var products: [Scalar] = []
+        products.reserveCapacity(items.count)
+        var product = items[0].s
+        for index in items.indices {
+            if index > 0 { product = product * items[index].s }
             products.append(product)
         }
-        guard let last = products.last, let rest = new(), BN_mod_inverse(rest, last, order, context) != nil else {
-            return nil
+        var inverse = product.inverse
+        for index in items.indices.reversed() {
+            let item = items[index]
+            let w = index == 0 ? inverse : inverse * products[index - 1]
+            inverse = inverse * item.s
+            let own = terms + index * SignatureBatch.termsEach
+            PointMultiples.ofGenerator.collect(w.times(item.e), into: own)
+            key.collect(w.times(item.r), into: own + PointMultiples.digits)
         }
-        for index in s.indices.reversed() {
-            let inverse = products[index]
-            if index == 0 {
-                guard BN_copy(inverse, rest) != nil else { return nil }
-            } else {
-                guard BN_mod_mul(inverse, rest, products[index - 1], order, context) == 1,
-                    BN_mod_mul(rest, rest, s[index], order, context) == 1
-                else { return nil }
+    }
+
+    /// Adds each signature's terms up, level by level, from one buffer into the other and back.
+    private func sumOfEach() -> UnsafeBufferPointer<CurvePoint> {
+        var width = SignatureBatch.termsEach
+        let count = items.count
+        var (from, to) = (terms, sums)
+        while width > 1 {
+            let pairs = width / 2
+            let rest = width % 2
+            let next = pairs + rest
+            let (source, target, sourceWidth) = (from, to, width)
+            adder.add(
+                rows: count, columns: pairs,
+                { row, column in
+                    let first = row * sourceWidth + column * 2
+                    return (source[first], source[first + 1])
+                },
+                { row, column, sum in target[row * next + column] = sum })
+            if rest == 1 {
+                for row in 0..<count { target[row * next + pairs] = source[row * sourceWidth + sourceWidth - 1] }
             }
+            swap(&from, &to)
+            width = next
         }
-        return products
-    }
-
-    private func new() -> OpaquePointer? {
-        guard let number = BN_new() else { return nil }
-        owned.append(number)
-        return number
-    }
-
-    private func number(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> OpaquePointer? {
-        guard let number = BN_bin2bn(bytes, Int32(count), nil) else { return nil }
-        owned.append(number)
-        return number
-    }
-
-    /// Whether a number is in 1 … n − 1.
-    private func isScalar(_ number: OpaquePointer) -> Bool {
-        BN_is_zero(number) == 0 && BN_cmp(number, order) < 0
+        return UnsafeBufferPointer(start: from, count: count)
     }
 }

@@ -10,13 +10,20 @@ extension TransactionPayload: SignedPayload {}
 extension NotificationPayload: SignedPayload {}
 
 /// One JWS whose header was found good, with the signature still to be checked.
-struct UncheckedJWS<Payload> {
+final class UncheckedJWS<Payload> {
     let jws: CompactJWS
     let chain: VerifiedChain
     /// The place of its signature among the run's claims.
     let claim: Int
     /// What it would say if the signature is good.
     let content: Result<Payload, VerificationFailure>
+
+    init(jws: CompactJWS, chain: VerifiedChain, claim: Int, content: Result<Payload, VerificationFailure>) {
+        self.jws = jws
+        self.chain = chain
+        self.claim = claim
+        self.content = content
+    }
 
     var evidence: Evidence { Evidence(header: chain.header, payload: jws.payload, signature: jws.signature) }
 }
@@ -93,7 +100,8 @@ struct VerificationRun {
         let claim = claims.count
         claims.append(
             SignatureClaim(
-                key: chain.leafKey, table: chain.table, digest: jws.signingInputDigest, signature: jws.signature))
+                key: chain.leafKey, table: chain.table,
+                digest: jws.withRestOfSigningInput { chain.header.signingInputDigest($0) }, signature: jws.signature))
         if isNew { found.append((chain, claim)) }
         return UncheckedJWS(jws: jws, chain: chain, claim: claim, content: content)
     }

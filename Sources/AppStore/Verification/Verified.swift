@@ -14,8 +14,9 @@ public enum Verified: Sendable {
     case notification(VerifiedNotification)
 }
 
-/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one.
-public struct VerifiedTransaction: Sendable {
+/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one. (One object, as it passes through
+/// several hands and has many members.)
+public final class VerifiedTransaction: Sendable {
     /// What it says.
     public let payload: TransactionPayload
     /// What proves it.
@@ -28,7 +29,7 @@ public struct VerifiedTransaction: Sendable {
 }
 
 /// A notification that Apple signed for this app and environment. Only a ``Verifier`` makes one.
-public struct VerifiedNotification: Sendable {
+public final class VerifiedNotification: Sendable {
     /// What it says.
     public let payload: NotificationPayload
     /// What proves it.
