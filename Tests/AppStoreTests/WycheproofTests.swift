@@ -88,9 +88,9 @@ import Testing
         do throws(VerificationFailure) {
             let jws = try CompactJWS(Array(text.utf8))
             guard try JOSEHeader(try jws.decodedHeader()).algorithm == "ES256" else { return false }
-            return SignatureCheck.verify([
-                SignatureClaim(key: key, digest: jws.signingInputDigest, signature: jws.signature)
-            ])[0]
+            let header = JWSHeader(segment: Array(jws.text[..<jws.headerEnd]))
+            let digest = jws.withRestOfSigningInput { header.signingInputDigest($0) }
+            return SignatureCheck.verify([SignatureClaim(key: key, digest: digest, signature: jws.signature)])[0]
         } catch {
             return false
         }

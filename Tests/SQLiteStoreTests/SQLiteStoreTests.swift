@@ -163,8 +163,8 @@ private let gems = CurrencyCode("gems")!
         let folder = try TemporaryFolder()
         let store = try open(folder)
         let signed = Workload.purchase(1, signedDate: 1)
-        var evidence = signed.evidence
-        evidence.payload = Array("{\"data\":\"".utf8) + evidence.header + Array(".p.s\"}".utf8)
+        let evidence = signed.evidence.with(
+            payload: Array("{\"data\":\"".utf8) + signed.evidence.header + Array(".p.s\"}".utf8))
         _ = try store.run(
             .notify(
                 SignedNotification(

@@ -71,9 +71,8 @@ struct Workload {
             issued += 1
             let uuid = "uuid-\(Int.random(in: 0..<max(issued, 20), using: &generator))"
             let type = ["REFUND", "CONSUMPTION_REQUEST", "REFUND_DECLINED"].randomElement(using: &generator) ?? "TEST"
-            var evidence = signed.evidence
-            evidence.payload =
-                Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8)
+            let evidence = signed.evidence.with(
+                payload: Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8))
             return .notify(
                 SignedNotification(
                     uuid: uuid, type: type, subtype: nil, signedDate: signed.signedDate,
@@ -107,5 +106,12 @@ struct Workload {
             if Bool.random(using: &generator) { return .consumption(ConsumptionQuery(transaction: transaction)) }
             return .purchase(transaction)
         }
+    }
+}
+
+extension Evidence {
+    /// The same of another payload.
+    func with(payload: [UInt8]) -> Evidence {
+        Evidence(headerDigest: headerDigest, header: header, payload: payload, signature: signature)
     }
 }
