@@ -83,7 +83,8 @@ let package = Package(
         .testTarget(
             name: "LedgerClientTests",
             dependencies: [
-                "LedgerClient", "LedgerWire", "Ledger",
+                "LedgerClient", "LedgerTestKit", "LedgerWire", "Ledger",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
@@ -92,6 +93,7 @@ let package = Package(
             dependencies: [
                 "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerTestKit", "LedgerWire", "StrictJSON",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -4,79 +4,111 @@ import NIOCore
 
 /// One connection: requests go out in the order in which they came, and each reply belongs to the oldest request without one.
 ///
-/// Any thread may `send`; what is sent within one turn of the event loop leaves in one write. Everything but the outbox is
-/// touched on the event loop only.
+/// Any thread may `perform` a call; what is sent within one turn of the event loop leaves in one write. Everything but the
+/// outbox is touched on the event loop only.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What waits for replies. `sent` lines keep their order.
-    enum Waiting {
-        case call(id: Int64, CheckedContinuation<[UInt8], any Error>)
+    /// What waits for replies, in the order sent.
+    private enum Waiting {
+        case call(PendingCall)
         /// One line of a pipeline, with the replies that it asks for.
         case line(Pipeline, requests: Range<Int>)
     }
 
-    private struct Outbox {
-        var bytes: [UInt8] = []
-        var waiting: [Waiting] = []
-        var isScheduled = false
-        /// Why nothing can be sent any more.
-        var end: (any Error)?
-    }
-
-    private let outbox = NIOLockedValueBox(Outbox())
-    private let eventLoop: any EventLoop
+    private let channel: any Channel
     private let replyBytesMax: Int
+    /// How long nothing may come on a connection where a call times out; `nil` where it is kept in any case.
+    private let silenceMax: TimeAmount?
+    private let outbox: NIOLockedValueBox<Outbox>
     private var context: ChannelHandlerContext?
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 64)
     private var pipelines: [Pipeline] = []
     private var inbound = ByteBuffer()
     /// Bytes of `inbound` known to hold no line end.
     private var scanned = 0
+    private var lastRead = NIODeadline.distantPast
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    /// What was answered in this turn of the event loop.
+    private var answered = (calls: 0, bytes: 0)
 
-    init(eventLoop: any EventLoop, replyBytesMax: Int) {
-        self.eventLoop = eventLoop
-        self.replyBytesMax = replyBytesMax
+    init(channel: any Channel, configuration: ClientConfiguration) {
+        self.channel = channel
+        replyBytesMax = configuration.replyBytesMax
+        silenceMax =
+            configuration.retryPolicy.reconnects
+            ? .milliseconds(configuration.requestTimeoutMilliseconds / ClientLimits.silentPartOfTimeout) : nil
+        outbox = NIOLockedValueBox(
+            Outbox(
+                inFlightMax: configuration.requestsInFlightMax, bytesInFlightMax: ClientLimits.bytesInFlightMax))
     }
+
+    /// How many calls were answered.
+    var answers: Int { outbox.withLockedValue { $0.answers } }
 
     // MARK: Sending
 
-    /// `line` ends with `\n`. Called on any thread.
-    func send(_ line: [UInt8], _ call: Waiting) {
+    /// Sends a request, whose line ends with `\n`, and waits for what becomes of it. Called on any thread.
+    func perform(id: Int64, line: [UInt8], deadline: NIODeadline) async -> AttemptEnd {
+        let call = PendingCall(id: id, line: line, deadline: deadline)
+        send(call)
+        return await call.outcome { self.outbox.withLockedValue { $0.noteAbandoned() } }
+    }
+
+    private func send(_ call: PendingCall) {
         let (end, mustSchedule) = outbox.withLockedValue { outbox -> ((any Error)?, Bool) in
             if let end = outbox.end { return (end, false) }
-            outbox.bytes.append(contentsOf: line)
-            outbox.waiting.append(call)
-            let mustSchedule = !outbox.isScheduled
+            outbox.add(call)
+            let mustWatch = outbox.watch.map { call.deadline < $0 } ?? true
+            if mustWatch { outbox.watch = call.deadline }
+            guard !outbox.isScheduled, mustWatch || !outbox.bytes.isEmpty else { return (nil, false) }
             outbox.isScheduled = true
-            return (nil, mustSchedule)
+            return (nil, true)
         }
-        if let end { return ClientConnection.fail(call, end) }
-        if mustSchedule { eventLoop.execute { self.drain() } }
+        if let end { return call.disconnect(end) }
+        if mustSchedule { channel.eventLoop.execute { self.drain() } }
     }
 
     /// Called on any thread.
-    func run(_ pipeline: Pipeline) { eventLoop.execute { self.begin(pipeline) } }
+    func run(_ pipeline: Pipeline) { channel.eventLoop.execute { self.begin(pipeline) } }
 
     /// Ends the connection from this side. Called on any thread.
-    func refuseFurtherCalls(_ error: any Error) {
+    func close(_ error: any Error) async throws {
+        refuseFurtherCalls(error)
+        do {
+            try await channel.close()
+        } catch ChannelError.alreadyClosed {
+            return
+        }
+    }
+
+    /// Ends the connection from this side, without waiting for it. Called on any thread.
+    func abandon(_ error: any Error) {
+        refuseFurtherCalls(error)
+        channel.close(promise: nil)
+    }
+
+    private func refuseFurtherCalls(_ error: any Error) {
         outbox.withLockedValue { outbox in
             if outbox.end == nil { outbox.end = error }
         }
     }
 
     private func drain() {
+        guard let context else { return }
         var bytes = ByteBuffer()
-        outbox.withLockedValue { outbox in
-            outbox.isScheduled = false
-            bytes.writeBytes(outbox.bytes)
-            outbox.bytes.removeAll(keepingCapacity: outbox.bytes.capacity <= ClientLimits.keptBufferBytesMax)
-            for call in outbox.waiting { waiting.append(call) }
-            outbox.waiting.removeAll(keepingCapacity: true)
+        let now = NIODeadline.now()
+        let watch = outbox.withLockedValue { outbox in
+            outbox.fetch(into: &bytes) { call in
+                call.sentAt = now
+                waiting.append(.call(call))
+            }
+            return outbox.watch
         }
+        arm(watch)
         guard bytes.readableBytes > 0 else { return }
-        context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
     private func begin(_ pipeline: Pipeline) {
@@ -97,10 +129,51 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         context?.flush()
     }
 
+    // MARK: Deadlines
+
+    private func arm(_ deadline: NIODeadline?) {
+        guard let deadline else { return }
+        if let timer {
+            guard deadline < timer.deadline else { return }
+            timer.task.cancel()
+        }
+        timer = (deadline, channel.eventLoop.scheduleTask(deadline: deadline) { self.endOverdueCalls() })
+    }
+
+    /// One timer serves all calls: their deadlines are mostly the same time ahead, and few are ever reached.
+    private func endOverdueCalls() {
+        timer = nil
+        let now = NIODeadline.now()
+        var next: NIODeadline?
+        var isSilent = false
+        func visit(_ call: PendingCall) {
+            guard !call.hasEnded else { return }
+            guard call.deadline <= now else {
+                next = next.map { min($0, call.deadline) } ?? call.deadline
+                return
+            }
+            guard call.timeOut() else { return }
+            // What still waits for room has not been sent at any time.
+            guard let silenceMax, call.sentAt != .distantPast else { return }
+            if now - max(call.sentAt, lastRead) >= silenceMax { isSilent = true }
+        }
+        for case .call(let call) in waiting { visit(call) }
+        let watch = outbox.withLockedValue { outbox in
+            let unsent = outbox.calls + outbox.queue
+            unsent.forEach(visit)
+            outbox.prune()
+            outbox.watch = next
+            return next
+        }
+        if isSilent { return end(ClientError.connectionLost("the server has been silent for a request's timeout")) }
+        arm(watch)
+    }
+
     // MARK: Receiving
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
+        lastRead = .now()
         if inbound.readableBytes == 0 {
             inbound = bytes
         } else {
@@ -118,7 +191,19 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         pipelines.removeAll { $0.isDone }
+        release()
         fill()
+    }
+
+    /// Gives the room of what was answered to calls that wait for it.
+    private func release() {
+        guard answered.calls > 0 else { return }
+        let hasMore = outbox.withLockedValue { outbox in
+            outbox.release(calls: answered.calls, bytes: answered.bytes)
+            return !outbox.bytes.isEmpty
+        }
+        answered = (0, 0)
+        if hasMore { drain() }
     }
 
     /// A line without its end; `nil` until the next one is whole.
@@ -147,8 +232,10 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
         guard let oldest = waiting.popFirst() else { return try unasked(reply) }
         switch (oldest, reply) {
-        case (.call(let id, let continuation), .single(let message)) where message.answers(.integer(id)):
-            continuation.resume(with: message.body.map { Array(bytes[$0]) }.mapError { $0 })
+        case (.call(let call), .single(let message)) where message.answers(.integer(call.id)):
+            answered.calls += 1
+            answered.bytes += call.line.count
+            call.answer(message.body.map { Array(bytes[$0]) })
         case (.line(let pipeline, let requests), _):
             do throws(ClientError) {
                 try pipeline.read(reply, requests, bytes)
@@ -186,26 +273,19 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Fails everything that waits, with the first reason that there was.
     private func end(_ error: any Error) {
-        let (reason, unsent) = outbox.withLockedValue { outbox -> (any Error, [Waiting]) in
-            let reason = outbox.end ?? error
-            outbox.end = reason
-            let unsent = outbox.waiting
-            outbox.waiting = []
-            outbox.bytes = []
-            return (reason, unsent)
+        let (reason, unsent) = outbox.withLockedValue { $0.finish(error) }
+        timer?.task.cancel()
+        timer = nil
+        while let oldest = waiting.popFirst() {
+            switch oldest {
+            case .call(let call): call.disconnect(reason)
+            case .line(let pipeline, _): pipeline.fail(reason)
+            }
         }
-        while let call = waiting.popFirst() { ClientConnection.fail(call, reason) }
-        for call in unsent { ClientConnection.fail(call, reason) }
+        for call in unsent { call.disconnect(reason) }
         for pipeline in pipelines { pipeline.fail(reason) }
         pipelines = []
         context?.close(promise: nil)
-    }
-
-    private static func fail(_ waiting: Waiting, _ error: any Error) {
-        switch waiting {
-        case .call(_, let continuation): continuation.resume(throwing: error)
-        case .line(let pipeline, _): pipeline.fail(error)
-        }
     }
 }
 

@@ -1,83 +1,75 @@
 public import LedgerWire
 import NIOCore
-import NIOPosix
-import Synchronization
 
-/// A connection to a currency ledger.
+/// A client of a currency ledger, for many calls at once on one connection.
 ///
-/// Any number of calls may be made at once: they are sent in the order in which they are made, without waiting for each other,
-/// and take effect and are answered in that order. A call throws a ``WireError`` where the ledger or the server refuses it
-/// (nothing was changed), and a ``ClientError`` where the connection fails: then a request with a key, a signed transaction or a
-/// signed notification may be sent again and is never done twice.
+/// A call throws a ``WireError`` where the ledger or the server refuses it (nothing was changed), and a ``ClientError`` where no
+/// answer came.
 ///
-/// A call that was made is not taken back by cancelling its task.
+/// **Repetition.** Where the connection breaks, or the server answers that it cannot serve just now (`overloaded`,
+/// `shutting_down`, `storage_unavailable`, `internal_error`), the client sends the same bytes again, on a new connection if need
+/// be, as its ``RetryPolicy`` says: reads, signed transactions and notifications, and everything with a key, none of which is
+/// ever done twice. A new connection is authenticated before anything else, and all calls share the attempt to make it.
+/// `unknown_product` may be sent again too, but is not by the client: it passes when somebody adds the product to the catalog.
+/// ``call(method:params:)`` of a method that this version does not know is not sent again once it may have been carried out.
+///
+/// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
+/// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came for half
+/// of that time, and on which a call then timed out, is given up and made anew.
+///
+/// **Order.** A call that is made after an earlier one's result takes effect after it, also across a new connection. Calls that
+/// are made at once are sent without waiting for each other, as many together as possible, and have no order among themselves;
+/// beyond ``ClientConfiguration/requestsInFlightMax`` they wait for room.
+///
+/// **Cancellation.** A call whose task is cancelled ends at once with `CancellationError`. What was sent is not taken back: it
+/// may be carried out, its reply is dropped, and the other calls go on.
 public final class LedgerClient: Sendable {
-    private let channel: any Channel
-    private let connection: ClientConnection
-    private let lastID = Atomic<Int64>(0)
+    private let keeper: ConnectionKeeper
+    private let configuration: ClientConfiguration
 
-    private init(channel: any Channel, connection: ClientConnection) {
-        self.channel = channel
-        self.connection = connection
+    private init(keeper: ConnectionKeeper, configuration: ClientConfiguration) {
+        self.keeper = keeper
+        self.configuration = configuration
     }
 
-    deinit { channel.close(promise: nil) }
+    deinit { keeper.close()?.abandon(ClientError.closed) }
 
-    /// Connects, and authenticates where a token is given.
-    /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not know.
-    public static func connect(to address: ServerAddress, token: String? = nil) async throws -> LedgerClient {
-        try await connect(to: address, token: token, replyBytesMax: WireLimits.replyBytesMax)
-    }
-
-    static func connect(to address: ServerAddress, token: String?, replyBytesMax: Int) async throws -> LedgerClient {
-        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(.milliseconds(ClientLimits.connectTimeoutMilliseconds))
-        // The handler is given back by the initializer, not looked up later: a server that closes at once has removed it by then.
-        let initialize: @Sendable (any Channel) -> EventLoopFuture<LedgerClient> = { channel in
-            channel.eventLoop.makeCompletedFuture {
-                let connection = ClientConnection(eventLoop: channel.eventLoop, replyBytesMax: replyBytesMax)
-                try channel.pipeline.syncOperations.addHandler(connection)
-                return LedgerClient(channel: channel, connection: connection)
-            }
+    /// Connects, and authenticates where a token is given. This is attempted once: a wrong address or token shows at once.
+    /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not know;
+    ///   `CancellationError`.
+    public static func connect(
+        to address: ServerAddress, token: String? = nil, configuration: ClientConfiguration = ClientConfiguration()
+    ) async throws -> LedgerClient {
+        let connector = Connector(address: address, configuration: configuration)
+        let client = LedgerClient(
+            keeper: ConnectionKeeper(connector: connector, token: token), configuration: configuration)
+        let milliseconds = configuration.connectTimeoutMilliseconds
+        switch await client.keeper.connection(deadline: .now() + .milliseconds(milliseconds)) {
+        case .connected: return client
+        case .failed(let error): throw error
+        case .timedOut: throw ClientError.cannotConnect("no connection within \(milliseconds) ms")
+        case .cancelled: throw CancellationError()
         }
-        let client: LedgerClient
-        do {
-            switch address {
-            case .tcp(let host, let port):
-                // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
-                client = try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                    .connect(host: host, port: port, channelInitializer: initialize)
-            case .unix(let path):
-                client = try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
-            }
-        } catch {
-            throw ClientError.cannotConnect("\(error)")
-        }
-        if let token { _ = try await client.authenticate(token: token) }
-        return client
     }
 
     /// Closes the connection. Calls in flight throw ``ClientError/closed``.
-    public func close() async throws {
-        connection.refuseFurtherCalls(ClientError.closed)
-        do {
-            try await channel.close()
-        } catch ChannelError.alreadyClosed {
-            return
-        }
-    }
+    public func close() async throws { try await keeper.close()?.close(ClientError.closed) }
 
     /// Calls a method by its name, with parameters that are a JSON object (none where empty), and gives the result as JSON.
+    ///
+    /// A role given by `authenticate` in this way lasts for the connection only; ``authenticate(token:)`` gives it to those
+    /// that follow as well.
     /// - Throws: ``ClientError/invalidParams(_:)`` where `params` are no JSON text; ``WireError``; ``ClientError``.
     public func call(method: String, params: [UInt8] = []) async throws -> [UInt8] {
-        let id = nextID()
+        let id = keeper.nextID()
         var writer = RequestWriter(capacity: 128 + method.utf8.count + params.count)
         do {
             try writer.write(method: method, params: params, id: .integer(id))
         } catch {
             throw ClientError.invalidParams(error.description)
         }
-        return try await send(writer.bytes, id)
+        let isRepeatable = Method(rawValue: method)?.isRepeatable ?? false
+        return try await send(writer.bytes, id, isRepeatable: isRepeatable)
     }
 
     func call<Value: WireValue>(_ request: Request, _ type: Value.Type = Value.self) async throws -> Value {
@@ -91,36 +83,78 @@ public final class LedgerClient: Sendable {
 
     /// The result as JSON.
     func call(_ request: Request) async throws -> [UInt8] {
-        let id = nextID()
-        var writer = RequestWriter(capacity: 256)
-        writer.write(request, id: .integer(id))
-        return try await send(writer.bytes, id)
+        let id = keeper.nextID()
+        let line = RequestWriter.line(request, id: id)
+        var token: String?
+        if case .authenticate(let given) = request { token = given }
+        return try await send(line, id, isRepeatable: request.method.isRepeatable, token: token)
     }
 
-    private func nextID() -> Int64 { lastID.add(1, ordering: .relaxed).newValue }
-
-    private func send(_ line: [UInt8], _ id: Int64) async throws -> [UInt8] {
+    /// - Parameter token: where the request is an `authenticate`, to be repeated on every connection to come.
+    private func send(
+        _ line: [UInt8], _ id: Int64, isRepeatable: Bool, token: String? = nil
+    ) async throws -> [UInt8] {
         guard line.count - 1 <= WireLimits.lineBytesMax else { throw ClientError.requestTooLong }
-        return try await withCheckedThrowingContinuation { continuation in
-            connection.send(line, .call(id: id, continuation))
+        let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
+        var retry = Retry(policy: configuration.retryPolicy, isRepeatable: isRepeatable, deadline: deadline)
+        while true {
+            try Task.checkCancellation()
+            let end = await attempt(line, id, deadline, token)
+            switch retry.step(after: end, now: .now(), jitter: configuration.pacing.jitter) {
+            case .finish(let result): return try result.get()
+            case .again(let wait): if wait > 0 { try await configuration.pacing.sleep(wait) }
+            }
+        }
+    }
+
+    private func attempt(_ line: [UInt8], _ id: Int64, _ deadline: NIODeadline, _ token: String?) async -> AttemptEnd {
+        switch await keeper.connection(deadline: deadline) {
+        case .connected(let connection):
+            let end = await connection.perform(id: id, line: line, deadline: deadline)
+            switch end {
+            case .disconnected: keeper.discard(connection)
+            case .answered(.success):
+                if let token, !keeper.adopt(token, on: connection) {
+                    return .disconnected(ClientError.connectionLost("it was replaced meanwhile"), wasSent: true)
+                }
+            case .answered(.failure), .timedOut, .cancelled: break
+            }
+            return end
+        case .failed(let error): return .disconnected(error, wasSent: false)
+        case .timedOut: return .timedOut(wasSent: false)
+        case .cancelled: return .cancelled
         }
     }
 
     /// Sends `count` requests, at most `inFlight` of them unanswered, and hands over their replies in order; for load and tests,
-    /// without a task or a lock for each. `write` writes request `index` under `id`, which is the index; `reply` is given the
-    /// result as JSON, good during the call only. Both are called on the connection's event loop and must not block.
-    /// With several requests a line, each line is a batch.
+    /// without a task or a lock for each, on the connection that there is, without timeout or repetition. `write` writes
+    /// request `index` under `id`, which is the index; `reply` is given the result as JSON, good during the call only. Both are
+    /// called on the connection's event loop and must not block. With several requests a line, each line is a batch.
     /// - Throws: ``ClientError`` where the connection ends before all are answered.
     package func pipeline(
         count: Int, inFlight: Int, requestsPerLine: Int = 1,
         write: @escaping @Sendable (_ index: Int, _ id: RequestID, _ writer: inout RequestWriter) -> Void,
         reply: @escaping @Sendable (_ index: Int, _ result: Result<UnsafeBufferPointer<UInt8>, WireError>) -> Void
     ) async throws {
-        try await withCheckedThrowingContinuation { completion in
-            connection.run(
-                Pipeline(
-                    count: count, inFlightMax: inFlight, requestsPerLine: requestsPerLine, write: write, read: reply,
-                    completion: completion))
+        let milliseconds = configuration.requestTimeoutMilliseconds
+        let connection: ClientConnection
+        switch await keeper.connection(deadline: .now() + .milliseconds(milliseconds)) {
+        case .connected(let there): connection = there
+        case .failed(let error): throw error
+        case .timedOut: throw ClientError.cannotConnect("no connection within \(milliseconds) ms")
+        case .cancelled: throw CancellationError()
+        }
+        do {
+            try await withCheckedThrowingContinuation { completion in
+                connection.run(
+                    Pipeline(
+                        count: count, inFlightMax: inFlight, requestsPerLine: requestsPerLine, write: write,
+                        read: reply,
+                        completion: completion))
+            }
+        } catch {
+            keeper.discard(connection)
+            throw error
         }
     }
 }

@@ -17,7 +17,7 @@ import Testing
             "ServiceLifecycle", "Synchronization", "DequeModule", "Glibc", "Musl",
         ],
         "LedgerClient": [
-            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Synchronization",
+            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Synchronization", "Glibc", "Musl",
         ],
     ]
 

@@ -99,7 +99,11 @@ final class RunningService {
         address = found
     }
 
-    func client() async throws -> LedgerClient { try await LedgerClient.connect(to: try ServerAddress(address)) }
+    /// A client that waits as long as a slow machine needs for all that a test sends at once.
+    func client() async throws -> LedgerClient {
+        try await LedgerClient.connect(
+            to: try ServerAddress(address), configuration: ClientConfiguration(requestTimeoutMilliseconds: 300_000))
+    }
 
     func kill() {
         Foundation.kill(process.processIdentifier, SIGKILL)

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import LedgerClient
@@ -37,13 +37,13 @@ import Testing
     }
 
     @Test func aReplyMayComeByteByByteAndManyAtOnce() async throws {
-        let held = Mutex<[[UInt8]]>([])
+        let held = NIOLockedValueBox<[[UInt8]]>([])
         try await Peer.with({ index, line in
             guard let line else { return [] }
             let reply = answer(line, echo)
             if index == 0 { return [.trickle(reply)] }
             // All but the last are held back until it is there, and go out as one.
-            let all = held.withLock { held in
+            let all = held.withLockedValue { held in
                 held.append(reply)
                 return held.count == 50 ? held.flatMap { $0 } : []
             }
@@ -132,7 +132,7 @@ import Testing
             guard let line else { return [] }
             return [.send(Self.pong(line) + Self.pong(line))]
         }
-        let client = try await LedgerClient.connect(to: peer.address)
+        let client = try await LedgerClient.connect(to: peer.address, configuration: .raw)
         try await client.ping()
         let error = await #expect(throws: (any Error).self) {
             for _ in 0..<1_000 { try await client.ping() }
@@ -161,14 +161,13 @@ import Testing
         let farewell = writer.bytes
         let peer = try await Peer.start { _, line in line == nil ? [.send(farewell), .close] : [] }
         let error = await #expect(throws: (any Error).self) {
-            let client = try await LedgerClient.connect(to: peer.address, token: "t")
-            try await client.ping()
+            _ = try await LedgerClient.connect(to: peer.address, token: "t")
         }
         // The kernel may report the reset before the line is read; what was read goes first.
         if let error = error as? WireError {
             #expect(error == .overloaded)
         } else {
-            guard case .connectionLost = error as? ClientError else {
+            guard case .cannotConnect = error as? ClientError else {
                 Issue.record("\(String(describing: error))")
                 return
             }
@@ -185,7 +184,7 @@ import Testing
         writer.write(.error(.shuttingDown), id: .null)
         let farewell = writer.bytes
         let peer = try await Peer.start { _, line in line == nil ? [.send(farewell)] : [] }
-        let idle = try await LedgerClient.connect(to: peer.address)
+        let idle = try await LedgerClient.connect(to: peer.address, configuration: .raw)
         // Time for the line to come; a request that is faster takes it for its answer.
         try await Task.sleep(for: .milliseconds(100))
         let said = await #expect(throws: WireError.self) { try await idle.ping() }
@@ -212,7 +211,9 @@ import Testing
             let padding = [UInt8](repeating: UInt8(ascii: " "), count: index == 0 ? 900 : 1_100)
             return [.send(padding), .send(index == 0 ? Self.pong(line) : [])]
         }
-        let client = try await LedgerClient.connect(to: peer.address, token: nil, replyBytesMax: 1_000)
+        var configuration = ClientConfiguration.raw
+        configuration.replyBytesMax = 1_000
+        let client = try await LedgerClient.connect(to: peer.address, configuration: configuration)
         try await client.ping()
         await #expect(throws: ClientError.unreadableReply("a line is longer than 1000 bytes")) {
             try await client.ping()

@@ -1,5 +1,5 @@
 import LedgerClient
-import Synchronization
+import NIOConcurrencyHelpers
 import Testing
 
 /// Many requests without a task for each.
@@ -14,21 +14,21 @@ import Testing
 
     /// The replies' indices in the order in which they came, each checked to be that request's own.
     private final class Replies: Sendable {
-        private let indices = Mutex<[Int]>([])
-        private let errors = Mutex<[String]>([])
+        private let indices = NIOLockedValueBox<[Int]>([])
+        private let errors = NIOLockedValueBox<[String]>([])
 
         func read(_ index: Int, _ result: Result<UnsafeBufferPointer<UInt8>, WireError>) {
-            indices.withLock { $0.append(index) }
+            indices.withLockedValue { $0.append(index) }
             switch result {
             case .success(let json):
                 let name = try? AccountBalances(json: json).account.text
                 #expect(name == "player-\(index)")
-            case .failure(let error): errors.withLock { $0.append(error.reason) }
+            case .failure(let error): errors.withLockedValue { $0.append(error.reason) }
             }
         }
 
-        var order: [Int] { indices.withLock { $0 } }
-        var reasons: [String] { errors.withLock { $0 } }
+        var order: [Int] { indices.withLockedValue { $0 } }
+        var reasons: [String] { errors.withLockedValue { $0 } }
     }
 
     @Test func repliesComeInOrderAndNoMoreIsInFlightThanAllowed() async throws {

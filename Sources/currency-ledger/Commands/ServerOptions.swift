@@ -11,12 +11,19 @@ struct ServerOptions: ParsableArguments {
     /// Read from the environment rather than a flag, which others on the machine could see.
     private var token: String? { ProcessInfo.processInfo.environment["LEDGER_TOKEN"] }
 
+    /// Milliseconds that one request of a command may take: a report over a large ledger reads for longer than a player
+    /// would wait.
+    private static let requestTimeoutMilliseconds: Int64 = 120_000
+
     /// Connects, works, and closes; a connection that fails ends the command with a clear message.
     func withClient<Result>(_ body: (LedgerClient) async throws -> Result) async throws -> Result {
         let address = server ?? "127.0.0.1:7117"
         let client: LedgerClient
         do {
-            client = try await LedgerClient.connect(to: try ServerAddress(address), token: token)
+            client = try await LedgerClient.connect(
+                to: try ServerAddress(address), token: token,
+                configuration: ClientConfiguration(
+                    requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds))
         } catch {
             throw Failure("no service at \(address): \(error)")
         }

@@ -1,7 +1,7 @@
 import LedgerClient
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import Synchronization
 import Testing
 
 /// The other end of a real socket: answers the lines of each connection as a test says.
@@ -16,10 +16,16 @@ final class Peer: Sendable {
     /// What to do on the `index`th line of a connection, or, with no line, when it opens.
     typealias Script = @Sendable (_ index: Int, _ line: [UInt8]?) -> [Step]
 
+    /// The same for the `connection`th connection, from 0.
+    typealias ConnectionScript = @Sendable (_ connection: Int, _ index: Int, _ line: [UInt8]?) -> [Step]
+
     /// What one peer has seen on all of its connections.
     struct Seen: Sendable {
         var lines: [[UInt8]] = []
+        /// The lines of each connection.
+        var connections: [[[UInt8]]] = []
         var reads = 0
+        var open = 0
         /// The most lines that came without an answer in between.
         var linesAtOnceMax = 0
     }
@@ -33,6 +39,12 @@ final class Peer: Sendable {
     }
 
     static func start(unixPath: String? = nil, _ script: @escaping Script) async throws -> Peer {
+        try await start(unixPath: unixPath, eachConnection: { _, index, line in script(index, line) })
+    }
+
+    static func start(
+        unixPath: String? = nil, eachConnection script: @escaping ConnectionScript
+    ) async throws -> Peer {
         let seen = Observations()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -50,16 +62,27 @@ final class Peer: Sendable {
         return Peer(address: .tcp(host: "127.0.0.1", port: port), channel: channel, seen: seen)
     }
 
-    var observed: Seen { seen.value.withLock { $0 } }
+    var observed: Seen { seen.value.withLockedValue { $0 } }
+
+    /// Connections that the other end has not closed.
+    var openConnections: Int { seen.value.withLockedValue { $0.open } }
 
     func stop() async throws { try await channel.close() }
 
-    /// Runs `body` against a peer of its own.
+    /// Runs `body` against a peer of its own, with a client that repeats nothing.
     static func with<Result>(
         _ script: @escaping Script, _ body: (Peer, LedgerClient) async throws -> Result
     ) async throws -> Result {
-        let peer = try await start(script)
-        let client = try await LedgerClient.connect(to: peer.address)
+        try await with(configuration: .raw, { _, index, line in script(index, line) }, body)
+    }
+
+    /// Runs `body` against a peer of its own.
+    static func with<Result>(
+        configuration: ClientConfiguration, token: String? = nil, _ script: @escaping ConnectionScript,
+        _ body: (Peer, LedgerClient) async throws -> Result
+    ) async throws -> Result {
+        let peer = try await start(eachConnection: script)
+        let client = try await LedgerClient.connect(to: peer.address, token: token, configuration: configuration)
         let result = try await body(peer, client)
         try await client.close()
         try await peer.stop()
@@ -68,7 +91,7 @@ final class Peer: Sendable {
 }
 
 final class Observations: Sendable {
-    let value = Mutex(Peer.Seen())
+    let value = NIOLockedValueBox(Peer.Seen())
 }
 
 /// Touched on its event loop only.
@@ -76,26 +99,40 @@ private final class PeerHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let script: Peer.Script
+    private let script: Peer.ConnectionScript
     private let seen: Observations
     private var partial: [UInt8] = []
     private var index = 0
+    private var connection = 0
 
-    init(_ script: @escaping Peer.Script, _ seen: Observations) { (self.script, self.seen) = (script, seen) }
+    init(_ script: @escaping Peer.ConnectionScript, _ seen: Observations) { (self.script, self.seen) = (script, seen) }
 
-    func channelActive(context: ChannelHandlerContext) { perform(script(-1, nil), context) }
+    func channelActive(context: ChannelHandlerContext) {
+        connection = seen.value.withLockedValue { seen in
+            seen.connections.append([])
+            seen.open += 1
+            return seen.connections.count - 1
+        }
+        perform(script(connection, -1, nil), context)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        seen.value.withLockedValue { $0.open -= 1 }
+        context.fireChannelInactive()
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         partial += unwrapInboundIn(data).readableBytesView
         var lines = partial.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Array($0) }
         partial = lines.removeLast()
-        seen.value.withLock { seen in
+        seen.value.withLockedValue { seen in
             seen.reads += 1
             seen.lines += lines
+            seen.connections[connection] += lines
             seen.linesAtOnceMax = max(seen.linesAtOnceMax, lines.count)
         }
         for line in lines {
-            perform(script(index, line), context)
+            perform(script(connection, index, line), context)
             index += 1
         }
     }

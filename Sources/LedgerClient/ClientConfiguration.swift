@@ -1,0 +1,35 @@
+import LedgerWire
+
+/// How a client waits, repeats and bounds itself.
+public struct ClientConfiguration: Sendable {
+    /// Milliseconds that one call may take, with waiting for room, reconnecting and every repetition; at least 1. After them it
+    /// throws ``ClientError/timedOut(mayHaveBeenCarriedOut:)``.
+    public var requestTimeoutMilliseconds: Int64
+    /// Milliseconds that making a connection may take, the token's answer included; at least 1.
+    public var connectTimeoutMilliseconds: Int64
+    /// Requests that wait for their answers on the connection, at least 1; a further call waits for room.
+    public var requestsInFlightMax: Int
+    /// What the client repeats by itself.
+    public var retryPolicy: RetryPolicy
+    /// Bytes of one line of the server.
+    var replyBytesMax = WireLimits.replyBytesMax
+    var pacing = Pacing.system
+
+    /// A configuration; each default is explained where it is named.
+    /// - Parameters:
+    ///   - requestTimeoutMilliseconds: 10 seconds by default: a player waits for the answer.
+    ///   - connectTimeoutMilliseconds: 4 seconds by default.
+    ///   - requestsInFlightMax: 4,096 by default, as many as the server takes from one connection.
+    ///   - retryPolicy: ``RetryPolicy/standard`` by default.
+    public init(
+        requestTimeoutMilliseconds: Int64? = nil, connectTimeoutMilliseconds: Int64? = nil,
+        requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy = .standard
+    ) {
+        self.requestTimeoutMilliseconds = requestTimeoutMilliseconds ?? ClientLimits.requestTimeoutMilliseconds
+        self.connectTimeoutMilliseconds = connectTimeoutMilliseconds ?? ClientLimits.connectTimeoutMilliseconds
+        self.requestsInFlightMax = requestsInFlightMax ?? ClientLimits.requestsInFlightMax
+        self.retryPolicy = retryPolicy
+        precondition(self.requestTimeoutMilliseconds >= 1 && self.connectTimeoutMilliseconds >= 1)
+        precondition(self.requestsInFlightMax >= 1)
+    }
+}

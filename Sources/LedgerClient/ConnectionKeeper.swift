@@ -1,0 +1,170 @@
+import LedgerWire
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Keeps one connection for a client, and makes a new one where it is lost and a call wants one.
+///
+/// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait); *connected*;
+/// *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and connections that are lost
+/// before they have answered anything, put the next attempt off by ever longer waits, whoever asks for it.
+final class ConnectionKeeper: Sendable {
+    enum Outcome: Sendable {
+        case connected(ClientConnection)
+        case failed(any Error)
+        case timedOut
+        case cancelled
+    }
+
+    private enum Phase {
+        case idle
+        case connecting([OneShot<Outcome>])
+        case connected(ClientConnection)
+        case ended(any Error)
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        var token: String?
+        /// Attempts that failed and connections that were of no use, since the last that was.
+        var failures = 0
+        /// No attempt before this time.
+        var earliest = NIODeadline.distantPast
+        /// Connects; cancelled where the client is closed meanwhile.
+        var work: Task<Void, Never>?
+    }
+
+    private let connector: Connector
+    private let state: NIOLockedValueBox<State>
+    private let lastID = Atomic<Int64>(0)
+
+    private var policy: RetryPolicy { connector.configuration.retryPolicy }
+    private var pacing: Pacing { connector.configuration.pacing }
+
+    init(connector: Connector, token: String?) {
+        self.connector = connector
+        state = NIOLockedValueBox(State(token: token))
+    }
+
+    /// The id of the next request. Ids are never used again, on whichever connection.
+    func nextID() -> Int64 { lastID.add(1, ordering: .relaxed).newValue }
+
+    /// The connection that there is, or else the one that the shared attempt makes.
+    func connection(deadline: NIODeadline) async -> Outcome {
+        let waiter = OneShot<Outcome>()
+        let (there, mustBegin) = state.withLockedValue { state -> (Outcome?, Bool) in
+            switch state.phase {
+            case .connected(let connection): return (.connected(connection), false)
+            case .ended(let error): return (.failed(error), false)
+            case .connecting(let waiters):
+                state.phase = .connecting(waiters + [waiter])
+                return (nil, false)
+            case .idle:
+                state.phase = .connecting([waiter])
+                return (nil, true)
+            }
+        }
+        if let there { return there }
+        if mustBegin { begin() }
+        let timer = MultiThreadedEventLoopGroup.singleton.any().scheduleTask(deadline: deadline) {
+            _ = waiter.give(.timedOut)
+        }
+        defer { timer.cancel() }
+        return await waiter.value { waiter.give(.cancelled) }
+    }
+
+    /// The connection was found ended, or of no use: the next call wants another one.
+    func discard(_ connection: ClientConnection) {
+        guard policy.reconnects else { return }
+        let wasCurrent = state.withLockedValue { state in
+            guard case .connected(let current) = state.phase, current === connection else { return false }
+            state.phase = .idle
+            // The first answer is the token's.
+            if connection.answers > (state.token == nil ? 0 : 1) { state.failures = 0 }
+            putOff(&state)
+            return true
+        }
+        if wasCurrent { connection.abandon(ClientError.connectionLost("it was replaced")) }
+    }
+
+    /// Remembers the token for connections to come. Returns false where the connection on which it was answered is no longer
+    /// the current one and the next may have been given another token.
+    func adopt(_ token: String, on connection: ClientConnection) -> Bool {
+        state.withLockedValue { state in
+            switch state.phase {
+            case .connected(let current) where current === connection: break
+            case .idle, .ended: break
+            case .connected, .connecting: return false
+            }
+            state.token = token
+            return true
+        }
+    }
+
+    /// Ends it, and gives back the connection that there was.
+    func close() -> ClientConnection? {
+        let (connection, waiters, work) = state.withLockedValue {
+            state -> (ClientConnection?, [OneShot<Outcome>], Task<Void, Never>?) in
+            defer { state.phase = .ended(ClientError.closed) }
+            switch state.phase {
+            case .connected(let connection): return (connection, [], nil)
+            case .connecting(let waiters): return (nil, waiters, state.work)
+            case .idle, .ended: return (nil, [], nil)
+            }
+        }
+        work?.cancel()
+        for waiter in waiters { waiter.give(.failed(ClientError.closed)) }
+        return connection
+    }
+
+    // MARK: Connecting
+
+    private func begin() {
+        let work = Task { await attempt() }
+        state.withLockedValue { state in
+            state.work = work
+            if case .ended = state.phase { work.cancel() }
+        }
+    }
+
+    private func attempt() async {
+        let (token, earliest) = state.withLockedValue { ($0.token, $0.earliest) }
+        do {
+            // Rounded up: a wait of a part of a millisecond is one.
+            let wait = (earliest - .now()).nanoseconds
+            if wait > 0 { try await pacing.sleep((wait + 999_999) / 1_000_000) }
+            settle(.success(try await connector.connect(token: token, id: nextID)))
+        } catch {
+            settle(.failure(error))
+        }
+    }
+
+    private func settle(_ result: Result<ClientConnection, any Error>) {
+        let (waiters, isWanted) = state.withLockedValue { state -> ([OneShot<Outcome>], Bool) in
+            state.work = nil
+            guard case .connecting(let waiters) = state.phase else { return ([], false) }
+            switch result {
+            case .success(let connection): state.phase = .connected(connection)
+            case .failure:
+                state.phase = .idle
+                putOff(&state)
+            }
+            return (waiters, true)
+        }
+        switch result {
+        case .success(let connection):
+            if !isWanted { connection.abandon(ClientError.closed) }
+            for waiter in waiters { waiter.give(.connected(connection)) }
+        case .failure(let error):
+            for waiter in waiters { waiter.give(.failed(error)) }
+        }
+    }
+
+    /// The next attempt waits, and the one after it longer.
+    private func putOff(_ state: inout State) {
+        state.failures += 1
+        let wait = pacing.jitter(policy.waitMaxMilliseconds(repetition: state.failures))
+        state.earliest = .now() + .milliseconds(wait)
+    }
+}

@@ -1,0 +1,78 @@
+import LedgerWire
+import NIOCore
+import NIOPosix
+
+/// Makes connections to one server, each authenticated before anything else is sent on it.
+struct Connector: Sendable {
+    let address: ServerAddress
+    let configuration: ClientConfiguration
+
+    /// - Parameter id: the id of an `authenticate`.
+    /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not take.
+    func connect(token: String?, id: () -> Int64) async throws -> ClientConnection {
+        let deadline = NIODeadline.now() + .milliseconds(configuration.connectTimeoutMilliseconds)
+        let connection: ClientConnection
+        do {
+            connection = try await open()
+        } catch {
+            throw ClientError.cannotConnect("\(error)")
+        }
+        guard let token else { return connection }
+        let id = id()
+        let line = RequestWriter.line(.authenticate(token: token), id: id)
+        do throws(ConnectFailure) {
+            try await Connector.admit(connection.perform(id: id, line: line, deadline: deadline))
+            return connection
+        } catch {
+            connection.abandon(ClientError.closed)
+            throw error.reason
+        }
+    }
+
+    private struct ConnectFailure: Error {
+        var reason: any Error
+    }
+
+    /// Nothing but the token was sent: whatever ended it, no request was carried out.
+    private static func admit(_ end: AttemptEnd) throws(ConnectFailure) {
+        switch end {
+        case .answered(.success): return
+        case .answered(.failure(let error)): throw ConnectFailure(reason: error)
+        case .disconnected(let error as ClientError, _):
+            throw ConnectFailure(reason: ClientError.cannotConnect(error.description))
+        case .disconnected(let error, _): throw ConnectFailure(reason: error)
+        case .timedOut: throw ConnectFailure(reason: ClientError.cannotConnect("the token was not answered in time"))
+        case .cancelled: throw ConnectFailure(reason: CancellationError())
+        }
+    }
+
+    private func open() async throws -> ClientConnection {
+        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
+        // The handler is given back by the initializer, not looked up later: a server that closes at once has removed it by then.
+        let initialize: @Sendable (any Channel) -> EventLoopFuture<ClientConnection> = { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let connection = ClientConnection(channel: channel, configuration: configuration)
+                try channel.pipeline.syncOperations.addHandler(connection)
+                return connection
+            }
+        }
+        switch address {
+        case .tcp(let host, let port):
+            // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
+            return try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .connect(host: host, port: port, channelInitializer: initialize)
+        case .unix(let path):
+            return try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
+        }
+    }
+}
+
+extension RequestWriter {
+    /// One request as a line.
+    static func line(_ request: Request, id: Int64) -> [UInt8] {
+        var writer = RequestWriter(capacity: 256)
+        writer.write(request, id: .integer(id))
+        return writer.bytes
+    }
+}

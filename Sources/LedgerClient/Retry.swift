@@ -1,0 +1,104 @@
+import NIOCore
+
+/// Decides what becomes of one call after each attempt. Time and chance are passed in.
+struct Retry {
+    enum Step {
+        case finish(Result<[UInt8], any Error>)
+        case again(afterMilliseconds: Int64)
+    }
+
+    let policy: RetryPolicy
+    /// Whether it may be sent again where nobody knows whether it was carried out.
+    let isRepeatable: Bool
+    /// When the call's timeout is over.
+    let deadline: NIODeadline
+    private(set) var attempts = 0
+    /// An attempt was sent and not answered.
+    private(set) var mayHaveBeenCarriedOut = false
+
+    init(policy: RetryPolicy, isRepeatable: Bool, deadline: NIODeadline) {
+        self.policy = policy
+        self.isRepeatable = isRepeatable
+        self.deadline = deadline
+    }
+
+    mutating func step(after end: AttemptEnd, now: NIODeadline, jitter: (Int64) -> Int64) -> Step {
+        attempts += 1
+        switch end {
+        case .answered(.success(let result)): return .finish(.success(result))
+        case .answered(.failure(let error)):
+            guard error.isOfTheMoment else { return fail(error) }
+            // An error means that nothing was changed: it may be sent again whatever it is.
+            let wait = jitter(policy.waitMaxMilliseconds(repetition: attempts))
+            return again(afterMilliseconds: wait, now, otherwise: error)
+        case .disconnected(let error, let wasSent):
+            if wasSent { mayHaveBeenCarriedOut = true }
+            guard !wasSent || isRepeatable, Retry.canPass(error, wasSent) else { return fail(error) }
+            // The wait is before the new connection, which all calls share.
+            return again(afterMilliseconds: 0, now, otherwise: error)
+        case .timedOut(let wasSent):
+            let error = ClientError.timedOut(mayHaveBeenCarriedOut: mayHaveBeenCarriedOut || wasSent)
+            return .finish(.failure(error))
+        case .cancelled: return .finish(.failure(CancellationError()))
+        }
+    }
+
+    private func again(
+        afterMilliseconds wait: Int64, _ now: NIODeadline, otherwise error: any Error
+    ) -> Step {
+        guard attempts < policy.attemptsMax, now + .milliseconds(wait) < deadline else { return fail(error) }
+        return .again(afterMilliseconds: wait)
+    }
+
+    /// An error that says of its own attempt that nothing was done must not be taken for a word on an earlier one.
+    private func fail(_ error: any Error) -> Step {
+        guard mayHaveBeenCarriedOut else { return .finish(.failure(error)) }
+        let isAboutThisAttemptOnly =
+            switch error {
+            case ClientError.cannotConnect: true
+            case let error as WireError: error.isOfTheMoment || error.code == WireReason.forbidden.code
+            default: false
+            }
+        guard isAboutThisAttemptOnly else { return .finish(.failure(error)) }
+        let why = "the answer did not come, and sending the request again failed: \(error)"
+        return .finish(.failure(ClientError.connectionLost(why)))
+    }
+
+    /// Whether a new connection may be better than the one that ended, or was not made, for this reason.
+    private static func canPass(_ error: any Error, _ wasSent: Bool) -> Bool {
+        switch error {
+        case let error as WireError: error.isOfTheMoment
+        case let error as ClientError:
+            switch error {
+            case .cannotConnect, .connectionLost: true
+            // Who answers with what is no reply of the protocol is no ledger, or a broken one.
+            case .unreadableReply: !wasSent
+            case .closed, .timedOut, .requestTooLong, .invalidParams: false
+            }
+        default: false
+        }
+    }
+}
+
+extension WireError {
+    /// Whether the service, rather than the ledger, refused: `overloaded`, `shutting_down`, `storage_unavailable`,
+    /// `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes its answer, and when that
+    /// comes is the caller's to know.
+    var isOfTheMoment: Bool {
+        retryable && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
+    }
+}
+
+extension Method {
+    /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
+    var isRepeatable: Bool {
+        switch self {
+        // They change nothing, or only the connection.
+        case .ping, .authenticate, .info, .balance, .history, .report, .purchase, .consumption: true
+        // The ledger knows a purchase by its transaction id and a notification by its UUID.
+        case .credit, .notify: true
+        // They have a key: one key, one answer.
+        case .spend, .grant: true
+        }
+    }
+}
