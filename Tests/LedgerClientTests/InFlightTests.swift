@@ -36,25 +36,24 @@ import Testing
         }
     }
 
-    @Test func noMoreBytesAreUnansweredThanAllowed() async throws {
-        let held = Held(until: 4)
-        let configuration = ClientConfiguration(retryPolicy: .none)
-        let purchase = String(repeating: "a", count: WireLimits.lineBytesMax - 200)
-        try await Peer.with(configuration: configuration, { _, _, line in line.map { held.add($0) } ?? [] }) {
-            _, client in
-            await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<12 {
-                    group.addTask {
-                        // The peer answers with what is no receipt.
-                        let error = await failure { _ = try await client.credit(signedTransaction: purchase) }
-                        if case .unreadableReply = error as? ClientError { return }
-                        Issue.record("\(String(describing: error))")
-                    }
-                }
-            }
+    @Test func noMoreBytesAreUnansweredThanAllowedAndALongerLineGoesAlone() {
+        var outbox = Outbox(inFlightMax: 100, bytesInFlightMax: 1_000)
+        let lengths = [300, 300, 300, 300, 2_000, 100, 900, 1]
+        for (id, length) in lengths.enumerated() {
+            outbox.add(PendingCall(id: Int64(id), line: Array(repeating: 10, count: length), deadline: .distantFuture))
         }
-        #expect(held.countMax == 4)
-        #expect(held.bytesMax <= ClientLimits.bytesInFlightMax && held.bytesMax > ClientLimits.bytesInFlightMax * 3 / 4)
+        #expect(outbox.calls.map(\.id) == [0, 1, 2])
+        outbox.release(calls: 1, bytes: 300)
+        #expect(outbox.calls.map(\.id) == [0, 1, 2, 3])
+        // The short ones behind the long one keep their place in the order.
+        outbox.release(calls: 2, bytes: 600)
+        #expect(outbox.calls.count == 4 && outbox.bytesInFlight == 300)
+        outbox.release(calls: 1, bytes: 300)
+        #expect(outbox.calls.map(\.id) == [0, 1, 2, 3, 4] && outbox.bytesInFlight == 2_000)
+        outbox.release(calls: 1, bytes: 2_000)
+        #expect(outbox.calls.map(\.id) == [0, 1, 2, 3, 4, 5, 6] && outbox.bytesInFlight == 1_000)
+        outbox.release(calls: 2, bytes: 1_000)
+        #expect(outbox.inFlight == 1 && outbox.bytesInFlight == 1 && outbox.queue.isEmpty)
     }
 
     @Test func callsThatAreGivenUpInTheQueueAreForgotten() {

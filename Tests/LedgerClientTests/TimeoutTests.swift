@@ -15,7 +15,7 @@ import Testing
     @Test func aCallWithoutAnAnswerTimesOutAndItsLateReplyIsDropped() async throws {
         let held = Held(until: 2)
         try await Peer.with(
-            configuration: Self.configuration(200), { _, _, line in line.map { held.add($0) } ?? [] }
+            configuration: Self.configuration(1_000), { _, _, line in line.map { held.add($0) } ?? [] }
         ) { peer, client in
             let late = await failure { _ = try await client.balance(try account("late")) }
             #expect(late as? ClientError == .timedOut(mayHaveBeenCarriedOut: true))
@@ -41,13 +41,13 @@ import Testing
                 }
                 return await group.reduce(into: [Duration]()) { $0.append($1) }
             }
-            for end in ends { #expect(end >= .milliseconds(300) && end < .seconds(5), "\(end)") }
+            for end in ends { #expect(end >= .milliseconds(300) && end < .seconds(30), "\(end)") }
         }
     }
 
     @Test func aConnectionThatStaysSilentIsMadeAnew() async throws {
         try await Peer.with(
-            configuration: Self.configuration(200, .standard),
+            configuration: Self.configuration(2_000, .standard),
             { connection, _, line in
                 guard let line else { return [] }
                 return connection == 0 ? [] : [.send(answer(line, echo))]
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func aCallThatWaitsForRoomWasNotCarriedOut() async throws {
-        try await Peer.with(configuration: Self.configuration(200, inFlight: 1), { _, _, _ in [] }) { peer, client in
+        try await Peer.with(configuration: Self.configuration(1_000, inFlight: 1), { _, _, _ in [] }) { peer, client in
             async let first = failure { try await client.ping() }
             try await expectEventually { peer.observed.lines.count == 1 }
             let second = await failure { try await client.ping() }
@@ -74,7 +74,7 @@ import Testing
     @Test func theTimeoutCoversTheWaitForANewConnection() async throws {
         // The second connection's token is never answered.
         try await Peer.with(
-            configuration: Self.configuration(300, .standard), token: "t",
+            configuration: Self.configuration(2_000, .standard), token: "t",
             { connection, index, line in
                 guard let line, connection == 0 else { return [] }
                 return index == 0 ? [.send(answer(line) { _ in .authenticated(.game) })] : [.close]

@@ -5,8 +5,6 @@ final class Held: Sendable {
     private struct State {
         var answers: [[UInt8]] = []
         var countMax = 0
-        var bytes = 0
-        var bytesMax = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -15,20 +13,13 @@ final class Held: Sendable {
     init(until full: Int) { self.full = full }
 
     var countMax: Int { state.withLockedValue { $0.countMax } }
-    /// The most bytes of lines that stood unanswered.
-    var bytesMax: Int { state.withLockedValue { $0.bytesMax } }
 
     func add(_ line: [UInt8]) -> [Peer.Step] {
         let all = state.withLockedValue { state -> [UInt8] in
             state.answers.append(answer(line, echo))
-            state.bytes += line.count + 1
             state.countMax = max(state.countMax, state.answers.count)
-            state.bytesMax = max(state.bytesMax, state.bytes)
             guard state.answers.count >= full else { return [] }
-            defer {
-                state.answers = []
-                state.bytes = 0
-            }
+            defer { state.answers = [] }
             return state.answers.flatMap { $0 }
         }
         return all.isEmpty ? [] : [.send(all)]
