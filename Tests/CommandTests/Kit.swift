@@ -49,6 +49,13 @@ enum Command {
 
     @discardableResult
     static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Finished {
+        try run(executable, arguments, environment: environment)
+    }
+
+    /// Any program, with its output kept.
+    static func run(
+        _ executable: URL, _ arguments: [String], environment: [String: String] = [:]
+    ) throws -> Finished {
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
