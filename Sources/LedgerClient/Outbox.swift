@@ -26,6 +26,7 @@ struct Outbox {
     var end: (any Error)?
 
     init(inFlightMax: Int, bytesInFlightMax: Int) {
+        precondition(inFlightMax >= 1 && bytesInFlightMax >= 1, "a connection has room for one request")
         self.inFlightMax = inFlightMax
         self.bytesInFlightMax = bytesInFlightMax
     }

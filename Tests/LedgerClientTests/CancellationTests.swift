@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func aCallThatWaitsForRoomIsNeverSent() async throws {
-        let configuration = ClientConfiguration(requestsInFlightMax: 1, retryPolicy: .none)
+        let configuration = ClientConfiguration.patient(requestsInFlightMax: 1, retryPolicy: .none)
         try await Peer.with(configuration: configuration, { _, _, _ in [] }) { peer, client in
             let first = Task { try await client.ping() }
             try await expectEventually { peer.observed.lines.count == 1 }
@@ -63,7 +63,8 @@ import Testing
     }
 
     @Test func aCallThatWaitsForANewConnectionEndsAtOnce() async throws {
-        try await Peer.with(configuration: ClientConfiguration(), token: "t", Self.vanishing) { peer, client in
+        try await Peer.with(configuration: .patient(retryPolicy: .standard), token: "t", Self.vanishing) {
+            peer, client in
             let calls = (0..<2).map { _ in Task { try await client.ping() } }
             try await expectEventually { peer.observed.connections.count == 2 }
             for call in calls { await Self.expectCancelled(call) }
@@ -83,7 +84,7 @@ import Testing
 
     @Test func aCallThatWaitsToBeRepeatedEndsAtOnce() async throws {
         var configuration = ClientConfiguration(
-            requestTimeoutMilliseconds: 600_000,
+            requestTimeoutMilliseconds: 600_000, connectTimeoutMilliseconds: 60_000,
             retryPolicy: RetryPolicy(attemptsMax: 3, baseMilliseconds: 300_000, capMilliseconds: 300_000))
         configuration.pacing.jitter = { $0 }
         try await Peer.with(
@@ -99,7 +100,7 @@ import Testing
     }
 
     @Test func cancelledCallsStillCountUntilTheirRepliesCome() async throws {
-        let configuration = ClientConfiguration(requestsInFlightMax: 5, retryPolicy: .none)
+        let configuration = ClientConfiguration.patient(requestsInFlightMax: 5, retryPolicy: .none)
         try await Peer.with(configuration: configuration, { _, _, _ in [] }) { peer, client in
             for _ in 0..<50 {
                 let call = Task { try await client.ping() }
@@ -113,7 +114,7 @@ import Testing
     @Test func closingEndsWhatIsInFlightAndWhatWaitsForRoom() async throws {
         let peer = try await Peer.start { _, _ in [] }
         let client = try await LedgerClient.connect(
-            to: peer.address, configuration: ClientConfiguration(requestsInFlightMax: 3))
+            to: peer.address, configuration: .patient(requestsInFlightMax: 3, retryPolicy: .standard))
         let calls = (0..<10).map { _ in Task { try await client.ping() } }
         try await expectEventually { peer.observed.lines.count == 3 }
         try await client.close()

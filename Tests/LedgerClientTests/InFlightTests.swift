@@ -18,7 +18,7 @@ import Testing
 
     @Test func noMoreRequestsAreUnansweredThanAllowed() async throws {
         let held = Held(until: 7)
-        let configuration = ClientConfiguration(requestsInFlightMax: 7, retryPolicy: .none)
+        let configuration = ClientConfiguration.patient(requestsInFlightMax: 7, retryPolicy: .none)
         try await Peer.with(configuration: configuration, { _, _, line in line.map { held.add($0) } ?? [] }) {
             try await Self.balances($1, 700)
             #expect($0.observed.lines.count == 700)
@@ -28,7 +28,7 @@ import Testing
 
     @Test func whatWaitsForRoomLeavesInOneWrite() async throws {
         let held = Held(until: 100)
-        let configuration = ClientConfiguration(requestsInFlightMax: 100, retryPolicy: .none)
+        let configuration = ClientConfiguration.patient(requestsInFlightMax: 100, retryPolicy: .none)
         try await Peer.with(configuration: configuration, { _, _, line in line.map { held.add($0) } ?? [] }) {
             try await Self.balances($1, 2_000)
             // The first hundred leave as their tasks run; after that a whole round of answers makes room at a time.

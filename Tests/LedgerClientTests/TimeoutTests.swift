@@ -9,7 +9,8 @@ import Testing
         _ milliseconds: Int64, inFlight: Int? = nil, _ policy: RetryPolicy = .none
     ) -> ClientConfiguration {
         ClientConfiguration(
-            requestTimeoutMilliseconds: milliseconds, requestsInFlightMax: inFlight, retryPolicy: policy)
+            requestTimeoutMilliseconds: milliseconds, connectTimeoutMilliseconds: 60_000, requestsInFlightMax: inFlight,
+            retryPolicy: policy)
     }
 
     @Test func aCallWithoutAnAnswerTimesOutAndItsLateReplyIsDropped() async throws {

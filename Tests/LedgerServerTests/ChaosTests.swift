@@ -9,7 +9,8 @@ import Testing
 @testable import LedgerServer
 
 extension ServerTests {
-    /// A network that breaks all the time. `LEDGER_SEED=…` cuts at the same bytes again.
+    /// A network that breaks all the time. `LEDGER_SEED=…` draws the same cuts again; what is under way at each of
+    /// them differs from run to run.
     @Suite struct Chaos {
         private static let players = 8
         private static let tasksPerPlayer = 4
@@ -32,14 +33,15 @@ extension ServerTests {
             let store = MemoryStore()
             let heard = NIOLockedValueBox(Heard())
             try await TestServer.run(store: store, tokens: [.init(token: "game", role: .admin)]) { server in
-                let direct = try await LedgerClient.connect(to: server.address, token: "game")
+                let configuration = ClientConfiguration(
+                    requestTimeoutMilliseconds: 120_000, connectTimeoutMilliseconds: 30_000,
+                    retryPolicy: RetryPolicy(attemptsMax: 1_000, baseMilliseconds: 2, capMilliseconds: 20))
+                let direct = try await LedgerClient.connect(
+                    to: server.address, token: "game", configuration: configuration)
                 for account in accounts {
                     _ = try await direct.grant(account: account, currency: gems, amount: try #require(Amount(100_000)))
                 }
                 let proxy = try await CuttingProxy(to: server.address, seed: seed, bytesMax: 40_000)
-                let configuration = ClientConfiguration(
-                    requestTimeoutMilliseconds: 120_000,
-                    retryPolicy: RetryPolicy(attemptsMax: 1_000, baseMilliseconds: 2, capMilliseconds: 20))
                 let clients = try await Self.connect(2, to: proxy.address, configuration)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for task in 0..<(Self.players * Self.tasksPerPlayer) {

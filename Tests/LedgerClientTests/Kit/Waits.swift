@@ -6,7 +6,14 @@ import Testing
 
 extension ClientConfiguration {
     /// One connection, one attempt.
-    static let raw = ClientConfiguration(retryPolicy: .none)
+    static let raw = patient(retryPolicy: .none)
+
+    /// Time enough for a machine on which all tests run at once under a sanitizer.
+    static func patient(requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy) -> ClientConfiguration {
+        ClientConfiguration(
+            requestTimeoutMilliseconds: 60_000, connectTimeoutMilliseconds: 60_000,
+            requestsInFlightMax: requestsInFlightMax, retryPolicy: retryPolicy)
+    }
 }
 
 /// Waits that take no time and are written down, with chances from a seed.
@@ -43,7 +50,7 @@ final class Waits: Sendable {
 
     /// A client that repeats as the policy says, without waiting.
     func configuration(_ policy: RetryPolicy = .standard) -> ClientConfiguration {
-        var configuration = ClientConfiguration(retryPolicy: policy)
+        var configuration = ClientConfiguration.patient(retryPolicy: policy)
         configuration.pacing = pacing
         return configuration
     }
