@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "AppStore", targets: ["AppStore"]),
     ],
     dependencies: [
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(
             url: "https://github.com/apple/swift-configuration", from: "1.0.0",
@@ -26,6 +27,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CEpoll"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "Ledger", swiftSettings: settings),
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
@@ -60,9 +62,11 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerWire", "SQLiteStore", "StrictJSON",
+                "AppStore", "CEpoll", "Ledger", "LedgerClient", "LedgerServer", "LedgerWire", "SQLiteStore",
+                "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -49,6 +49,13 @@ static inline int ledger_sha256_add(SHA256_CTX *state, const void *bytes, size_t
     return SHA256_Update(state, bytes, count);
 }
 static inline int ledger_sha256_end(SHA256_CTX *state, unsigned char *digest) { return SHA256_Final(digest, state); }
+/* The plain check of a signature by a key, which the fast one is measured against. */
+static inline EC_KEY *ledger_ec_key(EVP_PKEY *key) { return EVP_PKEY_get1_EC_KEY(key); }
+static inline void ledger_ec_key_free(EC_KEY *key) { EC_KEY_free(key); }
+static inline int ledger_ecdsa_do_verify(const unsigned char *digest, int count, const ECDSA_SIG *signature,
+                                         EC_KEY *key) {
+    return ECDSA_do_verify(digest, count, signature, key);
+}
 #pragma GCC diagnostic pop
 
 static inline int ledger_bytes_equal(const void *a, const void *b, size_t count) { return memcmp(a, b, count) == 0; }

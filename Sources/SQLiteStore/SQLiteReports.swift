@@ -24,6 +24,17 @@ package final class SQLiteReports: Sendable {
             try queue.read { db in try Reports(db).page(query) }
         }
     }
+
+    /// The size of the database as of its last commit, in bytes: what is still in the log only counts, pages in both once.
+    /// - Throws: ``StoreError``
+    package func databaseBytes() throws -> Int64 {
+        try SQLiteStore.faults("reading the size") {
+            try queue.read { db in
+                let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+                return try pages * (Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 0)
+            }
+        }
+    }
 }
 
 /// Reads a report's page in one snapshot: the projection, moved to the report's time by the transfers that lie between.

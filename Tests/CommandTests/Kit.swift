@@ -56,11 +56,18 @@ enum Command {
     static func run(
         _ executable: URL, _ arguments: [String], environment: [String: String] = [:]
     ) throws -> Finished {
+        try start(arguments, try TemporaryFolder(), executable, environment: environment).finish()
+    }
+
+    /// Starts it; what it prints goes to files in `folder`.
+    static func start(
+        _ arguments: [String], _ folder: TemporaryFolder, _ executable: URL = executable,
+        environment: [String: String] = [:]
+    ) throws -> RunningCommand {
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let folder = try TemporaryFolder()
         let files = try ["out", "err"].map { name in
             _ = FileManager.default.createFile(atPath: folder.path(name), contents: nil)
             return try #require(FileHandle(forWritingAtPath: folder.path(name)))
@@ -69,6 +76,26 @@ enum Command {
         process.standardOutput = files[0]
         process.standardError = files[1]
         try process.run()
+        return RunningCommand(process: process, folder: folder)
+    }
+}
+
+/// A command that was started.
+struct RunningCommand {
+    let process: Process
+    let folder: TemporaryFolder
+
+    /// Waits until it has said this on standard error.
+    func waits(for text: String) async throws {
+        for _ in 0..<1_200 {
+            if try String(contentsOfFile: folder.path("err"), encoding: .utf8).contains(text) { return }
+            try #require(process.isRunning)
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        Issue.record("the command never said: \(text)")
+    }
+
+    func finish() throws -> Finished {
         process.waitUntilExit()
         return Finished(
             status: process.terminationStatus,

@@ -1,0 +1,195 @@
+import Foundation
+import LedgerWire
+
+/// One connection of the generator: lines that are on their way out, and for each line without a reply when it was, or should
+/// have been, sent.
+final class LoadConnection {
+    let socket: LoadSocket
+    private let out = ByteQueue(capacity: 64 << 10)
+    private let replies = ByteQueue(capacity: 64 << 10)
+    /// Bytes of `replies` known to hold no line end.
+    private var scanned = 0
+    private(set) var sentBytes = 0
+    private(set) var receivedBytes = 0
+
+    /// A line without a reply.
+    private struct Pending {
+        var time: Int64
+        var first: Int
+        var count: Int
+    }
+
+    private let ring: UnsafeMutablePointer<Pending>
+    private let ringMask: Int
+    private var oldest = 0
+    private var next = 0
+    let linesMax: Int
+
+    init(_ socket: LoadSocket, linesMax: Int) {
+        self.socket = socket
+        self.linesMax = linesMax
+        var capacity = 1
+        while capacity < linesMax { capacity *= 2 }
+        ring = .allocate(capacity: capacity)
+        ringMask = capacity - 1
+    }
+
+    deinit { ring.deallocate() }
+
+    var linesInFlight: Int { next - oldest }
+    var mayTakeLine: Bool { linesInFlight < linesMax && out.count < LoadLimits.unsentBytesMax }
+    var hasUnsent: Bool { out.count > 0 }
+
+    func resetCounters() {
+        sentBytes = 0
+        receivedBytes = 0
+    }
+
+    // MARK: Sending
+
+    /// Puts a line of `count` requests behind what waits to be sent; `write` writes each without a line end.
+    func append(time: Int64, first: Int, count: Int, isBatch: Bool, write: (Int, ByteQueue) -> Void) {
+        if isBatch {
+            out.append(UInt8(ascii: "["))
+            for index in first..<first + count {
+                if index > first { out.append(UInt8(ascii: ",")) }
+                write(index, out)
+            }
+            out.append(UInt8(ascii: "]"))
+        } else {
+            write(first, out)
+        }
+        out.append(UInt8(ascii: "\n"))
+        ring[next & ringMask] = Pending(time: time, first: first, count: count)
+        next += 1
+    }
+
+    /// Sends what the socket takes.
+    func flush() throws {
+        while out.count > 0 {
+            let bytes = out.readable
+            let count = send(socket.descriptor, bytes.baseAddress, bytes.count, LoadSocket.sendFlags)
+            if count > 0 {
+                out.take(count)
+                sentBytes += count
+            } else if errno == EAGAIN || errno == EWOULDBLOCK {
+                return
+            } else if errno != EINTR {
+                throw Failure("the connection was lost: \(LoadSocket.reason())")
+            }
+        }
+    }
+
+    // MARK: Receiving
+
+    /// A line that was answered.
+    struct Answer {
+        /// When its request was, or should have been, sent.
+        var time: Int64
+        var count: Int
+        var errors: Int
+    }
+
+    /// Reads what is there and hands over the answers; `line` is good during the call only.
+    func receive(_ answer: (Answer, _ line: UnsafeBufferPointer<UInt8>) throws -> Void) throws {
+        while true {
+            let room = replies.room(32 << 10)
+            let count = recv(socket.descriptor, room.baseAddress, room.count, 0)
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN || errno == EWOULDBLOCK { return }
+                throw Failure("the connection was lost: \(LoadSocket.reason())")
+            }
+            guard count > 0 else {
+                throw Failure("the server closed a connection with \(linesInFlight) lines unanswered")
+            }
+            replies.wrote(count)
+            receivedBytes += count
+            try takeLines(answer)
+            // epoll(7): a short read has emptied the socket, and what comes after it is a new event.
+            if count < room.count { return }
+        }
+    }
+
+    private func takeLines(_ answer: (Answer, _ line: UnsafeBufferPointer<UInt8>) throws -> Void) throws {
+        let bytes = replies.readable
+        guard let base = bytes.baseAddress else { return }
+        var start = 0
+        while let end = memchr(base + scanned, 0x0A, bytes.count - scanned) {
+            let length = base.distance(to: end.assumingMemoryBound(to: UInt8.self)) - start
+            // The line's end makes way for the NUL that strstr(3) stops at.
+            base[start + length] = 0
+            let line = UnsafeBufferPointer(start: UnsafePointer(base + start), count: length)
+            try answer(try settle(line), line)
+            start += length + 1
+            scanned = start
+        }
+        scanned = bytes.count - start
+        replies.take(start)
+        guard scanned <= WireLimits.replyBytesMax else { throw Failure("the server's line has no end") }
+    }
+
+    private func settle(_ line: UnsafeBufferPointer<UInt8>) throws -> Answer {
+        guard oldest < next else {
+            throw Failure("the server sent a line that nobody asked for: \(ReplyScan.excerpt(line))")
+        }
+        let pending = ring[oldest & ringMask]
+        oldest += 1
+        let errors = try ReplyScan.errors(in: line, first: pending.first, count: pending.count)
+        return Answer(time: pending.time, count: pending.count, errors: errors)
+    }
+}
+
+/// Tells results from errors without reading the JSON: the server writes each reply in one way.
+enum ReplyScan {
+    private static let before: StaticString = #"{"jsonrpc":"2.0","id":"#
+    private static let error: StaticString = #","error":{"#
+    private static let idDigits = 10
+
+    /// Errors among the replies of a line that ends with a NUL in place of its line end.
+    ///
+    /// A quotation mark within a JSON string is escaped, so these bytes stand for a member of a reply and nothing else.
+    /// - Throws: ``Failure`` where it is not the answer to these requests.
+    static func errors(in line: UnsafeBufferPointer<UInt8>, first: Int, count: Int) throws -> Int {
+        let open = line.first == UInt8(ascii: "[") ? 1 : 0
+        let idAt = open + before.utf8CodeUnitCount
+        guard let base = line.baseAddress, line.count > idAt + idDigits + 2,
+            memcmp(base + open, before.utf8Start, before.utf8CodeUnitCount) == 0
+        else { throw Failure("the server's line is no reply: \(excerpt(line))") }
+        if base[idAt] == UInt8(ascii: "n") || (open == 0 && base[idAt + idDigits + 2] == UInt8(ascii: "e")) {
+            // An error for the whole line.
+            return count
+        }
+        var id: Int64 = 0
+        for place in idAt..<idAt + idDigits { id = id * 10 + Int64(base[place] &- UInt8(ascii: "0")) }
+        guard id == RequestTemplate.id(first) else {
+            throw Failure("the server's reply is not to the oldest request: \(excerpt(line))")
+        }
+        guard open == 1 else { return 0 }
+        var errors = 0
+        error.withUTF8Buffer { error in
+            error.withMemoryRebound(to: CChar.self) { needle in
+                guard let text = needle.baseAddress else { return }
+                var rest = UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)
+                while let found = strstr(rest, text) {
+                    errors += 1
+                    rest = UnsafePointer(found + needle.count)
+                }
+            }
+        }
+        return errors
+    }
+
+    /// The first error of a line, for people.
+    static func firstError(_ line: UnsafeBufferPointer<UInt8>) -> String {
+        let text = String(decoding: line, as: UTF8.self)
+        guard line.first == UInt8(ascii: "["), let error = text.range(of: #","error":{"#),
+            let start = text.range(of: #"{"jsonrpc""#, options: .backwards, range: text.startIndex..<error.lowerBound)
+        else { return excerpt(line) }
+        return String(text[start.lowerBound...].prefix(LoadLimits.errorBytesShown))
+    }
+
+    static func excerpt(_ line: UnsafeBufferPointer<UInt8>) -> String {
+        String(decoding: line.prefix(LoadLimits.errorBytesShown), as: UTF8.self)
+    }
+}
