@@ -13,6 +13,7 @@ let package = Package(
         .executable(name: "currency-ledger", targets: ["currency-ledger"]),
         .library(name: "LedgerClient", targets: ["LedgerClient"]),
         .library(name: "AppStore", targets: ["AppStore"]),
+        .library(name: "HotPath", targets: ["HotPath"]),
     ],
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -72,6 +73,9 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], swiftSettings: settings),
         .target(
+            name: "HotPath", dependencies: ["AppStore", "Ledger", "LedgerWire", "SQLiteStore"],
+            path: "Benchmarks/HotPath", swiftSettings: settings),
+        .target(
             name: "LedgerTestKit",
             dependencies: [
                 "AppStore", "Ledger",
@@ -105,6 +109,9 @@ let package = Package(
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: ["Ledger", "LedgerTestKit", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "SQLiteStore"],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",

@@ -64,4 +64,7 @@ public final class Verifier: Sendable {
 
     /// How many verified chains are remembered.
     package var cachedChainCount: Int { cache.withLock { $0.chains.count } }
+
+    /// How many of them have the table that makes their signatures quick to check.
+    package var preparedChainCount: Int { cache.withLock { $0 }.chains.count { $0.table != nil } }
 }

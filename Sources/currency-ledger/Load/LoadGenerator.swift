@@ -132,7 +132,8 @@ final class LoadGenerator {
     /// Begins the lines that may be sent now, and sends them.
     private func begin(_ course: inout Course, _ now: Int64) throws {
         let milliseconds = Clock.now()
-        if course.inFlight == 0 { course.lastReply = max(course.lastReply, now) }
+        // Silence begins to count when there is something to be answered.
+        if course.inFlight == 0, course.mayBegin(now) { course.lastReply = max(course.lastReply, now) }
         guard course.interval != nil else {
             for connection in connections {
                 repeat {

@@ -141,11 +141,13 @@ struct LoadRun {
                     + "there is memory for \(LoadLimits.purchasesMax)")
         }
         Console.error("signing \(count) purchases")
+        let interruption = interruption
         let now = Clock.now()
         // Eighteen digits, apart from those of every run that began a second before or after.
         let template = SignedPurchases.Template(
             bundleID: options.bundleId, product: options.product, firstTransaction: now * 100_000, now: now)
-        let purchases = try await SignedPurchases.sign(count, template, by: chain, cores: machine.cores)
+        let purchases = try await SignedPurchases.sign(
+            count, template, by: chain, cores: machine.cores, isInterrupted: { interruption.hasCome })
         let line = plan.batch * (purchases.header.count + purchases.stride + LoadRun.envelopeBytesMax)
         guard line <= WireLimits.lineBytesMax else {
             throw Failure(

@@ -26,7 +26,7 @@ final class SignedPurchases: @unchecked Sendable {
         return UnsafePointer(tails + number * stride)
     }
 
-    /// What is bought, in the shape that Apple gives it.
+    /// What is bought.
     struct Template: Sendable {
         var bundleID: String
         var product: String
@@ -35,25 +35,17 @@ final class SignedPurchases: @unchecked Sendable {
         var now: Int64
 
         func payload(_ number: Int) -> TransactionPayload {
-            let id = String(firstTransaction + Int64(number))
-            var payload = TransactionPayload(
-                transactionID: id, bundleID: bundleID, productID: product, purchaseDate: now - 60_000,
-                signedDate: now - 30_000, environment: .sandbox)
-            payload.originalTransactionID = id
-            payload.originalPurchaseDate = payload.purchaseDate
-            payload.inAppOwnershipType = .purchased
-            payload.transactionReason = .purchase
-            payload.storefront = "USA"
-            payload.storefrontID = "143441"
-            payload.price = 4_990
-            payload.currency = "USD"
-            payload.appTransactionID = "704000000000000001"
-            return payload
+            .sample(
+                transactionID: String(firstTransaction + Int64(number)), bundleID: bundleID, productID: product,
+                now: now)
         }
     }
 
     /// Signs on all cores.
-    static func sign(_ count: Int, _ template: Template, by chain: SandboxChain, cores: Int) async throws
+    static func sign(
+        _ count: Int, _ template: Template, by chain: SandboxChain, cores: Int,
+        isInterrupted: @escaping @Sendable () -> Bool
+    ) async throws
         -> SignedPurchases
     {
         let first = try chain.jws(payload: template.payload(0).json())
@@ -63,15 +55,18 @@ final class SignedPurchases: @unchecked Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for core in 0..<cores {
                 let part = count * core / cores..<count * (core + 1) / cores
-                group.addTask { try purchases.fill(part, template, chain) }
+                group.addTask { try purchases.fill(part, template, chain, isInterrupted) }
             }
             try await group.waitForAll()
         }
         return purchases
     }
 
-    private func fill(_ part: Range<Int>, _ template: Template, _ chain: SandboxChain) throws {
+    private func fill(_ part: Range<Int>, _ template: Template, _ chain: SandboxChain, _ isInterrupted: () -> Bool)
+        throws
+    {
         for number in part {
+            if isInterrupted() { throw Failure("interrupted while purchases were signed") }
             let jws = try chain.jws(payload: template.payload(number).json())
             precondition(jws.count == header.count + stride, "purchases differ in length")
             jws.withUnsafeBufferPointer { bytes in
