@@ -79,6 +79,7 @@ struct LoadRun {
 
     private mutating func measure(_ target: Target) async throws -> LoadSummary {
         let probe = target.pid.map { ServerProbe(pid: $0) }
+        // Whether it can be read at all is said before anything is done.
         _ = try probe?.counters()
         let folder = target.database.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
         Console.error("measuring the machine")
@@ -89,47 +90,47 @@ struct LoadRun {
         let purchases = try await sign(plan.purchases(in: plan.warmup + requests), target)
         let signingSeconds = Double(LoadGenerator.now() - signing) / 1e9
         let generator = try generator(target, purchases)
-        try prepare(generator, target)
+        try fillWallets(generator)
         let sizeBefore = try databaseBytes(target)
-        let workload = RequestSource.Kind.workload(plan.workload)
-        if plan.warmup > 0 {
-            try passed(
-                generator.run(LoadPhase(kind: workload, requests: 0..<plan.warmup, batch: plan.batch)), "the warm-up")
-        }
-        Console.error("measuring the service")
-        let before = try probe?.counters()
-        let cpu = OwnProcess.cpuSeconds()
-        let result = try generator.run(
-            LoadPhase(
-                kind: workload, requests: plan.warmup..<plan.warmup + requests, batch: plan.batch,
-                durationSeconds: plan.durationSeconds, rate: plan.rate, progress: ""))
-        let ownCPU = OwnProcess.cpuSeconds() - cpu
-        let server = try probe.flatMap { probe in
-            try before.map {
-                LoadSummary.Server(
-                    pid: probe.pid, before: $0, after: try probe.counters(), memory: try probe.memory())
-            }
-        }
-        guard !result.wasInterrupted else { throw Failure("interrupted after \(result.requests) requests") }
+        try warmUp(generator)
+        var summary = try load(generator, requests: requests, probe)
         try target.own?.stop()
-        let answered = plan.warmup + result.requests
-        let credits = plan.purchases(in: answered) - plan.purchases(in: plan.warmup)
-        var summary = LoadSummary(
-            plan: plan, result: result, credits: credits, spends: result.requests - credits,
-            generatorCPUSeconds: ownCPU, machine: machine, server: server)
         if let database = target.database, let sizeBefore, let sizeAfter = try databaseBytes(target) {
             summary.database = .init(
-                path: database, bytesBefore: sizeBefore, bytesAfter: sizeAfter, requests: answered)
+                path: database, bytesBefore: sizeBefore, bytesAfter: sizeAfter,
+                requests: plan.warmup + summary.result.requests)
         }
         if purchases != nil {
             summary.purchasesSigned = plan.purchases(in: plan.warmup + requests)
             summary.signingSeconds = signingSeconds
         }
-        if plan.count == nil, result.requests == requests, plan.rate == nil {
-            summary.remark = "the run ended before --duration: all purchases that were signed for it were sent"
-        }
         try machine.measure(folder: folder)
         summary.machine = machine
+        return summary
+    }
+
+    /// The measured phase, with the processes' counters before and after it.
+    private func load(_ generator: LoadGenerator, requests: Int, _ probe: ServerProbe?) throws -> LoadSummary {
+        Console.error("measuring the service")
+        let before = try probe?.counters()
+        let cpu = OwnProcess.cpuSeconds()
+        let result = try generator.run(
+            LoadPhase(
+                kind: .workload(plan.workload), requests: plan.warmup..<plan.warmup + requests, batch: plan.batch,
+                durationSeconds: plan.durationSeconds, rate: plan.rate, progress: ""))
+        let ownCPU = OwnProcess.cpuSeconds() - cpu
+        guard !result.wasInterrupted else { throw Failure("interrupted after \(result.requests) requests") }
+        let credits = plan.purchases(in: plan.warmup + result.requests) - plan.purchases(in: plan.warmup)
+        var summary = LoadSummary(
+            plan: plan, result: result, credits: credits, spends: result.requests - credits,
+            generatorCPUSeconds: ownCPU, machine: machine)
+        if let probe, let before {
+            summary.server = .init(
+                pid: probe.pid, before: before, after: try probe.counters(), memory: try probe.memory())
+        }
+        if plan.count == nil, plan.rate == nil, result.requests == requests {
+            summary.remark = "the run ended before --duration: all purchases that were signed for it were sent"
+        }
         return summary
     }
 
@@ -176,13 +177,20 @@ struct LoadRun {
             isInterrupted: { interruption.hasCome })
     }
 
-    /// Fills the wallets.
-    private func prepare(_ generator: LoadGenerator, _ target: Target) throws {
+    private func fillWallets(_ generator: LoadGenerator) throws {
         guard plan.workload != .credits else { return }
         Console.error("filling \(plan.wallets) wallets")
         try passed(
             generator.run(LoadPhase(kind: .grants, requests: 0..<plan.wallets, batch: LoadLimits.grantBatch)),
             "filling the wallets")
+    }
+
+    private func warmUp(_ generator: LoadGenerator) throws {
+        guard plan.warmup > 0 else { return }
+        try passed(
+            generator.run(
+                LoadPhase(kind: .workload(plan.workload), requests: 0..<plan.warmup, batch: plan.batch)),
+            "warming up")
     }
 
     private func databaseBytes(_ target: Target) throws -> Int64? {
@@ -196,7 +204,7 @@ struct LoadRun {
     private func passed(_ result: PhaseResult, _ what: String) throws {
         if result.wasInterrupted { throw Failure("interrupted while \(what)") }
         guard result.errors == 0 else {
-            throw Failure("\(what) had \(result.errors) errors:\n\(result.firstErrors.joined(separator: "\n"))")
+            throw Failure("\(what): there were \(result.errors) errors:\n\(result.firstErrors.joined(separator: "\n"))")
         }
     }
 }

@@ -1,0 +1,33 @@
+/// Every bound of a run, each with its reason.
+enum LoadLimits {
+    /// Half of the server's: two generators may share one.
+    static let connectionsMax = 512
+    /// A ring of send times is kept for them.
+    static let inFlightMax = 1 << 20
+    /// A request's id is ten digits, so that it has a fixed place in its line.
+    static let countMax = 100_000_000
+    /// About a kilobyte each, in memory before the clock starts.
+    static let purchasesMax = 8_000_000
+    /// An account's number has seven digits, for the same reason.
+    static let walletsMax = 1_000_000
+    /// An hour: a longer run is several.
+    static let durationSecondsMax = 3_600.0
+    /// More than a core can write.
+    static let rateMax = 10_000_000.0
+    /// Requests without a reply in a paced run: seconds of a stall are sent on time.
+    static let inFlightPaced = 16_384
+    /// Units granted to each wallet, of which each spend takes one.
+    static let granted: Int64 = 100_000_000
+    /// Grants of one line while wallets are prepared.
+    static let grantBatch = 100
+    /// Bytes written ahead for one connection before its socket takes some.
+    static let unsentBytesMax = 256 << 10
+    /// Error replies shown verbatim.
+    static let errorsShownMax = 5
+    /// Bytes of an error reply shown.
+    static let errorBytesShown = 500
+    /// Seconds without any reply after which a run is given up.
+    static let silenceSecondsMax = 30
+    /// Seconds that a server may take to start.
+    static let startSecondsMax = 60
+}
