@@ -35,7 +35,8 @@ CREATE TABLE account (
 CREATE TABLE entry (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     time INTEGER NOT NULL,
-    kind INTEGER NOT NULL,              -- 1 credit, 2 refund, 3 reinstatement, 4 spend, 5 grant
+    kind INTEGER NOT NULL,              -- 1 credit, 2 refund, 3 reinstatement, 4 spend, 5 grant, 6 reversal, 7 hold,
+                                        -- 8 capture, 9 release, 10 hold_expiry, 11 expiry, 12 atomic
     first_transfer INTEGER NOT NULL,
     transaction_id INTEGER,             -- the purchase that it is about
     key TEXT,                           -- the request that asked for it
@@ -51,7 +52,28 @@ CREATE TABLE transfer (
     amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
     lot INTEGER NOT NULL CHECK (lot BETWEEN 1 AND id),
     debt_lot INTEGER,                   -- where it pays a debt: the lot whose refund the debt came from
-    previous INTEGER NOT NULL CHECK (previous BETWEEN 0 AND id - 1) -- the transfer before it of the same wallet, 0 for the first
+    previous INTEGER NOT NULL CHECK (previous BETWEEN 0 AND id - 1), -- the transfer before it of the same wallet, 0 for the first
+    spend_order INTEGER CHECK (spend_order BETWEEN 1 AND 4), -- where a spend or hold chose the lot: under 1 free_first, 2 paid_first, 3 oldest, 4 dearest_first
+    reference INTEGER CHECK (reference BETWEEN 1 AND id - 1) -- the first transfer of the spend that it gives back, or of the hold that it closes
+) STRICT;
+
+-- Finds what became of a spend or a hold.
+CREATE INDEX transfer_reference ON transfer (reference) WHERE reference IS NOT NULL;
+
+-- Holds: currency set aside until a transfer refers to the hold, which closes it. Its transfers are those from its id on, to its amount.
+CREATE TABLE hold (
+    id INTEGER PRIMARY KEY CHECK (id > 0), -- its first transfer
+    entry INTEGER NOT NULL,
+    account INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
+    expires_at INTEGER NOT NULL
+) STRICT;
+
+-- From when on a free lot can no longer be spent. A lot that is not here does not expire.
+CREATE TABLE lot_expiry (
+    lot INTEGER PRIMARY KEY CHECK (lot > 0), -- the transfer that opened it
+    expires_at INTEGER NOT NULL
 ) STRICT;
 
 -- Purchases by the App Store's transaction id: each at most once, with the facts of its first JWS.
@@ -199,20 +221,29 @@ CREATE TABLE lot (
     recovered INTEGER NOT NULL CHECK (recovered BETWEEN 0 AND indebted), -- what later credits paid of that
     written_off INTEGER NOT NULL CHECK (written_off >= 0),
     repaid INTEGER NOT NULL CHECK (repaid >= 0), -- what of its own units paid debts
+    expires_at INTEGER CHECK (expires_at IS NULL OR class = 2), -- purchased currency never expires
     CHECK (remaining = granted - spent - held - expired - repaid - (refunded - indebted - written_off))
 ) STRICT;
 
 -- Finds the lots of a wallet that a spend, a hold or a debt concerns.
 CREATE INDEX lot_open ON lot (account, currency, id) WHERE remaining > 0 OR held > 0 OR indebted > recovered;
 
--- Currency set aside, by the entry that did it.
-CREATE TABLE hold (
-    id INTEGER PRIMARY KEY,
+-- Holds that are neither captured nor released, of each player.
+CREATE TABLE open_hold (
     account INTEGER NOT NULL,
+    id INTEGER NOT NULL,                -- the hold's
     currency INTEGER NOT NULL,
     amount INTEGER NOT NULL CHECK (amount > 0),
-    expires_at INTEGER NOT NULL
-) STRICT;
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (account, id)
+) STRICT, WITHOUT ROWID;
+
+-- When something of a player expires first: a lot with something left, or a hold. Players of whom nothing does are not here.
+CREATE TABLE deadline (
+    time INTEGER NOT NULL,
+    account INTEGER NOT NULL,
+    PRIMARY KEY (time, account)
+) STRICT, WITHOUT ROWID;
 
 -- The turnover of every kind of account.
 CREATE TABLE total (
@@ -230,17 +261,19 @@ CREATE VIEW transfer_line AS
 WITH kind (id, name) AS (
     VALUES (1, 'wallet'), (2, 'held'), (3, 'receivable'), (4, 'purchased'), (5, 'refunded'), (6, 'granted'),
         (7, 'spent'), (8, 'expired'), (9, 'written_off')
-)
+),
+spend_order (id, name) AS (VALUES (1, 'free_first'), (2, 'paid_first'), (3, 'oldest'), (4, 'dearest_first'))
 SELECT
     t.id, t.entry, e.time, a.name AS account, c.code AS currency, d.name AS debit, k.name AS credit, t.amount, t.lot,
-    t.debt_lot, e.transaction_id, e.key, e.note
+    t.debt_lot, e.transaction_id, e.key, e.note, o.name AS spend_order, t.reference
 FROM transfer AS t
     JOIN entry AS e ON e.id = t.entry
     JOIN transfer AS opening ON opening.id = t.lot
     JOIN account AS a ON a.id = opening.credit >> 12
     JOIN currency AS c ON c.id = t.debit >> 4 & 255
     JOIN kind AS d ON d.id = t.debit & 15
-    JOIN kind AS k ON k.id = t.credit & 15;
+    JOIN kind AS k ON k.id = t.credit & 15
+    LEFT JOIN spend_order AS o ON o.id = t.spend_order;
 
 -- Exact balances at any moment: what the projection has, and what the journal's tail adds to it.
 CREATE VIEW balance AS

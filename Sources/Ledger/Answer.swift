@@ -1,204 +1,157 @@
 /// What a keyed request was answered, as it is stored with its key and given again for ever.
-///
-/// Stored form: a tag byte, then fields. An integer is a LEB128 varint of 64 bits (all are ≥ 0; a transaction id is
-/// stored plus one, 0 for none), a currency code is its length and its bytes. Shipped forms never change; a new form is a new tag.
 package enum Answer: Hashable, Sendable {
-    case spend(SpendReceipt)
+    /// Where a spend, a capture or a hold stands in the journal, for requests that name its key later. Not shown on the wire.
+    package struct Trace: Hashable, Sendable {
+        /// Its first transfer.
+        package var first: TransferID
+        /// Whose it is.
+        package var player: PlayerID
+
+        package init(first: TransferID, player: PlayerID) {
+            self.first = first
+            self.player = player
+        }
+    }
+
+    /// A spend or a capture that can be given back.
+    package struct DrawnSpend: Hashable, Sendable {
+        package var drawn: [DrawnLot]
+        package var trace: Trace
+    }
+
+    /// A hold that can be captured or released.
+    package struct NamedHold: Hashable, Sendable {
+        package var trace: Trace
+        package var expiresAt: Timestamp
+    }
+
+    case spend(SpendReceipt, Trace)
     case grant(GrantReceipt)
-    case refused(Refusal.Reason)
+    case reversal(ReversalReceipt)
+    case hold(HoldReceipt, Trace)
+    case capture(CaptureReceipt, Trace)
+    case release(ReleaseReceipt)
+    /// A trace for each operation that is a spend, a hold or a capture.
+    case atomic(AtomicReceipt, [Trace?])
+    case refused(Refusal.Reason, operation: Int? = nil)
 
     package var entry: EntryID? {
         switch self {
-        case .spend(let receipt): receipt.entry
+        case .spend(let receipt, _): receipt.entry
         case .grant(let receipt): receipt.entry
+        case .reversal(let receipt): receipt.entry
+        case .hold(let receipt, _): receipt.entry
+        case .capture(let receipt, _): receipt.entry
+        case .release(let receipt): receipt.entry
+        case .atomic(let receipt, _): receipt.entry
         case .refused: nil
         }
     }
 
     package func outcome(replayed: Bool) -> Outcome {
         switch self {
-        case .spend(var receipt):
+        case .spend(var receipt, _):
             receipt.replayed = replayed
             return .spend(receipt)
         case .grant(var receipt):
             receipt.replayed = replayed
             return .grant(receipt)
-        case .refused(let reason):
-            return .refused(Refusal(reason, replayed: replayed))
+        case .reversal(var receipt):
+            receipt.replayed = replayed
+            return .reversal(receipt)
+        case .hold(var receipt, _):
+            receipt.replayed = replayed
+            return .hold(receipt)
+        case .capture(var receipt, _):
+            receipt.replayed = replayed
+            return .capture(receipt)
+        case .release(var receipt):
+            receipt.replayed = replayed
+            return .release(receipt)
+        case .atomic(var receipt, _):
+            receipt.replayed = replayed
+            return .atomic(receipt)
+        case .refused(let reason, let operation):
+            return .refused(Refusal(reason, operation: operation, replayed: replayed))
         }
     }
 
-    package var encoded: [UInt8] {
-        var writer = AnswerWriter()
+    // MARK: What later requests name
+
+    /// The spend or capture that a key names: its own, or an atomic's operation of that index, which may be left out where
+    /// the atomic has only one.
+    package func spend(_ operation: Int?) -> DrawnSpend? { Answer.named(operation, isAtomic, spends) }
+
+    /// The hold that a key names, in the same way.
+    package func hold(_ operation: Int?) -> NamedHold? { Answer.named(operation, isAtomic, holds) }
+
+    /// All spends and captures, by the index of their operation.
+    package var spends: [(operation: Int, spend: DrawnSpend)] {
         switch self {
-        case .spend(let receipt):
-            writer.integer(1)
-            writer.integer(receipt.entry)
-            writer.balances(receipt.balances)
-            writer.integer(Int64(receipt.drawn.count))
-            for part in receipt.drawn {
-                writer.code(part.currency)
-                writer.integer(part.amount.units)
-                writer.integer(part.lot)
-                writer.transaction(part.transaction)
+        case .spend(let receipt, let trace): [(0, DrawnSpend(drawn: receipt.drawn, trace: trace))]
+        case .capture(let receipt, let trace): [(0, DrawnSpend(drawn: receipt.drawn, trace: trace))]
+        case .atomic(let receipt, let traces):
+            zip(receipt.results, traces).enumerated().compactMap { index, item in
+                guard let drawn = item.0.drawn, let trace = item.1 else { return nil }
+                return (index, DrawnSpend(drawn: drawn, trace: trace))
             }
-        case .grant(let receipt):
-            writer.integer(2)
-            writer.integer(receipt.entry)
-            writer.balances(receipt.balances)
-        case .refused(let reason):
-            writer.reason(reason)
-        }
-        return writer.bytes
-    }
-
-    /// `nil` where the bytes are not a stored answer: the file was changed by other hands.
-    package init?(encoded: [UInt8]) {
-        var reader = AnswerReader(bytes: encoded[...])
-        guard let answer = reader.answer(), reader.bytes.isEmpty else { return nil }
-        self = answer
-    }
-}
-
-private struct AnswerWriter {
-    var bytes: [UInt8] = []
-
-    mutating func integer(_ value: Int64) {
-        precondition(value >= 0, "a stored answer holds no negative number")
-        unsigned(UInt64(value))
-    }
-
-    /// The largest transaction id plus one is no longer an `Int64`.
-    mutating func transaction(_ transaction: TransactionID?) {
-        unsigned(transaction.map { UInt64($0.number) + 1 } ?? 0)
-    }
-
-    private mutating func unsigned(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(rest))
-    }
-
-    mutating func code(_ code: CurrencyCode) {
-        integer(Int64(code.text.utf8.count))
-        bytes.append(contentsOf: code.text.utf8)
-    }
-
-    mutating func balances(_ balances: [CurrencyBalance]) {
-        integer(Int64(balances.count))
-        for item in balances {
-            code(item.currency)
-            integer(item.balance.available)
-            integer(item.balance.held)
-            integer(item.balance.debt)
-            integer(item.balance.paid)
-            integer(item.balance.version)
+        case .grant, .reversal, .hold, .release, .refused: []
         }
     }
 
-    mutating func reason(_ reason: Refusal.Reason) {
-        switch reason {
-        case .insufficientFunds(let currency, let available):
-            integer(16)
-            code(currency)
-            integer(available)
-        case .versionMismatch(let version):
-            integer(17)
-            integer(version)
-        case .minimumRemaining(let available):
-            integer(18)
-            integer(available)
-        case .balanceLimit(let currency):
-            integer(19)
-            code(currency)
-        case .unknownCurrency(let currency):
-            integer(20)
-            code(currency)
-        case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase,
-            .proratedPreference:
-            preconditionFailure("a refusal that no key records")
+    /// All holds, by the index of their operation.
+    package var holds: [(operation: Int, hold: NamedHold)] {
+        switch self {
+        case .hold(let receipt, let trace): [(0, NamedHold(trace: trace, expiresAt: receipt.expiresAt))]
+        case .atomic(let receipt, let traces):
+            zip(receipt.results, traces).enumerated().compactMap { index, item in
+                guard let expiresAt = item.0.expiresAt, let trace = item.1 else { return nil }
+                return (index, NamedHold(trace: trace, expiresAt: expiresAt))
+            }
+        case .spend, .grant, .reversal, .capture, .release, .refused: []
+        }
+    }
+
+    private var isAtomic: Bool {
+        switch self {
+        case .atomic: true
+        case .spend, .grant, .reversal, .hold, .capture, .release, .refused: false
+        }
+    }
+
+    private static func named<Named>(
+        _ operation: Int?, _ isAtomic: Bool, _ all: [(operation: Int, Named)]
+    ) -> Named? {
+        if let operation { return isAtomic ? all.first { $0.operation == operation }?.1 : nil }
+        return all.count == 1 ? all[0].1 : nil
+    }
+
+    /// What stands of it in the answer of the atomic that it is an operation of.
+    var atomicResult: (AtomicReceipt.Result, Trace?) {
+        switch self {
+        case .spend(let receipt, let trace): (.spend(drawn: receipt.drawn), trace)
+        case .grant: (.grant, nil)
+        case .reversal(let receipt): (.reverse(returned: receipt.returned), nil)
+        case .hold(let receipt, let trace): (.hold(expiresAt: receipt.expiresAt), trace)
+        case .capture(let receipt, let trace): (.capture(drawn: receipt.drawn), trace)
+        case .release: (.release, nil)
+        case .atomic, .refused: preconditionFailure("an operation of an atomic is one of six, and was carried out")
         }
     }
 }
 
-private struct AnswerReader {
-    var bytes: ArraySlice<UInt8>
-
-    mutating func integer() -> Int64? { unsigned().flatMap { Int64(exactly: $0) } }
-
-    private mutating func unsigned() -> UInt64? {
-        var value: UInt64 = 0
-        for shift in stride(from: UInt64(0), through: 63, by: 7) {
-            guard let byte = bytes.popFirst(), shift < 63 || byte <= 1 else { return nil }
-            value |= UInt64(byte & 0x7F) << shift
-            if byte < 0x80 { return value }
-        }
-        return nil
-    }
-
-    /// `nil` where the bytes end, or hold no such number; `.some(nil)` for none.
-    private mutating func transaction() -> TransactionID?? {
-        guard let value = unsigned() else { return nil }
-        if value == 0 { return .some(nil) }
-        return Int64(exactly: value - 1).map { TransactionID(number: $0) }
-    }
-
-    mutating func code() -> CurrencyCode? {
-        guard let count = integer(), count <= bytes.count else { return nil }
-        let text = String(decoding: bytes.prefix(Int(count)), as: UTF8.self)
-        bytes.removeFirst(Int(count))
-        return CurrencyCode(text)
-    }
-
-    mutating func list<Element>(_ element: (inout AnswerReader) -> Element?) -> [Element]? {
-        guard let count = integer(), count <= bytes.count else { return nil }
-        var list: [Element] = []
-        for _ in 0..<count {
-            guard let next = element(&self) else { return nil }
-            list.append(next)
-        }
-        return list
-    }
-
-    mutating func balances() -> [CurrencyBalance]? {
-        list { reader in
-            guard let currency = reader.code(), let available = reader.integer(), let held = reader.integer(),
-                let debt = reader.integer(), let paid = reader.integer(), let version = reader.integer()
-            else { return nil }
-            return CurrencyBalance(
-                currency: currency,
-                balance: Balance(available: available, held: held, debt: debt, paid: paid, version: version))
+extension AtomicReceipt.Result {
+    fileprivate var drawn: [DrawnLot]? {
+        switch self {
+        case .spend(let drawn), .capture(let drawn): drawn
+        case .reverse, .grant, .hold, .release: nil
         }
     }
 
-    mutating func drawn() -> [DrawnLot]? {
-        list { reader in
-            guard let currency = reader.code(), let units = reader.integer(), let amount = Amount(units),
-                let lot = reader.integer(), let transaction = reader.transaction()
-            else { return nil }
-            return DrawnLot(currency: currency, amount: amount, lot: lot, transaction: transaction)
-        }
-    }
-
-    mutating func answer() -> Answer? {
-        switch integer() {
-        case 1:
-            guard let entry = integer(), let balances = balances(), let drawn = drawn() else { return nil }
-            return .spend(SpendReceipt(entry: entry, replayed: false, drawn: drawn, balances: balances))
-        case 2:
-            guard let entry = integer(), let balances = balances() else { return nil }
-            return .grant(GrantReceipt(entry: entry, replayed: false, balances: balances))
-        case 16:
-            guard let currency = code(), let available = integer() else { return nil }
-            return .refused(.insufficientFunds(currency: currency, available: available))
-        case 17: return integer().map { .refused(.versionMismatch(version: $0)) }
-        case 18: return integer().map { .refused(.minimumRemaining(available: $0)) }
-        case 19: return code().map { .refused(.balanceLimit(currency: $0)) }
-        case 20: return code().map { .refused(.unknownCurrency(currency: $0)) }
-        default: return nil
+    fileprivate var expiresAt: Timestamp? {
+        switch self {
+        case .hold(let expiresAt): expiresAt
+        case .spend, .capture, .reverse, .grant, .release: nil
         }
     }
 }

@@ -11,36 +11,42 @@ extension Books {
         case .notify(let signed, let account):
             return decide(signed, account, at: now)
         case .spend(let spend):
-            return decide(spend.key, spend.fingerprint(hash), at: now) { books in
-                books.post(spend, at: now).map(Answer.spend)
-            }
+            return decide(spend.key, spend.fingerprint(hash)) { Answer($0.post(spend, at: now)) }
         case .grant(let grant):
-            return decide(grant.key, grant.fingerprint(hash), at: now) { books in
-                books.post(grant, at: now).map(Answer.grant)
-            }
+            return decide(grant.key, grant.fingerprint(hash)) { Answer($0.post(grant, at: now)) }
+        case .reverse(let reversal):
+            return decide(reversal.key, reversal.fingerprint(hash)) { Answer($0.post(reversal, at: now)) }
+        case .hold(let hold):
+            return decide(hold.key, hold.fingerprint(hash)) { Answer($0.post(hold, at: now)) }
+        case .capture(let capture):
+            return decide(capture.key, capture.fingerprint(hash)) { Answer($0.post(capture, at: now)) }
+        case .release(let release):
+            return decide(release.key, release.fingerprint(hash)) { Answer($0.post(release, at: now)) }
+        case .atomic(let atomic):
+            return decide(atomic.key, atomic.fingerprint(hash)) { $0.post(atomic, at: now) }
+        case .expire:
+            return expireDue(at: now)
         case .balance(let account, let currency):
+            settle(playerIDs[account], at: now)
             return balance(account, currency)
         case .purchase(let transaction):
+            settle(purchases[transaction]?.account, at: now)
             return view(transaction)
         case .consumption(let query):
+            settle(purchases[query.transaction]?.account, at: now)
             return consumption(query)
         }
     }
 
     /// One key, one answer, for ever: the first answer is recorded with the key, a refusal by state included.
     private mutating func decide(
-        _ key: RequestKey, _ fingerprint: Digest, at now: Timestamp,
-        _ post: (inout Books) -> Result<Answer, Refusal.Reason>
+        _ key: RequestKey, _ fingerprint: Digest, _ post: (inout Books) -> Answer
     ) -> Outcome {
         if let answered = answers[key] {
             guard answered.fingerprint == fingerprint else { return .refused(Refusal(.keyReused)) }
             return answered.answer.outcome(replayed: true)
         }
-        let answer: Answer
-        switch post(&self) {
-        case .success(let receipt): answer = receipt
-        case .failure(let reason): answer = .refused(reason)
-        }
+        let answer = post(&self)
         position.request += 1
         journal.requests.append(
             Journal.RequestRow(
@@ -105,11 +111,20 @@ extension Books {
     /// What became of what a purchase granted, a lot for each currency.
     func grants(_ register: PurchaseRegister) -> [PurchaseView.Grant] {
         register.grants.enumerated().map { index, grant in
-            let lot = wallet(register.account, grant.currency)?.lot(register.lots[index])
+            let lot = place(register.account, grant.currency).flatMap { self[$0].lot(register.lots[index]) }
             return PurchaseView.Grant(
                 lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
                 held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
                 writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+        }
+    }
+}
+
+extension Answer {
+    fileprivate init(_ result: Result<Answer, Refusal.Reason>) {
+        switch result {
+        case .success(let answer): self = answer
+        case .failure(let reason): self = .refused(reason)
         }
     }
 }

@@ -1,6 +1,7 @@
 extension Books {
     /// Gives free currency. Guards stand in the protocol's order of precedence.
-    mutating func post(_ grant: Grant, at now: Timestamp) -> Result<GrantReceipt, Refusal.Reason> {
+    mutating func post(_ grant: Grant, at now: Timestamp) -> Result<Answer, Refusal.Reason> {
+        settle(playerIDs[grant.account], at: now)
         guard let currency = currencyID(grant.currency) else {
             return .failure(.unknownCurrency(currency: grant.currency))
         }
@@ -14,11 +15,21 @@ extension Books {
         beginEntry(.grant, at: now, key: grant.key, note: grant.note)
         let id = position.transfer + 1
         let lot = Lot(
-            id: id, lotClass: .free, transaction: nil, time: position.time, price: 0, granted: amount, remaining: 0)
+            id: id, lotClass: .free, transaction: nil, time: position.time, price: 0, granted: amount, remaining: 0,
+            expiresAt: grant.expiresAt)
+        if let expiresAt = grant.expiresAt {
+            journal.lotExpiries.append(Journal.LotExpiryRow(lot: id, expiresAt: expiresAt))
+        }
         post(debit: .granted, credit: .wallet, amount, lot: id, player: player, currency: currency, opening: lot)
-        recoverDebt(from: id, player, currency)
+        if lot.isExpired(at: position.time) {
+            post(debit: .wallet, credit: .expired, amount, lot: id, player: player, currency: currency)
+        } else {
+            recoverDebt(from: id, player, currency)
+        }
         assertInvariants(player, currency)
         return .success(
-            GrantReceipt(entry: position.entry, replayed: false, balances: balances(player, CollectionOfOne(currency))))
+            .grant(
+                GrantReceipt(
+                    entry: position.entry, replayed: false, balances: balances(player, CollectionOfOne(currency)))))
     }
 }

@@ -6,6 +6,7 @@ extension Books {
     ) -> Result<PurchaseReceipt, Refusal> {
         let facts = signed.facts
         let known = purchases[facts.transaction]
+        settle(known?.account ?? (facts.token ?? named).flatMap { playerIDs[$0] }, at: now)
         guard let grants = known?.grants ?? grants(of: facts) else {
             return .failure(Refusal(.unknownProduct(product: facts.product)))
         }
@@ -168,16 +169,17 @@ extension Books {
     /// Takes a refunded amount: first from the purchase's own lot, then from whatever else the wallet has (as a debt
     /// that is paid at once, so that each lot stays exact); the rest is owed, or written off.
     private mutating func takeBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
-        guard let wallet = wallet(player, currency), let lot = wallet.lot(id) else {
+        guard let place = place(player, currency), let lot = self[place].lot(id) else {
             preconditionFailure("lot \(id) of a purchase is not loaded")
         }
+        let available = self[place].available
         let own = min(amount, lot.remaining)
         if own > 0 {
             post(debit: .wallet, credit: .refunded, own, lot: id, player: player, currency: currency)
         }
         var short = amount - own
         if settings(currency).refundShortfall == .writtenOff {
-            let borne = short - min(short, wallet.available - own)
+            let borne = short - min(short, available - own)
             if borne > 0 {
                 post(debit: .writtenOff, credit: .refunded, borne, lot: id, player: player, currency: currency)
             }
@@ -185,13 +187,13 @@ extension Books {
         }
         if short > 0 {
             post(debit: .receivable, credit: .refunded, short, lot: id, player: player, currency: currency)
-            recoverDebt(from: nil, player, currency)
+            recoverDebt(player, currency)
         }
     }
 
     /// Gives a reinstated amount back: what had been written off was never taken, so it goes first.
     private mutating func giveBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
-        guard let lot = wallet(player, currency)?.lot(id) else {
+        guard let lot = place(player, currency).flatMap({ self[$0].lot(id) }) else {
             preconditionFailure("lot \(id) of a purchase is not loaded")
         }
         let borne = min(amount, lot.writtenOff)
@@ -201,34 +203,6 @@ extension Books {
         if amount > borne {
             post(debit: .refunded, credit: .wallet, amount - borne, lot: id, player: player, currency: currency)
             recoverDebt(from: id, player, currency)
-        }
-    }
-
-    /// Pays the wallet's debts, the reinstated lot's own first and then the oldest, from one lot (or from all, in the
-    /// currency's spend order), as far as it goes.
-    mutating func recoverDebt(from source: LotID?, _ player: PlayerID, _ currency: CurrencyID) {
-        guard let wallet = wallet(player, currency), wallet.debt > 0, wallet.available > 0 else { return }
-        let sources: [(id: LotID, units: Int64)]
-        if let source {
-            sources = [(source, wallet.lot(source)?.remaining ?? 0)]
-        } else {
-            sources = draw(min(wallet.debt, wallet.available), from: wallet, .any, settings(currency).spendOrder)
-        }
-        var debts = wallet.open.filter { $0.owed > 0 }.map { (id: $0.id, units: $0.owed) }
-        if let source, let own = debts.firstIndex(where: { $0.id == source }) {
-            debts.insert(debts.remove(at: own), at: 0)
-        }
-        var next = 0
-        for var lot in sources {
-            while lot.units > 0 && next < debts.count {
-                let paid = min(lot.units, debts[next].units)
-                post(
-                    debit: .wallet, credit: .receivable, paid, lot: lot.id, debtLot: debts[next].id, player: player,
-                    currency: currency)
-                lot.units -= paid
-                debts[next].units -= paid
-                if debts[next].units == 0 { next += 1 }
-            }
         }
     }
 
@@ -291,14 +265,8 @@ extension Books {
 
     /// Whether a credit would take the player's wallet, or the sum of a kind of account, past the limit.
     func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?, from debit: AccountKind) -> Bool {
-        let wallet = wallet(player, currency)
-        return (wallet?.available ?? 0) + (wallet?.held ?? 0) + units > Limits.amountMax
-            || !allows(units, currency, debit: debit, credit: .wallet)
-    }
-
-    func wallet(_ player: PlayerID?, _ currency: CurrencyID) -> Wallet? {
-        guard let player else { return nil }
-        return players[player]?.wallets.first { $0.currency == currency }
+        let owned = place(player, currency).map { self[$0].available + self[$0].held } ?? 0
+        return owned + units > Limits.amountMax || !allows(units, currency, debit: debit, credit: .wallet)
     }
 }
 

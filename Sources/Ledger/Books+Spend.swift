@@ -1,111 +1,76 @@
 extension Books {
+    /// One debit of a spend in a currency that the ledger has.
+    private struct Debit {
+        var currency: CurrencyID
+        var place: WalletPlace?
+        var amount: Int64
+    }
+
     /// Debits wallets, all or nothing. Guards stand in the protocol's order of precedence.
-    mutating func post(_ spend: Spend, at now: Timestamp) -> Result<SpendReceipt, Refusal.Reason> {
+    mutating func post(_ spend: Spend, at now: Timestamp) -> Result<Answer, Refusal.Reason> {
         let player = playerIDs[spend.account]
-        var wallets: [(currency: CurrencyID, wallet: Wallet, amount: Int64)] = []
+        settle(player, at: now)
+        var debits: [Debit] = []
+        debits.reserveCapacity(spend.debits.count)
         var unknown: CurrencyCode?
         for debit in spend.debits {
             guard let currency = currencyID(debit.currency) else {
                 unknown = unknown ?? debit.currency
                 continue
             }
-            let wallet = wallet(player, currency) ?? Wallet(currency: currency)
-            wallets.append((currency, wallet, debit.amount.units))
+            debits.append(Debit(currency: currency, place: place(player, currency), amount: debit.amount.units))
         }
-        for (currency, wallet, amount) in wallets {
-            let available = wallet.available(for: spend.funds)
-            if amount > available {
-                return .failure(.insufficientFunds(currency: code(currency), available: available))
-            }
-        }
-        if let expected = spend.expectedVersion, let wallet = wallets.first?.wallet, wallet.version != expected {
-            return .failure(.versionMismatch(version: wallet.version))
-        }
-        if let minimum = spend.minimumRemaining, let (_, wallet, amount) = wallets.first,
-            wallet.available - amount < minimum
-        {
-            return .failure(.minimumRemaining(available: wallet.available))
-        }
-        for (currency, _, amount) in wallets where !allows(amount, currency, debit: .wallet, credit: .spent) {
-            return .failure(.balanceLimit(currency: code(currency)))
-        }
+        if let reason = refusal(spend, debits) { return .failure(reason) }
         if let unknown { return .failure(.unknownCurrency(currency: unknown)) }
         guard let player else { preconditionFailure("an account never seen has nothing to spend") }
 
         // Nothing below can fail.
         beginEntry(.spend, at: now, key: spend.key, note: spend.note)
+        let trace = Answer.Trace(first: position.transfer + 1, player: player)
         var drawn: [DrawnLot] = []
-        for (currency, wallet, amount) in wallets {
-            for part in draw(amount, from: wallet, spend.funds, settings(currency).spendOrder) {
-                post(debit: .wallet, credit: .spent, part.units, lot: part.id, player: player, currency: currency)
-                guard let units = Amount(part.units) else { preconditionFailure("a drawn part is positive") }
-                drawn.append(
-                    DrawnLot(
-                        currency: code(currency), amount: units, lot: part.id,
-                        transaction: wallet.lot(part.id)?.transaction))
+        for debit in debits {
+            guard let place = debit.place else { preconditionFailure("a wallet that is not there was drawn") }
+            let order = settings(debit.currency).spendOrder
+            for part in self[place].draw(debit.amount, spend.funds, order) {
+                post(
+                    debit: .wallet, credit: .spent, part.units, lot: part.lot, player: player,
+                    currency: debit.currency, spendOrder: order)
+                drawn.append(drawnLot(part, debit.currency))
             }
-            assertInvariants(player, currency)
+            assertInvariants(player, debit.currency)
         }
         return .success(
-            SpendReceipt(
-                entry: position.entry, replayed: false, drawn: drawn,
-                balances: balances(player, wallets.map(\.currency))))
+            .spend(
+                SpendReceipt(
+                    entry: position.entry, replayed: false, drawn: drawn,
+                    balances: balances(player, debits.lazy.map(\.currency))), trace))
     }
 
-    /// Which lots give how much of `amount`, which the wallet has.
-    func draw(
-        _ amount: Int64, from wallet: Wallet, _ funds: Funds, _ order: SpendOrder
-    ) -> [(id: LotID, units: Int64)] {
-        var left = amount
-        var drawn: [(id: LotID, units: Int64)] = []
-        func take(_ lots: some Sequence<Lot>) {
-            if left == 0 { return }
-            for lot in lots where lot.remaining > 0 {
-                if left == 0 { return }
-                let units = min(left, lot.remaining)
-                drawn.append((lot.id, units))
-                left -= units
+    /// Why the debits cannot be made; a currency that the ledger does not have comes after all of these.
+    private func refusal(_ spend: Spend, _ debits: [Debit]) -> Refusal.Reason? {
+        for debit in debits {
+            let available = debit.place.map { self[$0].available(for: spend.funds) } ?? 0
+            if debit.amount > available {
+                return .insufficientFunds(currency: code(debit.currency), available: available)
             }
         }
-        let paid = wallet.open.lazy.filter { $0.lotClass == .paid }
-        let free = wallet.open.lazy.filter { $0.lotClass == .free }
-        switch (funds, order) {
-        case (.any, .oldest):
-            take(wallet.open)
-        case (.any, .freeFirst):
-            take(free)
-            take(paid)
-        case (.any, .paidFirst):
-            take(paid)
-            take(free)
-        case (.any, .dearestFirst):
-            take(paid.sorted(by: Lot.isDearer))
-            take(free)
-        case (.paid, .dearestFirst):
-            take(paid.sorted(by: Lot.isDearer))
-        case (.paid, .oldest), (.paid, .freeFirst), (.paid, .paidFirst):
-            take(paid)
+        if let first = debits.first {
+            let balance = first.place.map { self[$0].balance } ?? Balance()
+            if let expected = spend.expectedVersion, balance.version != expected {
+                return .versionMismatch(version: balance.version)
+            }
+            if let minimum = spend.minimumRemaining, balance.available - first.amount < minimum {
+                return .minimumRemaining(available: balance.available)
+            }
         }
-        precondition(left == 0, "a wallet's lots hold less than is available")
-        return drawn
-    }
-}
-
-extension Wallet {
-    func available(for funds: Funds) -> Int64 {
-        switch funds {
-        case .any: available
-        case .paid: paid
+        for debit in debits where !allows(debit.amount, debit.currency, debit: .wallet, credit: .spent) {
+            return .balanceLimit(currency: code(debit.currency))
         }
+        return nil
     }
-}
 
-extension Lot {
-    /// Dearer for a unit, or as dear and older. Prices are compared as Apple states them, whatever their currency.
-    static func isDearer(_ left: Lot, _ right: Lot) -> Bool {
-        let leftPrice = left.price.multipliedFullWidth(by: right.granted)
-        let rightPrice = right.price.multipliedFullWidth(by: left.granted)
-        if leftPrice != rightPrice { return leftPrice > rightPrice }
-        return left.id < right.id
+    func drawnLot(_ part: LotPart, _ currency: CurrencyID) -> DrawnLot {
+        guard let units = Amount(part.units) else { preconditionFailure("a drawn part is positive") }
+        return DrawnLot(currency: code(currency), amount: units, lot: part.lot, transaction: part.transaction)
     }
 }

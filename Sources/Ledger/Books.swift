@@ -31,6 +31,14 @@ package struct Books {
         }
     }
 
+    /// How a hold ended.
+    package enum HoldEnd: Sendable {
+        /// It was captured or released.
+        case closed
+        /// Its time was over.
+        case expired
+    }
+
     package let catalog: Catalog
     package let hash: HashFunction
     /// By number, from 1.
@@ -43,11 +51,19 @@ package struct Books {
     package private(set) var closedThrough: Timestamp = -1
     package internal(set) var journal = Journal()
 
-    package private(set) var playerIDs: [AccountName: PlayerID] = [:]
+    package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
     package internal(set) var players: [PlayerID: Player] = [:]
     package internal(set) var purchases: [TransactionID: PurchaseRegister] = [:]
     package internal(set) var answers: [RequestKey: Answered] = [:]
     package internal(set) var notifications: Set<String> = []
+    /// What of each spend that this batch may give back went back before, by the spend's first transfer and by lot.
+    package internal(set) var returned: [TransferID: [LotID: Int64]] = [:]
+    /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not here.
+    package internal(set) var holdEnds: [TransferID: HoldEnd] = [:]
+    /// Players in memory of whom something expires.
+    var deadlines = Deadlines()
+    /// Whether the entry being posted is an atomic's, which all its operations share.
+    var isInAtomic = false
     /// Players with a wallet that differs from the stored projection, each once.
     package internal(set) var dirtyPlayers: [PlayerID] = []
     /// Players to whom a closed lot was loaded for this batch.
@@ -88,22 +104,34 @@ package struct Books {
 
     package func isLoaded(_ name: AccountName) -> Bool { playerIDs[name] != nil }
 
+    /// Loads a player as the projection has him.
     package mutating func load(_ player: Player) {
+        var player = player
+        player.deadline = player.exactDeadline
+        player.projectedDeadline = player.deadline
         playerIDs[player.name] = player.id
         players[player.id] = player
+        if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
     }
 
     package mutating func load(_ register: PurchaseRegister) { purchases[register.facts.transaction] = register }
 
-    /// Adds a purchase's lot that its wallet no longer keeps open.
-    package mutating func load(_ lot: Lot, player: PlayerID, currency: CurrencyID) {
-        guard let index = players[player]?.walletIndex(currency) else {
-            preconditionFailure("lot \(lot.id) was loaded before its wallet")
+    /// Adds lots that their wallet no longer keeps; those that it has stay as they are.
+    package mutating func load(_ lots: [Lot], player: PlayerID, currency: CurrencyID) {
+        guard let place = place(player, currency) else {
+            preconditionFailure("lots of player \(player) were loaded before their wallet")
         }
-        guard players[player]?.wallets[index].lot(lot.id) == nil else { return }
-        players[player]?.wallets[index].insert(lot)
+        let missing = lots.filter { self[place].index($0.id) == nil }
+        if missing.isEmpty { return }
+        if missing.count == 1 { self[place].insert(missing[0]) } else { self[place].insert(missing) }
         borrowers.append(player)
     }
+
+    /// Says what of a spend went back before.
+    package mutating func load(returned: [LotID: Int64], of spend: TransferID) { self.returned[spend] = returned }
+
+    /// Says how a hold ended that is not open.
+    package mutating func load(_ end: HoldEnd, of hold: TransferID) { holdEnds[hold] = end }
 
     package mutating func load(_ key: RequestKey, _ answered: Answered) { answers[key] = answered }
     package mutating func load(notification uuid: String) { notifications.insert(uuid) }
@@ -116,12 +144,15 @@ package struct Books {
         if !purchases.isEmpty { purchases.removeAll(keepingCapacity: true) }
         if !answers.isEmpty { answers.removeAll(keepingCapacity: true) }
         if !notifications.isEmpty { notifications.removeAll(keepingCapacity: true) }
+        if !returned.isEmpty { returned.removeAll(keepingCapacity: true) }
+        if !holdEnds.isEmpty { holdEnds.removeAll(keepingCapacity: true) }
         for id in borrowers {
-            for index in players[id]?.wallets.indices ?? 0..<0 where players[id]?.wallets[index].isDirty == false {
-                players[id]?.wallets[index].closed.removeAll()
+            guard let slot = players.index(forKey: id) else { continue }
+            for index in players.values[slot].wallets.indices where !players.values[slot].wallets[index].isDirty {
+                players.values[slot].wallets[index].dropClosed()
             }
         }
-        borrowers.removeAll()
+        if !borrowers.isEmpty { borrowers.removeAll() }
     }
 
     /// Hands over the list of dirty players to be written; whoever becomes dirty from now on is on the next list.
@@ -134,10 +165,10 @@ package struct Books {
     /// The projection of a player was written: he is clean, and his closed lots are on disk.
     package mutating func written(_ id: PlayerID) {
         guard let slot = players.index(forKey: id) else { return }
-        for index in players.values[slot].wallets.indices {
-            players.values[slot].wallets[index].isDirty = false
-            players.values[slot].wallets[index].closed.removeAll()
-        }
+        for index in players.values[slot].wallets.indices { players.values[slot].wallets[index].written() }
+        players.values[slot].holdsAreDirty = false
+        if players.values[slot].deadline < Timestamp.max { refreshDeadline(slot) }
+        players.values[slot].projectedDeadline = players.values[slot].deadline
     }
 
     /// Forgets players that are clean until about `count` are kept.
@@ -181,8 +212,40 @@ package struct Books {
 
     func balances(_ player: PlayerID, _ chosen: some Sequence<CurrencyID>) -> [CurrencyBalance] {
         chosen.map { currency in
-            let wallet = players[player]?.wallets.first { $0.currency == currency }
-            return CurrencyBalance(currency: code(currency), balance: wallet?.balance ?? Balance())
+            let balance = place(player, currency).map { self[$0].balance }
+            return CurrencyBalance(currency: code(currency), balance: balance ?? Balance())
         }
+    }
+
+    // MARK: Wallets
+
+    /// The head of the chain of a loaded wallet's transfers; 0 where there is no such wallet.
+    package func lastTransfer(_ player: PlayerID, _ currency: CurrencyID) -> TransferID {
+        place(player, currency).map { self[$0].lastTransfer } ?? 0
+    }
+
+    /// Those of `lots` that the loaded wallet does not have in memory.
+    package func missing(_ lots: [LotID], _ player: PlayerID, _ currency: CurrencyID) -> [LotID] {
+        guard let place = place(player, currency) else { return lots }
+        return lots.filter { self[place].index($0) == nil }
+    }
+
+    /// Where a wallet is; good until a player or a wallet is added.
+    struct WalletPlace {
+        fileprivate let slot: Dictionary<PlayerID, Player>.Index
+        fileprivate let wallet: Int
+    }
+
+    func place(_ player: PlayerID?, _ currency: CurrencyID) -> WalletPlace? {
+        guard let player, let slot = players.index(forKey: player),
+            let wallet = players.values[slot].walletIndex(currency)
+        else { return nil }
+        return WalletPlace(slot: slot, wallet: wallet)
+    }
+
+    /// A wallet where it stands. One that is read is not to be kept while something is posted: its lots would be copied.
+    subscript(_ place: WalletPlace) -> Wallet {
+        get { players.values[place.slot].wallets[place.wallet] }
+        _modify { yield &players.values[place.slot].wallets[place.wallet] }
     }
 }

@@ -26,20 +26,85 @@ struct CanonicalForm {
     func digest(_ hash: HashFunction) -> Digest { bytes.withUnsafeBytes { hash($0) } }
 }
 
+extension CanonicalForm {
+    /// In the order of the codes: debits in another order are the same request.
+    mutating func add(_ debits: [CurrencyAmount]) {
+        add(Int64(debits.count))
+        for debit in debits.count > 1 ? debits.sorted(by: { $0.currency < $1.currency }) : debits {
+            add(debit.currency.text)
+            add(debit.amount.units)
+        }
+    }
+
+    mutating func add(_ spend: Spend) {
+        add(spend.account.text)
+        add(spend.debits)
+        add(spend.note)
+        add(spend.funds.rawValue)
+        add(spend.expectedVersion)
+        add(spend.minimumRemaining)
+    }
+
+    mutating func add(_ grant: Grant) {
+        add(grant.account.text)
+        add(grant.currency.text)
+        add(grant.amount.units)
+        add(grant.note)
+        add(grant.expiresAt)
+    }
+
+    mutating func add(_ reversal: Reversal) {
+        add(reversal.spendKey.text)
+        add(reversal.operation.map { Int64($0) })
+        if let debits = reversal.debits { add(debits) } else { add(-1) }
+    }
+
+    mutating func add(_ hold: Hold) {
+        add(hold.account.text)
+        add(hold.currency.text)
+        add(hold.amount.units)
+        add(hold.timeoutMilliseconds)
+    }
+
+    mutating func add(_ capture: Capture) {
+        add(capture.holdKey.text)
+        add(capture.operation.map { Int64($0) })
+        add(capture.amount?.units)
+    }
+
+    mutating func add(_ release: Release) {
+        add(release.holdKey.text)
+        add(release.operation.map { Int64($0) })
+    }
+
+    mutating func add(_ operation: AtomicOperation) {
+        switch operation {
+        case .spend(let spend):
+            add("spend")
+            add(spend)
+        case .reverse(let reversal):
+            add("reverse")
+            add(reversal)
+        case .grant(let grant):
+            add("grant")
+            add(grant)
+        case .hold(let hold):
+            add("hold")
+            add(hold)
+        case .capture(let capture):
+            add("capture")
+            add(capture)
+        case .release(let release):
+            add("release")
+            add(release)
+        }
+    }
+}
+
 extension Spend {
-    /// Debits in another order are the same request.
     package func fingerprint(_ hash: HashFunction) -> Digest {
         var form = CanonicalForm("spend")
-        form.add(account.text)
-        form.add(Int64(debits.count))
-        for debit in debits.count > 1 ? debits.sorted(by: { $0.currency < $1.currency }) : debits {
-            form.add(debit.currency.text)
-            form.add(debit.amount.units)
-        }
-        form.add(note)
-        form.add(funds.rawValue)
-        form.add(expectedVersion)
-        form.add(minimumRemaining)
+        form.add(self)
         return form.digest(hash)
     }
 }
@@ -47,10 +112,49 @@ extension Spend {
 extension Grant {
     package func fingerprint(_ hash: HashFunction) -> Digest {
         var form = CanonicalForm("grant")
-        form.add(account.text)
-        form.add(currency.text)
-        form.add(amount.units)
-        form.add(note)
+        form.add(self)
+        return form.digest(hash)
+    }
+}
+
+extension Reversal {
+    package func fingerprint(_ hash: HashFunction) -> Digest {
+        var form = CanonicalForm("reverse")
+        form.add(self)
+        return form.digest(hash)
+    }
+}
+
+extension Hold {
+    package func fingerprint(_ hash: HashFunction) -> Digest {
+        var form = CanonicalForm("hold")
+        form.add(self)
+        return form.digest(hash)
+    }
+}
+
+extension Capture {
+    package func fingerprint(_ hash: HashFunction) -> Digest {
+        var form = CanonicalForm("capture")
+        form.add(self)
+        return form.digest(hash)
+    }
+}
+
+extension Release {
+    package func fingerprint(_ hash: HashFunction) -> Digest {
+        var form = CanonicalForm("release")
+        form.add(self)
+        return form.digest(hash)
+    }
+}
+
+extension Atomic {
+    /// Operations in another order are another request.
+    package func fingerprint(_ hash: HashFunction) -> Digest {
+        var form = CanonicalForm("atomic")
+        form.add(Int64(operations.count))
+        for operation in operations { form.add(operation) }
         return form.digest(hash)
     }
 }

@@ -3,8 +3,8 @@ extension Journal {
     ///
     /// They are the hash of the block before (32 bytes; before the first block ``genesis(bundleID:environment:hash:)``), the block's
     /// number, then the rows that the block added: currencies, accounts, entries, transfers, purchases (in the order of
-    /// their first evidence), evidence, assignments, notifications, requests, each in the order of their ids. A row is a tag byte and its
-    /// fields as listed here. An integer is 8 bytes, big-endian, two's complement; a text or blob is its length in 4
+    /// their first evidence), evidence, assignments, notifications, requests, holds, lot expiries, each in the order of their
+    /// ids (a hold's and an expiring lot's is a transfer's). A row is a tag byte and its fields as listed here. An integer is 8 bytes, big-endian, two's complement; a text or blob is its length in 4
     /// bytes, big-endian, and its bytes. A field that may be absent is preceded by a byte, 1 where it is there and 0 where
     /// it is absent (and then nothing follows).
     ///
@@ -13,12 +13,14 @@ extension Journal {
     /// | 1 | currency | id, code |
     /// | 2 | account | id, name |
     /// | 3 | entry | id, time, kind, first_transfer, transaction_id?, key?, note? |
-    /// | 4 | transfer | id, entry, debit, credit, amount, lot, debt_lot?, previous |
+    /// | 4 | transfer | id, entry, debit, credit, amount, lot, debt_lot?, previous, spend_order?, reference? |
     /// | 5 | purchase | transaction_id, account?, product, quantity, purchase_date, price?, price_currency?, grants, evidence, entry? |
     /// | 6 | evidence | id, transaction_id, is_first, signed_date, revoked, time, entry?, SHA-256 of the header segment, payload, signature |
     /// | 7 | assignment | id, transaction_id, account, time, entry |
     /// | 8 | notification | id, uuid, type, subtype?, signed_date, reason?, time, transaction_id?, SHA-256 of the header segment, payload as signed, signature |
     /// | 9 | request | id, key, fingerprint, entry?, answer |
+    /// | 10 | hold | id, entry, account, currency, amount, expires_at |
+    /// | 11 | lot_expiry | lot, expires_at |
     package func canonicalForm(after previous: Digest, block: Int64, currencies codes: [CurrencyCode]) -> [UInt8] {
         var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 800 + requests.count * 160)
         form.add(raw: previous)
@@ -49,6 +51,18 @@ extension Journal {
             form.add(row.fingerprint)
             form.add(optional: row.entry)
             form.add(row.answer)
+        }
+        for row in holds {
+            form.add(tag: 10, row.id)
+            form.add(row.entry)
+            form.add(row.account)
+            form.add(Int64(row.currency))
+            form.add(row.amount)
+            form.add(row.expiresAt)
+        }
+        for row in lotExpiries {
+            form.add(tag: 11, row.lot)
+            form.add(row.expiresAt)
         }
         return form.bytes
     }
@@ -143,6 +157,8 @@ private struct BlockForm {
         add(row.lot)
         add(optional: row.debtLot)
         add(row.previous)
+        add(optional: row.spendOrder?.number)
+        add(optional: row.reference)
     }
 
     mutating func add(_ row: Journal.PurchaseRow, _ codes: [CurrencyCode]) {

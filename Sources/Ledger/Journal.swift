@@ -10,6 +10,20 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
     case spend = 4
     /// Free currency was given.
     case grant = 5
+    /// A spend was given back, wholly or in part.
+    case reversal = 6
+    /// Currency was set aside.
+    case hold = 7
+    /// A hold was spent, wholly or in part.
+    case capture = 8
+    /// A hold was given back.
+    case release = 9
+    /// A hold's time was over.
+    case holdExpiry = 10
+    /// Free currency's time was over.
+    case expiry = 11
+    /// Several operations happened together.
+    case atomic = 12
 
     /// The name used on the wire and in the database's views.
     public var name: String {
@@ -19,6 +33,13 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
         case .reinstatement: "reinstatement"
         case .spend: "spend"
         case .grant: "grant"
+        case .reversal: "reversal"
+        case .hold: "hold"
+        case .capture: "capture"
+        case .release: "release"
+        case .holdExpiry: "hold_expiry"
+        case .expiry: "expiry"
+        case .atomic: "atomic"
         }
     }
 }
@@ -61,10 +82,14 @@ package struct Transfer: Hashable, Sendable {
     package var debtLot: LotID?
     /// The transfer before it in the chain of the lot's wallet; 0 for the first.
     package var previous: TransferID
+    /// Where its lot was chosen by a spend or a hold: the order under which.
+    package var spendOrder: SpendOrder?
+    /// The first transfer of the spend that it gives back, or of the hold that it captures, releases or lets expire.
+    package var reference: TransferID?
 
     package init(
         id: TransferID, entry: EntryID, debit: LedgerAccount, credit: LedgerAccount, amount: Int64, lot: LotID,
-        debtLot: LotID?, previous: TransferID
+        debtLot: LotID?, previous: TransferID, spendOrder: SpendOrder? = nil, reference: TransferID? = nil
     ) {
         self.id = id
         self.entry = entry
@@ -74,6 +99,26 @@ package struct Transfer: Hashable, Sendable {
         self.lot = lot
         self.debtLot = debtLot
         self.previous = previous
+        self.spendOrder = spendOrder
+        self.reference = reference
+    }
+}
+
+extension SpendOrder {
+    /// The number stored with a transfer, which never changes.
+    package var number: Int64 {
+        switch self {
+        case .freeFirst: 1
+        case .paidFirst: 2
+        case .oldest: 3
+        case .dearestFirst: 4
+        }
+    }
+
+    /// `nil` where the number names no order: the file was changed by other hands.
+    package init?(number: Int64) {
+        guard let order = SpendOrder.allCases.first(where: { $0.number == number }) else { return nil }
+        self = order
     }
 }
 
@@ -143,6 +188,26 @@ package struct Journal: Sendable {
         package var answer: [UInt8]
     }
 
+    /// What a hold was asked for; its transfers say what it set aside.
+    package struct HoldRow: Hashable, Sendable {
+        /// Its first transfer.
+        package var id: TransferID
+        package var entry: EntryID
+        package var account: PlayerID
+        package var currency: CurrencyID
+        package var amount: Int64
+        package var expiresAt: Timestamp
+
+        /// The hold as it was before its first transfer.
+        package var opening: OpenHold { OpenHold(id: id, currency: currency, expiresAt: expiresAt) }
+    }
+
+    /// From when on a free lot can no longer be spent.
+    package struct LotExpiryRow: Hashable, Sendable {
+        package var lot: LotID
+        package var expiresAt: Timestamp
+    }
+
     package var currencies: [CurrencyRow] = []
     package var accounts: [AccountRow] = []
     package var entries: [Entry] = []
@@ -152,12 +217,15 @@ package struct Journal: Sendable {
     package var assignments: [AssignmentRow] = []
     package var notifications: [NotificationRow] = []
     package var requests: [RequestRow] = []
+    package var holds: [HoldRow] = []
+    package var lotExpiries: [LotExpiryRow] = []
 
     package init() {}
 
     package var isEmpty: Bool {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
-            && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty
+            && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
+            && lotExpiries.isEmpty
     }
 
     package mutating func removeAll() {
@@ -170,6 +238,32 @@ package struct Journal: Sendable {
         assignments.removeAll(keepingCapacity: true)
         notifications.removeAll(keepingCapacity: true)
         requests.removeAll(keepingCapacity: true)
+        if !holds.isEmpty { holds.removeAll(keepingCapacity: true) }
+        if !lotExpiries.isEmpty { lotExpiries.removeAll(keepingCapacity: true) }
+    }
+
+    /// How much of it there is, of the rows that an atomic may add.
+    struct Extent {
+        fileprivate var accounts: Int
+        fileprivate var entries: Int
+        fileprivate var transfers: Int
+        fileprivate var holds: Int
+        fileprivate var lotExpiries: Int
+    }
+
+    var extent: Extent {
+        Extent(
+            accounts: accounts.count, entries: entries.count, transfers: transfers.count, holds: holds.count,
+            lotExpiries: lotExpiries.count)
+    }
+
+    /// Takes back what was added since; nothing of it was given to a store.
+    mutating func cut(to extent: Extent) {
+        accounts.removeLast(accounts.count - extent.accounts)
+        entries.removeLast(entries.count - extent.entries)
+        transfers.removeLast(transfers.count - extent.transfers)
+        holds.removeLast(holds.count - extent.holds)
+        lotExpiries.removeLast(lotExpiries.count - extent.lotExpiries)
     }
 }
 

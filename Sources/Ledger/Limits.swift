@@ -17,6 +17,20 @@ public enum Limits {
     public static let codeBytesMax = 100
     /// A revocation's share is given in thousandths of a percent of the full quantity.
     public static let wholeShare: Int64 = 100_000
+    /// Operations of one `atomic`: a trade or a shopping basket, decided while others wait.
+    public static let atomicOperationsMax = 64
+    /// The longest hold: 30 days.
+    public static let holdMillisecondsMax: Int64 = 30 * 24 * 3_600_000
+    /// Players whose expired holds and lots one batch posts: a backlog is worked off beside the requests.
+    public static let expirationsPerBatchMax = 256
+    /// Entries of one page of `journal`.
+    public static let journalPageMax = 1_000
+    /// Entries of one page of `journal` where none is asked.
+    public static let journalPageDefault = 100
+    /// Transfers after which a page of `journal` ends with the entry that it is at: keeps a page of large entries to some megabytes.
+    public static let journalTransfersMax = 20_000
+    /// The longest wait of `journal` for a first new entry.
+    public static let journalWaitMillisecondsMax: Int64 = 30_000
     /// Rows of one page of `history`.
     public static let historyPageMax = 1_000
     /// Rows of one page of `history` where none is asked.

@@ -180,6 +180,119 @@ public struct GrantReceipt: Hashable, Sendable {
     }
 }
 
+/// The answer to `reverse`.
+public struct ReversalReceipt: Hashable, Sendable {
+    /// The entry that posted it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// What went back into which lots.
+    public var returned: [DrawnLot]
+    /// The wallets it touched.
+    public var balances: [CurrencyBalance]
+
+    /// The answer to `reverse`.
+    public init(entry: EntryID, replayed: Bool, returned: [DrawnLot], balances: [CurrencyBalance]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.returned = returned
+        self.balances = balances
+    }
+}
+
+/// The answer to `hold`.
+public struct HoldReceipt: Hashable, Sendable {
+    /// The entry that posted it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// When the hold is released by itself.
+    public var expiresAt: Timestamp
+    /// The wallet it touched.
+    public var balances: [CurrencyBalance]
+
+    /// The answer to `hold`.
+    public init(entry: EntryID, replayed: Bool, expiresAt: Timestamp, balances: [CurrencyBalance]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.expiresAt = expiresAt
+        self.balances = balances
+    }
+}
+
+/// The answer to `capture`.
+public struct CaptureReceipt: Hashable, Sendable {
+    /// The entry that posted it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// The lots it spent from.
+    public var drawn: [DrawnLot]
+    /// The wallet it touched.
+    public var balances: [CurrencyBalance]
+
+    /// The answer to `capture`.
+    public init(entry: EntryID, replayed: Bool, drawn: [DrawnLot], balances: [CurrencyBalance]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.drawn = drawn
+        self.balances = balances
+    }
+}
+
+/// The answer to `release`.
+public struct ReleaseReceipt: Hashable, Sendable {
+    /// The entry that posted it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// The wallet it touched.
+    public var balances: [CurrencyBalance]
+
+    /// The answer to `release`.
+    public init(entry: EntryID, replayed: Bool, balances: [CurrencyBalance]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.balances = balances
+    }
+}
+
+/// The answer to `atomic`.
+public struct AtomicReceipt: Hashable, Sendable {
+    /// What one operation did.
+    public enum Result: Hashable, Sendable {
+        /// The lots it drew.
+        case spend(drawn: [DrawnLot])
+        /// What went back into which lots.
+        case reverse(returned: [DrawnLot])
+        /// A grant.
+        case grant
+        /// When the hold is released by itself.
+        case hold(expiresAt: Timestamp)
+        /// The lots it spent from.
+        case capture(drawn: [DrawnLot])
+        /// A release.
+        case release
+    }
+
+    /// The entry that posted all of it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// One for each operation, in their order.
+    public var results: [Result]
+    /// The wallets that all of it touched, by account in the order of their names, after all of it.
+    public var balances: [AccountBalances]
+
+    /// The answer to `atomic`.
+    public init(entry: EntryID, replayed: Bool, results: [Result], balances: [AccountBalances]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.results = results
+        self.balances = balances
+    }
+}
+
 /// The answer to `balance`.
 public struct AccountBalances: Hashable, Sendable {
     /// Whose.
@@ -371,6 +484,13 @@ package enum Outcome: Sendable {
     case notification(NotificationReceipt)
     case spend(SpendReceipt)
     case grant(GrantReceipt)
+    case reversal(ReversalReceipt)
+    case hold(HoldReceipt)
+    case capture(CaptureReceipt)
+    case release(ReleaseReceipt)
+    case atomic(AtomicReceipt)
+    /// How many players had something expired; as many as were looked for where there may be more.
+    case expired(players: Int)
     case balance(AccountBalances)
     case purchaseView(PurchaseView)
     case consumption(ConsumptionBody)

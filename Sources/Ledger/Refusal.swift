@@ -20,6 +20,16 @@ public struct Refusal: Error, Hashable, Sendable {
         case balanceLimit(currency: CurrencyCode)
         /// The key was used for another request.
         case keyReused
+        /// No spend has that key, or not the one operation that is meant.
+        case unknownSpend
+        /// Less than that is left to give back; `reversible` of the first such currency.
+        case alreadyReversed(currency: CurrencyCode, reversible: Int64)
+        /// No hold has that key, or not the one operation that is meant.
+        case unknownHold
+        /// The hold was captured or released.
+        case holdClosed
+        /// The hold's time is over: it was released.
+        case holdExpired(expiresAt: Timestamp)
         /// The ledger has no such currency.
         case unknownCurrency(currency: CurrencyCode)
         /// The ledger has no such purchase.
@@ -30,12 +40,15 @@ public struct Refusal: Error, Hashable, Sendable {
 
     /// Why.
     public var reason: Reason
+    /// The index of the operation of an `atomic` that is refused.
+    public var operation: Int?
     /// Whether this is the first answer given again.
     public var replayed: Bool
 
     /// A refusal given now, or given again.
-    public init(_ reason: Reason, replayed: Bool = false) {
+    public init(_ reason: Reason, operation: Int? = nil, replayed: Bool = false) {
         self.reason = reason
+        self.operation = operation
         self.replayed = replayed
     }
 }

@@ -1,52 +1,3 @@
-/// Where a lot came from: bought, or given. Raw values are stored and never change.
-package enum LotClass: Int64, Sendable {
-    case paid = 1
-    case free = 2
-}
-
-/// One credit's currency in one wallet. `remaining` is always
-/// `granted − spent − held − expired − repaid − (refunded − indebted − writtenOff)`.
-package struct Lot: Hashable, Sendable {
-    package let id: LotID
-    package let lotClass: LotClass
-    package let transaction: TransactionID?
-    package let time: Timestamp
-    /// The purchase's price in thousandths of its currency; 0 where unknown or free.
-    package let price: Int64
-    package let granted: Int64
-    package var remaining: Int64
-    package var held: Int64 = 0
-    package var spent: Int64 = 0
-    package var expired: Int64 = 0
-    /// What stands refunded: taken back, owed or written off.
-    package var refunded: Int64 = 0
-    /// What refunds of this lot have put on the wallet's debt, ever.
-    package var indebted: Int64 = 0
-    /// What of `indebted` later credits have paid.
-    package var recovered: Int64 = 0
-    /// What of `refunded` nobody owes.
-    package var writtenOff: Int64 = 0
-    /// What of this lot's own units went to pay debts.
-    package var repaid: Int64 = 0
-
-    package init(
-        id: LotID, lotClass: LotClass, transaction: TransactionID?, time: Timestamp, price: Int64, granted: Int64,
-        remaining: Int64
-    ) {
-        self.id = id
-        self.lotClass = lotClass
-        self.transaction = transaction
-        self.time = time
-        self.price = price
-        self.granted = granted
-        self.remaining = remaining
-    }
-
-    package var owed: Int64 { indebted - recovered }
-    /// A closed lot is kept on disk only: no spend, hold or debt concerns it.
-    package var isOpen: Bool { remaining > 0 || held > 0 || owed > 0 }
-}
-
 /// One player's wallet of one currency, with its held and receivable accounts.
 package struct Wallet: Sendable {
     package let currency: CurrencyID
@@ -59,10 +10,14 @@ package struct Wallet: Sendable {
     package var lastEntry: EntryID = 0
     /// The head of the chain of its transfers.
     package var lastTransfer: TransferID = 0
-    /// Lots that a spend, a hold or a debt concerns, oldest first.
-    package var open: [Lot] = []
-    /// Lots that were closed since the projection was last written, or were loaded for their purchase's sake.
-    package var closed: [Lot] = []
+    /// By age: the open lots, and closed ones that the projection does not have yet or that were loaded for this batch.
+    /// A lot that closes or opens again stays where it is, so that nothing is moved for it.
+    package private(set) var lots: [Lot] = []
+    /// No paid lot before this place, and no free one before that, has anything left: draws begin there, so that they
+    /// do not pass used lots again and again.
+    private var firstPaid = 0
+    private var firstFree = 0
+    private var closedCount = 0
     /// Whether it differs from the stored projection.
     package var isDirty = false
 
@@ -72,60 +27,154 @@ package struct Wallet: Sendable {
         Balance(available: available, held: held, debt: debt, paid: paid, version: version)
     }
 
-    package func lot(_ id: LotID) -> Lot? {
-        if let index = openIndex(id) { return open[index] }
-        return closed.first { $0.id == id }
-    }
+    /// Lots that a spend, a hold or a debt concerns, oldest first.
+    package var open: [Lot] { closedCount == 0 ? lots : lots.filter(\.isOpen) }
 
-    /// Changes one lot in place and keeps it on the side, open or closed, where it then belongs.
-    package mutating func update(_ id: LotID, _ change: (inout Lot) -> Void) {
-        if let index = openIndex(id) {
-            change(&open[index])
-            if !open[index].isOpen { closed.append(open.remove(at: index)) }
-        } else if let index = closed.firstIndex(where: { $0.id == id }) {
-            change(&closed[index])
-            if closed[index].isOpen { insert(closed.remove(at: index)) }
-        } else {
-            preconditionFailure("lot \(id) is not in the wallet that its transfer names")
+    /// Lots that are used up and are nevertheless in memory.
+    package var closed: [Lot] { closedCount == 0 ? [] : lots.filter { !$0.isOpen } }
+
+    func available(for funds: Funds) -> Int64 {
+        switch funds {
+        case .any: available
+        case .paid: paid
         }
     }
 
-    /// Puts a lot in its place by age.
+    // MARK: Lots
+
+    package func lot(_ id: LotID) -> Lot? { index(id).map { lots[$0] } }
+
+    /// Changes one lot in place.
+    mutating func update(_ index: Int, _ change: (inout Lot) -> Void) {
+        let wasOpen = lots[index].isOpen
+        change(&lots[index])
+        lots[index].mark.isSet = true
+        if wasOpen != lots[index].isOpen { closedCount += wasOpen ? 1 : -1 }
+        if lots[index].remaining > 0 { beginDraws(at: index) }
+    }
+
+    /// Adds the newest lot, which nothing is in yet.
+    mutating func append(opening lot: Lot) {
+        precondition(lots.last.map { $0.id < lot.id } ?? true, "lot \(lot.id) is not the newest of its wallet")
+        lots.append(lot)
+        if !lot.isOpen { closedCount += 1 }
+    }
+
+    /// Puts a loaded lot in its place by age.
     package mutating func insert(_ lot: Lot) {
-        guard lot.isOpen else {
-            closed.append(lot)
-            return
-        }
-        var place = open.count
-        while place > 0, open[place - 1].id > lot.id { place -= 1 }
-        open.insert(lot, at: place)
+        let place = lots.last.map { $0.id < lot.id } ?? true ? lots.count : lowerBound(lot.id)
+        lots.insert(lot, at: place)
+        if !lot.isOpen { closedCount += 1 }
+        beginDraws(at: place)
     }
 
-    private func openIndex(_ id: LotID) -> Int? {
+    /// Puts loaded lots, which are not in it, in their places by age.
+    package mutating func insert(_ loaded: [Lot]) {
+        lots = (lots + loaded).sorted { $0.id < $1.id }
+        closedCount += loaded.count { !$0.isOpen }
+        (firstPaid, firstFree) = (0, 0)
+    }
+
+    /// Forgets the lots that are used up: the store has them.
+    mutating func dropClosed() {
+        if closedCount == 0 { return }
+        lots.removeAll { !$0.isOpen }
+        closedCount = 0
+        (firstPaid, firstFree) = (0, 0)
+    }
+
+    /// The projection has it as it is.
+    package mutating func written() {
+        isDirty = false
+        dropClosed()
+        for index in lots.indices where lots[index].mark.isSet { lots[index].mark.isSet = false }
+    }
+
+    func index(_ id: LotID) -> Int? {
+        if let last = lots.last, last.id == id { return lots.count - 1 }
+        let place = lowerBound(id)
+        return place < lots.count && lots[place].id == id ? place : nil
+    }
+
+    private func lowerBound(_ id: LotID) -> Int {
         var low = 0
-        var high = open.count
+        var high = lots.count
         while low < high {
             let middle = (low + high) / 2
-            if open[middle].id < id { low = middle + 1 } else { high = middle }
+            if lots[middle].id < id { low = middle + 1 } else { high = middle }
         }
-        return low < open.count && open[low].id == id ? low : nil
-    }
-}
-
-/// A player with all wallets, the unit in which state is loaded.
-package struct Player: Sendable {
-    package let id: PlayerID
-    package let name: AccountName
-    /// By currency; a handful at most.
-    package var wallets: [Wallet]
-
-    package init(id: PlayerID, name: AccountName, wallets: [Wallet] = []) {
-        self.id = id
-        self.name = name
-        self.wallets = wallets
+        return low
     }
 
-    package func walletIndex(_ currency: CurrencyID) -> Int? {
-        wallets.firstIndex { $0.currency == currency }
+    private mutating func beginDraws(at index: Int) {
+        switch lots[index].lotClass {
+        case .paid: firstPaid = min(firstPaid, index)
+        case .free: firstFree = min(firstFree, index)
+        }
+    }
+
+    // MARK: Drawing
+
+    /// Which lots give how much of `amount`, which the wallet has.
+    mutating func draw(_ amount: Int64, _ funds: Funds, _ order: SpendOrder) -> [LotPart] {
+        skipUsedLots()
+        var left = amount
+        var drawn: [LotPart] = []
+        switch (funds, order) {
+        case (.any, .oldest):
+            take(from: min(firstPaid, firstFree), nil, &left, &drawn)
+        case (.any, .freeFirst):
+            take(from: firstFree, .free, &left, &drawn)
+            take(from: firstPaid, .paid, &left, &drawn)
+        case (.any, .paidFirst):
+            take(from: firstPaid, .paid, &left, &drawn)
+            take(from: firstFree, .free, &left, &drawn)
+        case (.any, .dearestFirst):
+            takeDearest(&left, &drawn)
+            take(from: firstFree, .free, &left, &drawn)
+        case (.paid, .dearestFirst):
+            takeDearest(&left, &drawn)
+        case (.paid, .oldest), (.paid, .freeFirst), (.paid, .paidFirst):
+            take(from: firstPaid, .paid, &left, &drawn)
+        }
+        precondition(left == 0, "a wallet's lots hold less than is available")
+        return drawn
+    }
+
+    private mutating func skipUsedLots() {
+        while firstPaid < lots.count, lots[firstPaid].lotClass != .paid || lots[firstPaid].remaining == 0 {
+            firstPaid += 1
+        }
+        while firstFree < lots.count, lots[firstFree].lotClass != .free || lots[firstFree].remaining == 0 {
+            firstFree += 1
+        }
+    }
+
+    private func take(from first: Int, _ lotClass: LotClass?, _ left: inout Int64, _ drawn: inout [LotPart]) {
+        var index = first
+        while left > 0, index < lots.count {
+            if lotClass == nil || lots[index].lotClass == lotClass { take(index, &left, &drawn) }
+            index += 1
+        }
+    }
+
+    private func takeDearest(_ left: inout Int64, _ drawn: inout [LotPart]) {
+        if left == 0 { return }
+        let paid = lots.indices[min(firstPaid, lots.count)...].filter {
+            lots[$0].lotClass == .paid && lots[$0].remaining > 0
+        }
+        // Mostly one lot gives all: it is found without sorting.
+        guard let dearest = paid.min(by: { Lot.isDearer(lots[$0], lots[$1]) }) else { return }
+        if lots[dearest].remaining >= left { return take(dearest, &left, &drawn) }
+        for index in paid.sorted(by: { Lot.isDearer(lots[$0], lots[$1]) }) where left > 0 {
+            take(index, &left, &drawn)
+        }
+    }
+
+    private func take(_ index: Int, _ left: inout Int64, _ drawn: inout [LotPart]) {
+        let units = min(left, lots[index].remaining)
+        if units == 0 { return }
+        drawn.append(LotPart(lot: lots[index].id, units: units, transaction: lots[index].transaction))
+        left -= units
     }
 }

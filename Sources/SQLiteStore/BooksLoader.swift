@@ -16,10 +16,15 @@ final class BooksLoader {
     private let selectFirstTransfer: PreparedStatement
     private let selectRequest: PreparedStatement
     private let selectNotification: PreparedStatement
+    private let selectOpenHolds: PreparedStatement
+    private let selectHeldParts: PreparedStatement
+    private let selectReturned: PreparedStatement
+    private let selectHoldEnd: PreparedStatement
+    private let selectDeadlines: PreparedStatement
 
     private static let lotColumns = """
         id, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded, indebted, recovered,
-        written_off, repaid
+        written_off, repaid, expires_at
         """
 
     init(_ db: Database) throws {
@@ -64,11 +69,28 @@ final class BooksLoader {
         selectFirstTransfer = try PreparedStatement(db, "SELECT first_transfer FROM entry WHERE id = ?")
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
         selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
+        selectOpenHolds = try PreparedStatement(
+            db, "SELECT id, currency, amount, expires_at FROM open_hold WHERE account = ? ORDER BY id")
+        selectHeldParts = try PreparedStatement(
+            db, "SELECT credit, lot, amount FROM transfer WHERE id >= ? ORDER BY id")
+        selectReturned = try PreparedStatement(
+            db,
+            """
+            SELECT lot, sum(amount) FROM transfer WHERE reference = ? AND debit & 15 = \(AccountKind.spent.rawValue)
+            GROUP BY lot
+            """)
+        selectHoldEnd = try PreparedStatement(
+            db,
+            "SELECT e.kind FROM transfer AS t JOIN entry AS e ON e.id = t.entry WHERE t.reference = ? LIMIT 1")
+        selectDeadlines = try PreparedStatement(db, "SELECT time, account FROM deadline ORDER BY time, account")
     }
 
     func load(_ needs: Needs, into books: inout Books) throws {
         for name in needs.accounts where !books.isLoaded(name) { try load(name, into: &books) }
         for key in needs.keys where books.answers[key] == nil { try load(key, into: &books) }
+        for key in needs.spends { try loadSpends(key, into: &books) }
+        for key in needs.holds { try loadHolds(key, into: &books) }
+        if needs.expirations { try loadDeadlines(into: &books) }
         for transaction in needs.transactions where books.purchases[transaction] == nil {
             try load(transaction, into: &books)
         }
@@ -91,15 +113,16 @@ final class BooksLoader {
         books.load(try player(id, name, books))
     }
 
-    /// Loads a lot of a loaded wallet that is not open.
-    func load(lot id: LotID, of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
-        let wallet = books.players[player]?.wallets.first { $0.currency == currency }
-        if wallet?.lot(id) != nil { return }
-        selectLot.bind(1, id)
-        guard try selectLot.next() else { throw StoreError("lot \(id) is missing from the projection") }
-        let lot = try readLot(selectLot)
-        selectLot.reset()
-        books.load(lot, player: player, currency: currency)
+    /// Loads lots of a loaded wallet that are not open.
+    func load(lots ids: [LotID], of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
+        var lots: [Lot] = []
+        for id in books.missing(ids, player, currency) {
+            selectLot.bind(1, id)
+            guard try selectLot.next() else { throw StoreError("lot \(id) is missing from the projection") }
+            lots.append(try readLot(selectLot))
+            selectLot.reset()
+        }
+        if !lots.isEmpty { books.load(lots, player: player, currency: currency) }
     }
 
     private func load(_ name: AccountName, into books: inout Books) throws {
@@ -139,15 +162,16 @@ final class BooksLoader {
             player.wallets.append(wallet)
         }
         for index in player.wallets.indices { try loadOpenLots(id, &player.wallets[index]) }
+        if player.wallets.contains(where: { $0.held > 0 }) { try loadOpenHolds(&player) }
         return player
     }
 
     private func loadOpenLots(_ player: PlayerID, _ wallet: inout Wallet) throws {
         selectOpenLots.bind(1, player)
         selectOpenLots.bind(2, Int64(wallet.currency))
-        while try selectOpenLots.next() { wallet.open.append(try readLot(selectOpenLots)) }
+        while try selectOpenLots.next() { wallet.insert(try readLot(selectOpenLots)) }
         // Checked before writing, and after reading: the pair guards the disk.
-        let lots = wallet.open
+        let lots = wallet.lots
         guard lots.reduce(0, { $0 + $1.remaining }) == wallet.available,
             lots.reduce(0, { $0 + ($1.lotClass == .paid ? $1.remaining : 0) }) == wallet.paid,
             lots.reduce(0, { $0 + $1.held }) == wallet.held, lots.reduce(0, { $0 + $1.owed }) == wallet.debt
@@ -163,7 +187,7 @@ final class BooksLoader {
         var lot = Lot(
             id: row.integer(0), lotClass: lotClass,
             transaction: row.optionalInteger(2).map { TransactionID(number: $0) }, time: row.integer(3),
-            price: row.integer(4), granted: row.integer(5), remaining: row.integer(6))
+            price: row.integer(4), granted: row.integer(5), remaining: row.integer(6), expiresAt: row.optionalInteger(15))
         lot.held = row.integer(7)
         lot.spent = row.integer(8)
         lot.expired = row.integer(9)
@@ -173,6 +197,96 @@ final class BooksLoader {
         lot.writtenOff = row.integer(13)
         lot.repaid = row.integer(14)
         return lot
+    }
+
+    // MARK: Spends and holds that are named by their key
+
+    /// The players and lots of a key's spends, and what of them went back.
+    private func loadSpends(_ key: RequestKey, into books: inout Books) throws {
+        if books.answers[key] == nil { try load(key, into: &books) }
+        for (_, spend) in books.answers[key]?.answer.spends ?? [] where books.returned[spend.trace.first] == nil {
+            let first = spend.trace.first
+            try load(player: spend.trace.player, into: &books)
+            var lots: [CurrencyID: [LotID]] = [:]
+            for part in spend.drawn {
+                guard let currency = books.currencyID(part.currency) else {
+                    throw StoreError("a spend drew currency \(part.currency), which the ledger does not have")
+                }
+                lots[currency, default: []].append(part.lot)
+            }
+            for (currency, ids) in lots {
+                try load(lots: ids, of: spend.trace.player, currency, into: &books)
+            }
+            var returned: [LotID: Int64] = [:]
+            selectReturned.bind(1, first)
+            while try selectReturned.next() { returned[selectReturned.integer(0)] = selectReturned.integer(1) }
+            books.load(returned: returned, of: first)
+        }
+    }
+
+    /// The players of a key's holds, and how those ended that are not open.
+    private func loadHolds(_ key: RequestKey, into books: inout Books) throws {
+        if books.answers[key] == nil { try load(key, into: &books) }
+        for (_, hold) in books.answers[key]?.answer.holds ?? [] {
+            let first = hold.trace.first
+            try load(player: hold.trace.player, into: &books)
+            if books.players[hold.trace.player]?.holds.contains(where: { $0.id == first }) == true { continue }
+            selectHoldEnd.bind(1, first)
+            guard try selectHoldEnd.next() else { throw StoreError("hold \(first) is not open, and nothing closed it") }
+            let isExpired = selectHoldEnd.integer(0) == EntryKind.holdExpiry.rawValue
+            selectHoldEnd.reset()
+            books.load(isExpired ? .expired : .closed, of: first)
+        }
+    }
+
+    private func loadOpenHolds(_ player: inout Player) throws {
+        var amounts: [Int64] = []
+        selectOpenHolds.bind(1, player.id)
+        while try selectOpenHolds.next() {
+            player.holds.append(
+                OpenHold(
+                    id: selectOpenHolds.integer(0), currency: CurrencyID(truncatingIfNeeded: selectOpenHolds.integer(1)),
+                    expiresAt: selectOpenHolds.integer(3)))
+            amounts.append(selectOpenHolds.integer(2))
+        }
+        for (index, amount) in amounts.enumerated() {
+            let hold = player.holds[index]
+            guard let wallet = player.walletIndex(hold.currency) else {
+                throw StoreError("hold \(hold.id) of account \(player.id) has no wallet")
+            }
+            let account = LedgerAccount(.held, hold.currency, player: player.id).number
+            selectHeldParts.bind(1, hold.id)
+            while player.holds[index].amount < amount, try selectHeldParts.next(), selectHeldParts.integer(0) == account {
+                let lot = selectHeldParts.integer(1)
+                player.holds[index].add(
+                    LotPart(
+                        lot: lot, units: selectHeldParts.integer(2),
+                        transaction: player.wallets[wallet].lot(lot)?.transaction))
+            }
+            selectHeldParts.reset()
+            guard player.holds[index].amount == amount else {
+                throw StoreError("the transfers of hold \(hold.id) are not its amount")
+            }
+        }
+        for wallet in player.wallets {
+            let held = player.holds.reduce(0) { $0 + ($1.currency == wallet.currency ? $1.amount : 0) }
+            guard held == wallet.held else {
+                throw StoreError("what account \(player.id) has held is not the sum of the holds")
+            }
+        }
+    }
+
+    /// The players of whom something expires first, as many as one batch posts. Those whom memory knows better (what was
+    /// due of them was posted, and the projection does not say so yet) do not count.
+    private func loadDeadlines(into books: inout Books) throws {
+        var due: [PlayerID] = []
+        while due.count < Limits.expirationsPerBatchMax, try selectDeadlines.next() {
+            let id = selectDeadlines.integer(1)
+            if let player = books.players[id], player.deadline != selectDeadlines.integer(0) { continue }
+            due.append(id)
+        }
+        selectDeadlines.reset()
+        for id in due { try load(player: id, into: &books) }
     }
 
     private func load(_ transaction: TransactionID, into books: inout Books) throws {
@@ -204,7 +318,7 @@ final class BooksLoader {
         if let account {
             try load(player: account, into: &books)
             for (grant, lot) in zip(grants, register.lots) {
-                try load(lot: lot, of: account, grant.currency, into: &books)
+                try load(lots: [lot], of: account, grant.currency, into: &books)
             }
         }
         books.load(register)

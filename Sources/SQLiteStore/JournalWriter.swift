@@ -13,6 +13,8 @@ final class JournalWriter {
     private let insertAssignment: PreparedStatement
     private let insertNotification: PreparedStatement
     private let insertRequest: PreparedStatement
+    private let insertHold: PreparedStatement
+    private let insertLotExpiry: PreparedStatement
     private let insertBlock: PreparedStatement
     private let insertHeader: PreparedStatement
     private let selectHeader: PreparedStatement
@@ -34,8 +36,8 @@ final class JournalWriter {
         insertTransfer = try PreparedStatement(
             db,
             """
-            INSERT INTO transfer (id, entry, debit, credit, amount, lot, debt_lot, previous)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO transfer (id, entry, debit, credit, amount, lot, debt_lot, previous, spend_order, reference)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         insertPurchase = try PreparedStatement(
             db,
@@ -62,6 +64,9 @@ final class JournalWriter {
             """)
         insertRequest = try PreparedStatement(
             db, "INSERT INTO request (key, id, fingerprint, entry, answer) VALUES (?, ?, ?, ?, ?)")
+        insertHold = try PreparedStatement(
+            db, "INSERT INTO hold (id, entry, account, currency, amount, expires_at) VALUES (?, ?, ?, ?, ?, ?)")
+        insertLotExpiry = try PreparedStatement(db, "INSERT INTO lot_expiry (lot, expires_at) VALUES (?, ?)")
         insertBlock = try PreparedStatement(
             db,
             """
@@ -108,6 +113,20 @@ final class JournalWriter {
             insertRequest.bind(5, row.answer)
             try insertRequest.run()
         }
+        for row in journal.holds {
+            insertHold.bind(1, row.id)
+            insertHold.bind(2, row.entry)
+            insertHold.bind(3, row.account)
+            insertHold.bind(4, Int64(row.currency))
+            insertHold.bind(5, row.amount)
+            insertHold.bind(6, row.expiresAt)
+            try insertHold.run()
+        }
+        for row in journal.lotExpiries {
+            insertLotExpiry.bind(1, row.lot)
+            insertLotExpiry.bind(2, row.expiresAt)
+            try insertLotExpiry.run()
+        }
         let form = journal.canonicalForm(after: head.hash, block: head.id + 1, currencies: codes)
         let next = BlockHead(id: head.id + 1, hash: form.withUnsafeBytes { books.hash($0) })
         try append(next, books.position)
@@ -134,6 +153,8 @@ final class JournalWriter {
         insertTransfer.bind(6, row.lot)
         insertTransfer.bind(7, row.debtLot)
         insertTransfer.bind(8, row.previous)
+        insertTransfer.bind(9, row.spendOrder?.number)
+        insertTransfer.bind(10, row.reference)
         try insertTransfer.run()
     }
 

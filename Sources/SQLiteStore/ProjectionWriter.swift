@@ -17,6 +17,10 @@ final class ProjectionWriter {
     private let upsertWallet: PreparedStatement
     private let upsertLot: PreparedStatement
     private let insertName: PreparedStatement
+    private let deleteHolds: PreparedStatement
+    private let insertHold: PreparedStatement
+    private let deleteDeadline: PreparedStatement
+    private let insertDeadline: PreparedStatement
     private let upsertTotal: PreparedStatement
     private let updateWatermark: PreparedStatement
     private var cycle: Cycle?
@@ -37,10 +41,15 @@ final class ProjectionWriter {
             db,
             """
             INSERT OR REPLACE INTO lot (id, account, currency, class, transaction_id, time, price, granted, remaining,
-                held, spent, expired, refunded, indebted, recovered, written_off, repaid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                held, spent, expired, refunded, indebted, recovered, written_off, repaid, expires_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         insertName = try PreparedStatement(db, "INSERT OR IGNORE INTO account_name (name, account) VALUES (?, ?)")
+        deleteHolds = try PreparedStatement(db, "DELETE FROM open_hold WHERE account = ?")
+        insertHold = try PreparedStatement(
+            db, "INSERT INTO open_hold (account, id, currency, amount, expires_at) VALUES (?, ?, ?, ?, ?)")
+        deleteDeadline = try PreparedStatement(db, "DELETE FROM deadline WHERE time = ? AND account = ?")
+        insertDeadline = try PreparedStatement(db, "INSERT OR IGNORE INTO deadline (time, account) VALUES (?, ?)")
         upsertTotal = try PreparedStatement(
             db, "INSERT OR REPLACE INTO total (currency, kind, debits, credits) VALUES (?, ?, ?, ?)")
         updateWatermark = try PreparedStatement(
@@ -55,28 +64,32 @@ final class ProjectionWriter {
             cycle = Cycle(players: books.takeDirtyPlayers().sorted(), position: books.position)
         }
         // Twice what the batch dirtied: the cycle ends before half as much again has gathered.
-        try write(&books, players: max(SQLiteLimits.sliceMin, 2 * appended))
+        try write(&books, lots: max(SQLiteLimits.sliceMin, 2 * appended))
     }
 
     /// Writes everything.
     func finish(_ books: inout Books) throws {
-        if cycle != nil { try write(&books, players: Int.max) }
+        if cycle != nil { try write(&books, lots: Int.max) }
         cycle = Cycle(players: books.takeDirtyPlayers().sorted(), position: books.position)
-        try write(&books, players: Int.max)
+        try write(&books, lots: Int.max)
     }
 
-    private func write(_ books: inout Books, players count: Int) throws {
+    /// Writes whole players until so many of their lots are written.
+    private func write(_ books: inout Books, lots count: Int) throws {
         guard var current = cycle else { return }
-        let end = current.players.count - current.next <= count ? current.players.count : current.next + count
-        for id in current.players[current.next..<end] {
+        var written = 0
+        while current.next < current.players.count, written < count {
+            let id = current.players[current.next]
+            current.next += 1
             guard let player = books.players[id] else { continue }
             // With the first wallet: a player who may be forgotten must be found by name.
             if id > watermark.account { try writeName(of: player) }
-            for wallet in player.wallets where wallet.isDirty { try write(wallet, of: id) }
+            for wallet in player.wallets where wallet.isDirty { written += try write(wallet, of: id) }
+            if player.holdsAreDirty { try writeHolds(of: player) }
+            try writeDeadline(of: player)
             books.written(id)
         }
-        current.next = end
-        guard end == current.players.count else {
+        guard current.next == current.players.count else {
             cycle = current
             return
         }
@@ -95,7 +108,38 @@ final class ProjectionWriter {
         try insertName.run()
     }
 
-    private func write(_ wallet: Wallet, of player: PlayerID) throws {
+    private func writeHolds(of player: Player) throws {
+        deleteHolds.bind(1, player.id)
+        try deleteHolds.run()
+        for hold in player.holds {
+            insertHold.bind(1, player.id)
+            insertHold.bind(2, hold.id)
+            insertHold.bind(3, Int64(hold.currency))
+            insertHold.bind(4, hold.amount)
+            insertHold.bind(5, hold.expiresAt)
+            try insertHold.run()
+        }
+    }
+
+    /// A player of whom nothing expires, and nothing did, costs nothing here.
+    private func writeDeadline(of player: Player) throws {
+        if player.deadline == Timestamp.max && player.projectedDeadline == Timestamp.max { return }
+        let deadline = player.exactDeadline
+        if deadline == player.projectedDeadline { return }
+        if player.projectedDeadline < Timestamp.max {
+            deleteDeadline.bind(1, player.projectedDeadline)
+            deleteDeadline.bind(2, player.id)
+            try deleteDeadline.run()
+        }
+        if deadline < Timestamp.max {
+            insertDeadline.bind(1, deadline)
+            insertDeadline.bind(2, player.id)
+            try insertDeadline.run()
+        }
+    }
+
+    /// Gives how many lots it wrote, and one for the wallet.
+    private func write(_ wallet: Wallet, of player: PlayerID) throws -> Int {
         upsertWallet.bind(1, player)
         upsertWallet.bind(2, Int64(wallet.currency))
         upsertWallet.bind(3, wallet.available)
@@ -106,8 +150,12 @@ final class ProjectionWriter {
         upsertWallet.bind(8, wallet.lastEntry)
         upsertWallet.bind(9, wallet.lastTransfer)
         try upsertWallet.run()
-        for lot in wallet.closed { try write(lot, player, wallet.currency) }
-        for lot in wallet.open { try write(lot, player, wallet.currency) }
+        var written = 1
+        for lot in wallet.lots where lot.mark.isSet {
+            try write(lot, player, wallet.currency)
+            written += 1
+        }
+        return written
     }
 
     private func write(_ lot: Lot, _ player: PlayerID, _ currency: CurrencyID) throws {
@@ -128,6 +176,7 @@ final class ProjectionWriter {
         upsertLot.bind(15, lot.recovered)
         upsertLot.bind(16, lot.writtenOff)
         upsertLot.bind(17, lot.repaid)
+        upsertLot.bind(18, lot.expiresAt)
         try upsertLot.run()
     }
 

@@ -62,11 +62,13 @@ struct Recovery {
             db,
             """
             SELECT t.id, t.entry, t.debit, t.credit, t.amount, t.lot, t.debt_lot, t.previous, opening.credit, e.time,
-                e.transaction_id, p.price
+                e.transaction_id, p.price, h.expires_at, x.expires_at, t.reference
             FROM transfer AS t
                 JOIN entry AS e ON e.id = t.entry
                 JOIN transfer AS opening ON opening.id = t.lot
                 LEFT JOIN purchase AS p ON p.transaction_id = e.transaction_id AND t.id = t.lot
+                LEFT JOIN hold AS h ON h.id = t.id
+                LEFT JOIN lot_expiry AS x ON x.lot = t.id
             WHERE t.id > ? ORDER BY t.id
             """)
         tail.bind(1, watermark.transfer)
@@ -82,10 +84,10 @@ struct Recovery {
             else { throw StoreError("transfer \(id) names an account that cannot be") }
             let transfer = Transfer(
                 id: id, entry: tail.integer(1), debit: debit, credit: credit, amount: tail.integer(4),
-                lot: tail.integer(5), debtLot: tail.optionalInteger(6), previous: tail.integer(7))
+                lot: tail.integer(5), debtLot: tail.optionalInteger(6), previous: tail.integer(7),
+                reference: tail.optionalInteger(14))
             try loader.load(player: owner.player, into: &books)
-            let wallet = books.players[owner.player]?.wallets.first { $0.currency == debit.currency }
-            let isProjected = (wallet?.lastTransfer ?? 0) >= id
+            let isProjected = books.lastTransfer(owner.player, debit.currency) >= id
             let isTotalled = totalsTransfer >= id
             if isProjected {
                 if !isTotalled { books.addToTotals(transfer) }
@@ -96,11 +98,14 @@ struct Recovery {
                 opening = Lot(
                     id: id, lotClass: debit.kind == .purchased ? .paid : .free,
                     transaction: tail.optionalInteger(10).map { TransactionID(number: $0) }, time: tail.integer(9),
-                    price: tail.optionalInteger(11) ?? 0, granted: transfer.amount, remaining: 0)
+                    price: tail.optionalInteger(11) ?? 0, granted: transfer.amount, remaining: 0,
+                    expiresAt: tail.optionalInteger(13))
             } else {
-                try loader.load(lot: transfer.lot, of: owner.player, debit.currency, into: &books)
+                try loader.load(lots: [transfer.lot], of: owner.player, debit.currency, into: &books)
             }
-            let previous = books.apply(transfer, player: owner.player, opening: opening, isTotalled: isTotalled)
+            let hold = tail.optionalInteger(12).map { OpenHold(id: id, currency: debit.currency, expiresAt: $0) }
+            let previous = books.apply(
+                transfer, player: owner.player, opening: opening, hold: hold, isTotalled: isTotalled)
             guard previous == transfer.previous else {
                 throw StoreError("transfer \(id) follows \(previous) in its wallet, but names \(transfer.previous)")
             }

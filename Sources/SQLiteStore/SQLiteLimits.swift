@@ -11,7 +11,7 @@ package struct SQLiteBounds: Sendable {
 
 /// The bounds of the embedded engine that are no one's to choose, each with its reason.
 enum SQLiteLimits {
-    /// Players written with a commit at the least: a cycle ends even when commits are small.
+    /// Lots and wallets written with a commit at the least: a cycle ends even when commits are small.
     static let sliceMin = 64
     /// Read-only connections: reports and histories that run at once beside the writer.
     static let readersMax = 4
