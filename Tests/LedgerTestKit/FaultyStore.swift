@@ -67,5 +67,10 @@ package final class FaultyStore: Store {
         return try base.report(query)
     }
 
+    package func journal(_ query: JournalQuery) throws -> JournalPage {
+        plan.withLock { $0.reads += 1 }
+        return try base.journal(query)
+    }
+
     package func close() throws { try base.close() }
 }

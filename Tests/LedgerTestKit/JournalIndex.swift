@@ -9,6 +9,10 @@ package struct JournalIndex {
     private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
     private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
     private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
+    private var holds: [TransferID: Journal.HoldRow] = [:]
+    private var lotExpiries: [LotID: Timestamp] = [:]
+    /// Transfers by the spend or hold that they refer to.
+    private var references: [TransferID: [Transfer]] = [:]
     private var requests: [RequestKey: Journal.RequestRow] = [:]
     package private(set) var players: [AccountName: PlayerID] = [:]
     package private(set) var notifications: Set<String> = []
@@ -24,6 +28,13 @@ package struct JournalIndex {
         rows.assignments += new.assignments
         rows.notifications += new.notifications
         rows.requests += new.requests
+        rows.holds += new.holds
+        rows.lotExpiries += new.lotExpiries
+        for row in new.holds { holds[row.id] = row }
+        for row in new.lotExpiries { lotExpiries[row.lot] = row.expiresAt }
+        for transfer in new.transfers {
+            if let reference = transfer.reference { references[reference, default: []].append(transfer) }
+        }
         for row in new.accounts { players[row.name] = row.id }
         for row in new.purchases { purchases[row.facts.transaction] = row }
         for row in new.evidence { evidence[row.transaction, default: []].append(row) }
@@ -47,7 +58,39 @@ package struct JournalIndex {
             id: transfer.id, lotClass: transfer.debit.kind == .purchased ? .paid : .free,
             transaction: entry.transaction, time: entry.time,
             price: entry.transaction.flatMap { purchases[$0]?.facts.price } ?? 0, granted: transfer.amount,
-            remaining: 0)
+            remaining: 0, expiresAt: lotExpiries[transfer.id])
+    }
+
+    /// The hold whose first transfer it is, before anything is in it.
+    package func hold(_ transfer: Transfer) -> OpenHold? { holds[transfer.id]?.opening }
+
+    /// What of a spend went back, by lot.
+    package func returned(_ spend: TransferID) -> [LotID: Int64] {
+        (references[spend] ?? []).reduce(into: [:]) { sums, transfer in
+            if transfer.debit.kind == .spent { sums[transfer.lot, default: 0] += transfer.amount }
+        }
+    }
+
+    /// How a hold ended; `nil` while it is open.
+    package func holdEnd(_ hold: TransferID) -> Books.HoldEnd? {
+        references[hold]?.first.map { entry($0.entry).kind == .holdExpiry ? .expired : .closed }
+    }
+
+    /// Says of the spends and holds that are named by their key what the rows say.
+    package func loadReferences(_ needs: Needs, into books: inout Books) {
+        for key in needs.spends + needs.holds where books.answers[key] == nil {
+            if let answered = answered(key) { books.load(key, answered) }
+        }
+        for key in needs.spends {
+            for (_, spend) in books.answers[key]?.answer.spends ?? [] where books.returned[spend.trace.first] == nil {
+                books.load(returned: returned(spend.trace.first), of: spend.trace.first)
+            }
+        }
+        for key in needs.holds {
+            for (_, hold) in books.answers[key]?.answer.holds ?? [] {
+                if let end = holdEnd(hold.trace.first) { books.load(end, of: hold.trace.first) }
+            }
+        }
     }
 
     package func register(_ transaction: TransactionID) -> PurchaseRegister? {

@@ -23,6 +23,8 @@ extension MemoryJournal {
                 - (transfer.debit.kind == .wallet ? transfer.amount : 0)
             balance.available += available
             if paidLots.contains(transfer.lot) { balance.paid += available }
+            if transfer.credit.kind == .held { balance.held += transfer.amount }
+            if transfer.debit.kind == .held { balance.held -= transfer.amount }
             if transfer.debit.kind == .receivable { balance.debt += transfer.amount }
             if transfer.credit.kind == .receivable { balance.debt -= transfer.amount }
             if balance != before && lastEntries.updateValue(transfer.entry, forKey: key) != transfer.entry {
@@ -99,6 +101,27 @@ extension MemoryJournal {
         return HistoryEntry.Movement(
             debit: transfer.debit.kind, credit: transfer.credit.kind, currency: books.code(transfer.debit.currency),
             amount: amount, lot: transfer.lot, debtLot: transfer.debtLot)
+    }
+
+    func journal(_ query: JournalQuery) -> JournalPage {
+        var entries: [JournalEntry] = []
+        var count = 0
+        for entry in rows.entries.dropFirst(Int(query.after)).prefix(query.limit) {
+            if count >= Limits.journalTransfersMax { break }
+            let lines = transfers(of: entry).map { transfer in
+                let movement = movement(transfer)
+                return JournalEntry.Line(
+                    transfer: transfer.id, account: name(owner(transfer)), debit: movement.debit,
+                    credit: movement.credit, currency: movement.currency, amount: movement.amount, lot: movement.lot,
+                    debtLot: movement.debtLot)
+            }
+            count += lines.count
+            entries.append(
+                JournalEntry(
+                    entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
+                    transaction: entry.transaction, transfers: lines))
+        }
+        return JournalPage(entries: entries, next: entries.last?.entry ?? query.after)
     }
 
     func report(_ query: ReportQuery) -> ReportPage {

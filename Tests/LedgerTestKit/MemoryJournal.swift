@@ -38,7 +38,7 @@ struct MemoryJournal {
         for row in rows.accounts { books.load(Player(id: row.id, name: row.name)) }
         for transfer in rows.transfers {
             guard let owner = owner(transfer.lot) else { preconditionFailure("a lot that nothing opened") }
-            _ = books.apply(transfer, player: owner, opening: index.opening(transfer))
+            _ = books.apply(transfer, player: owner, opening: index.opening(transfer), hold: index.hold(transfer))
         }
     }
 
@@ -57,6 +57,7 @@ struct MemoryJournal {
         for key in needs.keys where books.answers[key] == nil {
             if let answered = index.answered(key) { books.load(key, answered) }
         }
+        index.loadReferences(needs, into: &books)
         for uuid in needs.notifications where index.notifications.contains(uuid) { books.load(notification: uuid) }
     }
 

@@ -36,6 +36,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.report(query) }
     }
 
+    package func journal(_ query: JournalQuery) throws -> JournalPage {
+        try whileOpen { journal.journal(query) }
+    }
+
     package func close() throws {
         try whileOpen { journal.isClosed = true }
     }

@@ -64,7 +64,23 @@ struct AuditedStore {
         for key in needs.keys {
             if let answered = index.answered(key) { books.load(key, answered) }
         }
+        loadNamed(needs)
+        if needs.expirations { for id in projection.players.keys.sorted() { load(id) } }
         for uuid in needs.notifications where index.notifications.contains(uuid) { books.load(notification: uuid) }
+    }
+
+    /// The players and lots of spends and holds that are named by their key.
+    private mutating func loadNamed(_ needs: Needs) {
+        index.loadReferences(needs, into: &books)
+        for key in needs.spends {
+            for (_, spend) in books.answers[key]?.answer.spends ?? [] {
+                load(spend.trace.player)
+                for part in spend.drawn { load(part.lot, spend.trace.player, books.currencyID(part.currency)!) }
+            }
+        }
+        for key in needs.holds {
+            for (_, hold) in books.answers[key]?.answer.holds ?? [] { load(hold.trace.player) }
+        }
     }
 
     private mutating func load(_ player: PlayerID) {
@@ -75,7 +91,7 @@ struct AuditedStore {
     private mutating func load(_ lot: LotID, _ player: PlayerID, _ currency: CurrencyID) {
         let wallet = books.players[player]?.wallets.first { $0.currency == currency }
         guard wallet?.lot(lot) == nil, let closed = projection.closedLots[lot] else { return }
-        books.load(closed, player: player, currency: currency)
+        books.load([closed], player: player, currency: currency)
     }
 
     // MARK: The projection
@@ -83,15 +99,12 @@ struct AuditedStore {
     /// Writes the wallets that changed, and moves the watermark.
     mutating func checkpoint() {
         for id in books.takeDirtyPlayers() {
-            guard var player = books.players[id] else { continue }
-            for index in player.wallets.indices {
-                for lot in player.wallets[index].closed { projection.closedLots[lot.id] = lot }
-                for lot in player.wallets[index].open { projection.closedLots[lot.id] = nil }
-                player.wallets[index].closed = []
-                player.wallets[index].isDirty = false
+            for wallet in books.players[id]?.wallets ?? [] {
+                for lot in wallet.closed { projection.closedLots[lot.id] = lot }
+                for lot in wallet.open { projection.closedLots[lot.id] = nil }
             }
-            projection.players[id] = player
             books.written(id)
+            projection.players[id] = books.players[id]
         }
         projection.transfers = index.rows.transfers.count
         projection.totals = books.totals
@@ -110,7 +123,8 @@ struct AuditedStore {
             guard let owner = index.owners[transfer.lot] else { preconditionFailure("a lot that nothing opened") }
             load(owner.player)
             load(transfer.lot, owner.player, owner.currency)
-            _ = books.apply(transfer, player: owner.player, opening: index.opening(transfer))
+            _ = books.apply(transfer, player: owner.player, opening: index.opening(transfer),
+                hold: index.hold(transfer))
         }
     }
 
@@ -125,6 +139,7 @@ struct AuditedStore {
             var lastEntry: EntryID
             var lastTransfer: TransferID
             var open: [Lot]
+            var holds: [OpenHold]
         }
 
         var wallets: [WalletState] = []
@@ -141,7 +156,8 @@ struct AuditedStore {
                 snapshot.wallets.append(
                     Snapshot.WalletState(
                         player: row.id, currency: wallet.currency, balance: wallet.balance,
-                        lastEntry: wallet.lastEntry, lastTransfer: wallet.lastTransfer, open: wallet.open))
+                        lastEntry: wallet.lastEntry, lastTransfer: wallet.lastTransfer, open: wallet.open,
+                        holds: books.players[row.id]!.holds.filter { $0.currency == wallet.currency }))
                 for lot in wallet.open + wallet.closed { lots[lot.id] = lot }
             }
         }

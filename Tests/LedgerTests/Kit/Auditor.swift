@@ -8,8 +8,11 @@ struct Auditor {
         var currency: CurrencyID
         var isPaid: Bool
         var granted: Int64
+        var expiresAt: Timestamp?
         var remaining: Int64 = 0
+        var held: Int64 = 0
         var spent: Int64 = 0
+        var expired: Int64 = 0
         var refunded: Int64 = 0
         var owed: Int64 = 0
         var writtenOff: Int64 = 0
@@ -22,6 +25,14 @@ struct Auditor {
         var lastTransfer: TransferID = 0
         var version: Int64 = 0
         var lastEntry: EntryID = 0
+    }
+
+    /// What can still be given back of a spend, or taken out of a hold, by its lots.
+    private struct ReferredBook {
+        var player: PlayerID
+        var currency: CurrencyID
+        var isHold: Bool
+        var parts: [LotID: Int64] = [:]
     }
 
     private struct PurchaseBook {
@@ -45,6 +56,11 @@ struct Auditor {
     private var lots: [LotID: LotBook] = [:]
     private var wallets: [LedgerAccount: WalletBook] = [:]
     private var purchases: [TransactionID: PurchaseBook] = [:]
+    private var holds: [TransferID: Journal.HoldRow] = [:]
+    private var referred: [TransferID: ReferredBook] = [:]
+    /// The first transfers of the spends, captures and holds that keys name, and the one being read.
+    private var starts: Set<TransferID> = []
+    private var current: TransferID = 0
     private var keys: Set<RequestKey> = []
     private var codes: Set<CurrencyCode> = []
     private var names: Set<AccountName> = []
@@ -66,8 +82,20 @@ struct Auditor {
             expect(row.id == last.account, "account \(row.id) follows \(last.account - 1)")
             expect(names.insert(row.name).inserted, "account \(row.name) is made twice")
         }
+        for answer in rows.requests.compactMap({ Answer(encoded: $0.answer) }) {
+            starts.formUnion(answer.spends.map(\.spend.trace.first) + answer.holds.map(\.hold.trace.first))
+        }
+        for row in rows.holds {
+            expect(holds[row.id] == nil, "hold \(row.id) is made twice")
+            holds[row.id] = row
+            let sum = rows.transfers.filter { $0.entry == row.entry && $0.credit.kind == .held }
+            expect(sum.contains { $0.id == row.id }, "hold \(row.id) has no first transfer")
+            let entry = rows.entries.first { $0.id == row.entry }
+            expect(entry.map { $0.time < row.expiresAt } == true, "hold \(row.id) expires before it is made")
+        }
+        let expiries = Dictionary(uniqueKeysWithValues: rows.lotExpiries.map { ($0.lot, $0.expiresAt) })
         readPurchases(rows)
-        let touched = readEntries(rows)
+        let touched = readEntries(rows, expiries)
         readRequests(rows)
         for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
             check(transaction)
@@ -110,7 +138,7 @@ struct Auditor {
         }
     }
 
-    private mutating func readEntries(_ rows: Journal) -> Set<LedgerAccount> {
+    private mutating func readEntries(_ rows: Journal, _ expiries: [LotID: Timestamp]) -> Set<LedgerAccount> {
         var touched: Set<LedgerAccount> = []
         var transfers = rows.transfers[...]
         for entry in rows.entries {
@@ -121,21 +149,23 @@ struct Auditor {
             last.time = entry.time
             let own = transfers.prefix { $0.entry == entry.id }
             expect(!own.isEmpty, "entry \(entry.id) has no transfer")
-            for transfer in own { touched.insert(read(transfer, of: entry)) }
+            for transfer in own { touched.insert(read(transfer, of: entry, expiries)) }
             transfers = transfers.dropFirst(own.count)
         }
         expect(transfers.isEmpty, "transfer \(transfers.first?.id ?? 0) belongs to no entry of its batch")
         return touched
     }
 
-    private mutating func read(_ transfer: Transfer, of entry: Entry) -> LedgerAccount {
+    private mutating func read(
+        _ transfer: Transfer, of entry: Entry, _ expiries: [LotID: Timestamp]
+    ) -> LedgerAccount {
         last.transfer += 1
         let id = transfer.id
         let amount = transfer.amount
         expect(id == last.transfer, "transfer \(id) follows \(last.transfer - 1)")
         expect(amount >= 1 && amount <= Limits.amountMax, "transfer \(id) moves \(amount)")
         expect(transfer.debit.currency == transfer.credit.currency, "transfer \(id) changes the currency")
-        if transfer.lot == id { open(transfer, entry) }
+        if transfer.lot == id { open(transfer, entry, expiries[id]) }
         guard let lot = lots[transfer.lot] else {
             findings.problems.append("transfer \(id) names a lot that nothing opened")
             return transfer.credit
@@ -149,6 +179,7 @@ struct Auditor {
         turnovers[LedgerAccount(transfer.debit.kind, lot.currency, player: 0), default: .init()].debits += amount
         turnovers[LedgerAccount(transfer.credit.kind, lot.currency, player: 0), default: .init()].credits += amount
         move(transfer)
+        refer(transfer, entry)
 
         let wallet = LedgerAccount(.wallet, lot.currency, player: lot.player)
         var book = wallets[wallet] ?? WalletBook(player: lot.player, currency: lot.currency)
@@ -163,13 +194,14 @@ struct Auditor {
         return wallet
     }
 
-    private mutating func open(_ transfer: Transfer, _ entry: Entry) {
+    private mutating func open(_ transfer: Transfer, _ entry: Entry, _ expiresAt: Timestamp?) {
         let isPaid = transfer.debit.kind == .purchased
         expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
-            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid, granted: transfer.amount
-        )
+            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid, granted: transfer.amount,
+            expiresAt: expiresAt)
+        expect(!isPaid || expiresAt == nil, "lot \(transfer.id) is paid and expires")
         if let transaction = entry.transaction { purchases[transaction]?.lots.append(transfer.id) }
     }
 
@@ -191,6 +223,21 @@ struct Auditor {
         case (.wallet, .spent):
             lots[id]?.remaining -= amount
             lots[id]?.spent += amount
+        case (.spent, .wallet):
+            lots[id]?.remaining += amount
+            lots[id]?.spent -= amount
+        case (.wallet, .held):
+            lots[id]?.remaining -= amount
+            lots[id]?.held += amount
+        case (.held, .wallet):
+            lots[id]?.remaining += amount
+            lots[id]?.held -= amount
+        case (.held, .spent):
+            lots[id]?.held -= amount
+            lots[id]?.spent += amount
+        case (.wallet, .expired):
+            lots[id]?.remaining -= amount
+            lots[id]?.expired += amount
         case (.receivable, .refunded):
             lots[id]?.owed += amount
             lots[id]?.refunded += amount
@@ -206,6 +253,37 @@ struct Auditor {
         case (let debit, let credit):
             findings.problems.append("transfer \(transfer.id) debits \(debit.name) and credits \(credit.name)")
         }
+    }
+
+    /// What refers to a spend or a hold takes no more out of it than is there; an expired lot gives nothing to spend.
+    private mutating func refer(_ transfer: Transfer, _ entry: Entry) {
+        let id = transfer.id
+        let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
+        let isChosen = debit == .wallet && (credit == .spent || credit == .held)
+        expect((transfer.spendOrder != nil) == isChosen, "transfer \(id) names an order without a choice, or none with one")
+        let refers = debit == .spent || debit == .held
+        expect((transfer.reference != nil) == refers, "transfer \(id) refers to nothing, or needs not")
+        if let reference = transfer.reference {
+            guard var book = referred[reference] else {
+                findings.problems.append("transfer \(id) refers to \(reference), which is no spend or hold")
+                return
+            }
+            expect(book.isHold == (debit == .held), "transfer \(id) refers to a spend as a hold, or a hold as a spend")
+            book.parts[transfer.lot, default: 0] -= transfer.amount
+            expect(book.parts[transfer.lot]! >= 0, "transfer \(id) gives back more than \(reference) drew")
+            referred[reference] = book
+        }
+        let expiresAt = lots[transfer.lot]?.expiresAt ?? Timestamp.max
+        if isChosen { expect(expiresAt > entry.time, "transfer \(id) draws a lot that has expired") }
+        if credit == .expired { expect(expiresAt <= entry.time, "transfer \(id) expires before its time") }
+        guard credit == .spent || credit == .held, let lot = lots[transfer.lot] else { return }
+        if starts.contains(id) {
+            current = id
+            referred[id] = ReferredBook(player: lot.player, currency: lot.currency, isHold: credit == .held)
+        }
+        expect(referred[current]?.player == lot.player, "transfer \(id) is part of no spend, hold or capture")
+        expect(referred[current]?.isHold == (credit == .held), "transfer \(id) is of another kind than its first")
+        referred[current]?.parts[transfer.lot, default: 0] += transfer.amount
     }
 
     private mutating func readRequests(_ rows: Journal) {
@@ -257,26 +335,34 @@ struct Auditor {
         let available = own.reduce(0) { $0 + $1.book.remaining }
         let debt = own.reduce(0) { $0 + $1.book.owed }
         let paid = own.reduce(0) { $0 + ($1.book.isPaid ? $1.book.remaining : 0) }
+        let held = own.reduce(0) { $0 + $1.book.held }
+        let open = holds.values.filter { $0.account == book.player && $0.currency == book.currency }.compactMap { row in
+            referred[row.id].map { (row, $0.parts.values.reduce(0, +)) }
+        }.filter { $0.1 > 0 }
+        expect(open.reduce(0) { $0 + $1.1 } == held, "held of wallet \(account.number) is not the sum of its holds")
+        for (row, left) in open { expect(left == row.amount, "hold \(row.id) is open, but not whole") }
+        let kept = books.players[book.player]?.holds.filter { $0.currency == book.currency } ?? []
+        expect(Set(kept.map(\.id)) == Set(open.map(\.0.id)), "the holds of wallet \(account.number) are others")
         let receivable = accounts[LedgerAccount(.receivable, book.currency, player: book.player)] ?? 0
         expect(accounts[account] == -available, "wallet \(account.number) is not the sum of its lots")
         expect(receivable == debt, "receivable of wallet \(account.number) is not the sum of what its lots owe")
         expect(
             available >= 0 && (available == 0 || debt == 0),
             "wallet \(account.number) has \(available) and owes \(debt)")
-        let expected = Balance(available: available, held: 0, debt: debt, paid: paid, version: book.version)
+        let expected = Balance(available: available, held: held, debt: debt, paid: paid, version: book.version)
         expect(wallet.balance == expected, "wallet \(account.number) says \(wallet.balance), its journal \(expected)")
         expect(wallet.lastTransfer == book.lastTransfer, "wallet \(account.number) lost the head of its chain")
         expect(wallet.open.map(\.id) == wallet.open.map(\.id).sorted(), "wallet \(account.number) is out of order")
         for (id, lot) in own {
-            let isOpen = lot.remaining > 0 || lot.owed > 0
+            let isOpen = lot.remaining > 0 || lot.owed > 0 || lot.held > 0
             expect(isOpen == wallet.open.contains { $0.id == id }, "lot \(id) is wrongly open or closed")
             expect(
-                lot.remaining >= 0 && lot.owed >= 0 && lot.writtenOff >= 0 && lot.refunded >= 0
+                lot.remaining >= 0 && lot.held >= 0 && lot.spent >= 0 && lot.expired >= 0 && lot.owed >= 0 && lot.writtenOff >= 0 && lot.refunded >= 0
                     && lot.refunded <= lot.granted, "lot \(id) left its bounds")
             guard let kept = wallet.lot(id) else { continue }
             expect(
-                [kept.remaining, kept.spent, kept.refunded, kept.owed, kept.writtenOff]
-                    == [lot.remaining, lot.spent, lot.refunded, lot.owed, lot.writtenOff],
+                [kept.remaining, kept.held, kept.spent, kept.expired, kept.refunded, kept.owed, kept.writtenOff]
+                    == [lot.remaining, lot.held, lot.spent, lot.expired, lot.refunded, lot.owed, lot.writtenOff],
                 "lot \(id) is not what its transfers say")
         }
     }
