@@ -1,7 +1,9 @@
 extension Books {
     /// Pays the wallet's debts from one lot, as far as it goes.
     mutating func recoverDebt(from lot: LotID, _ player: PlayerID, _ currency: CurrencyID) {
-        guard let place = place(player, currency), self[place].debt > 0, let source = self[place].lot(lot) else { return }
+        guard let place = place(player, currency), self[place].debt > 0, let source = self[place].lot(lot) else {
+            return
+        }
         if source.remaining == 0 { return }
         recoverDebt(
             from: [LotPart(lot: lot, units: source.remaining, transaction: source.transaction)], player, currency)

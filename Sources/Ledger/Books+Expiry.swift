@@ -27,7 +27,12 @@ extension Books {
         while count < Limits.expirationsPerBatchMax, let item = deadlines.first, item.time <= entryTime(now) {
             deadlines.removeFirst()
             // A player who was settled since has another deadline, under which he stands again.
-            guard players[item.player]?.deadline == item.time else { continue }
+            guard let slot = players.index(forKey: item.player), players.values[slot].deadline == item.time else {
+                continue
+            }
+            // Where his deadline was too early he takes his place anew, so that the order is that of what expires.
+            refreshDeadline(slot)
+            if players.values[slot].deadline > item.time { continue }
             if settle(item.player, at: now) { count += 1 }
         }
         return .expired(players: count)

@@ -187,7 +187,8 @@ final class BooksLoader {
         var lot = Lot(
             id: row.integer(0), lotClass: lotClass,
             transaction: row.optionalInteger(2).map { TransactionID(number: $0) }, time: row.integer(3),
-            price: row.integer(4), granted: row.integer(5), remaining: row.integer(6), expiresAt: row.optionalInteger(15))
+            price: row.integer(4), granted: row.integer(5), remaining: row.integer(6),
+            expiresAt: row.optionalInteger(15))
         lot.held = row.integer(7)
         lot.spent = row.integer(8)
         lot.expired = row.integer(9)
@@ -245,7 +246,8 @@ final class BooksLoader {
         while try selectOpenHolds.next() {
             player.holds.append(
                 OpenHold(
-                    id: selectOpenHolds.integer(0), currency: CurrencyID(truncatingIfNeeded: selectOpenHolds.integer(1)),
+                    id: selectOpenHolds.integer(0),
+                    currency: CurrencyID(truncatingIfNeeded: selectOpenHolds.integer(1)),
                     expiresAt: selectOpenHolds.integer(3)))
             amounts.append(selectOpenHolds.integer(2))
         }
@@ -256,7 +258,8 @@ final class BooksLoader {
             }
             let account = LedgerAccount(.held, hold.currency, player: player.id).number
             selectHeldParts.bind(1, hold.id)
-            while player.holds[index].amount < amount, try selectHeldParts.next(), selectHeldParts.integer(0) == account {
+            while player.holds[index].amount < amount, try selectHeldParts.next(), selectHeldParts.integer(0) == account
+            {
                 let lot = selectHeldParts.integer(1)
                 player.holds[index].add(
                     LotPart(

@@ -11,6 +11,11 @@ import Testing
             currency: "t", balance: Balance(available: 0, held: 0, debt: largest, paid: 0, version: largest)),
     ]
 
+    private static let drawn = [
+        DrawnLot(currency: "gems", amount: 1, lot: 1, transaction: nil),
+        DrawnLot(currency: "gems", amount: 2, lot: 9, transaction: 4),
+    ]
+
     static let answers: [Answer] = [
         .spend(
             SpendReceipt(
@@ -20,8 +25,36 @@ import Testing
                     DrawnLot(currency: "gems", amount: Amount(largest)!, lot: .max, transaction: 0),
                     DrawnLot(currency: "a.b-c_9", amount: 128, lot: 300, transaction: 2_000_000_849_195_831),
                     DrawnLot(currency: "gems", amount: 127, lot: 2, transaction: TransactionID(number: .max)),
-                ], balances: balances)),
-        .spend(SpendReceipt(entry: .max, replayed: false, drawn: [], balances: [])),
+                ], balances: balances), Answer.Trace(first: 77, player: 5)),
+        .spend(
+            SpendReceipt(entry: .max, replayed: false, drawn: [], balances: []),
+            Answer.Trace(first: .max, player: .max)),
+        .reversal(ReversalReceipt(entry: 9, replayed: false, returned: drawn, balances: balances)),
+        .hold(
+            HoldReceipt(entry: 9, replayed: false, expiresAt: .max, balances: balances),
+            Answer.Trace(first: 1, player: 1)),
+        .capture(
+            CaptureReceipt(entry: 9, replayed: false, drawn: drawn, balances: balances),
+            Answer.Trace(first: 300, player: 1)),
+        .release(ReleaseReceipt(entry: 128, replayed: false, balances: balances)),
+        .atomic(
+            AtomicReceipt(
+                entry: 3, replayed: false,
+                results: [
+                    .spend(drawn: drawn), .grant, .reverse(returned: drawn), .hold(expiresAt: 5),
+                    .capture(drawn: drawn),
+                    .release,
+                ],
+                balances: [
+                    AccountBalances(account: "ann", balances: balances), AccountBalances(account: "é", balances: []),
+                ]),
+            [
+                Answer.Trace(first: 1, player: 2), nil, nil, Answer.Trace(first: 3, player: 2),
+                Answer.Trace(first: 4, player: 2), nil,
+            ]),
+        .refused(.unknownSpend), .refused(.alreadyReversed(currency: "gems", reversible: 7)), .refused(.unknownHold),
+        .refused(.holdClosed), .refused(.holdExpired(expiresAt: 1_700_000_000_000)),
+        .refused(.holdClosed, operation: 63), .refused(.insufficientFunds(currency: "g", available: 1), operation: 0),
         .grant(GrantReceipt(entry: 1, replayed: false, balances: balances)),
         .refused(.insufficientFunds(currency: "gems", available: 0)),
         .refused(.insufficientFunds(currency: "gems", available: largest)),
@@ -57,14 +90,37 @@ import Testing
                             CurrencyBalance(
                                 currency: "gems",
                                 balance: Balance(available: 130, held: 1, debt: 0, paid: 2, version: 3))
-                        ])),
+                        ]), Answer.Trace(first: 130, player: 6)),
                 [
-                    1, 172, 2, 1, 4, 103, 101, 109, 115, 130, 1, 1, 0, 2, 3, 2, 4, 103, 101, 109, 115, 5, 2, 10, 4, 103,
+                    1, 172, 2, 130, 1, 6, 1, 4, 103, 101, 109, 115, 130, 1, 1, 0, 2, 3, 2, 4, 103, 101, 109, 115, 5, 2,
+                    10, 4, 103,
                     101,
                 ]
                     + [109, 115, 1, 3, 0]
             ),
             (.grant(GrantReceipt(entry: 1, replayed: false, balances: [])), [2, 1, 0]),
+            (.reversal(ReversalReceipt(entry: 1, replayed: false, returned: [], balances: [])), [3, 1, 0, 0]),
+            (
+                .hold(
+                    HoldReceipt(entry: 1, replayed: false, expiresAt: 7, balances: []),
+                    Answer.Trace(first: 2, player: 3)), [4, 1, 2, 3, 7, 0]
+            ),
+            (
+                .capture(
+                    CaptureReceipt(entry: 1, replayed: false, drawn: [], balances: []),
+                    Answer.Trace(first: 2, player: 3)), [5, 1, 2, 3, 0, 0]
+            ),
+            (.release(ReleaseReceipt(entry: 1, replayed: false, balances: [])), [6, 1, 0]),
+            (
+                .atomic(
+                    AtomicReceipt(
+                        entry: 1, replayed: false, results: [.grant, .hold(expiresAt: 5)],
+                        balances: [AccountBalances(account: "a", balances: [])]),
+                    [nil, Answer.Trace(first: 2, player: 3)]), [7, 1, 2, 2, 4, 2, 3, 5, 1, 1, 97, 0]
+            ),
+            (.refused(.holdClosed, operation: 4), [8, 4, 24]), (.refused(.unknownSpend), [21]),
+            (.refused(.alreadyReversed(currency: "g", reversible: 3)), [22, 1, 103, 3]), (.refused(.unknownHold), [23]),
+            (.refused(.holdClosed), [24]), (.refused(.holdExpired(expiresAt: 9)), [25, 9]),
             (.refused(.insufficientFunds(currency: "g", available: 128)), [16, 1, 103, 128, 1]),
             (.refused(.versionMismatch(version: 5)), [17, 5]), (.refused(.minimumRemaining(available: 6)), [18, 6]),
             (.refused(.balanceLimit(currency: "g")), [19, 1, 103]),
@@ -76,11 +132,12 @@ import Testing
 
     @Test(
         arguments: [
-            [], [0], [3], [21], [255], [16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], [16, 127], [19, 0],
+            [], [0], [3], [15], [26], [255], [8, 1], [8, 0, 1, 0], [7, 1, 1, 9, 0], [7, 1, 1, 2, 1, 0, 0],
+            [16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], [16, 127], [19, 0],
             [19, 1, 32],
             [19, 2, 195, 40], [17, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
             [17, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2], [17] + [UInt8](repeating: 128, count: 40),
-            [2, 1, 255, 255, 255, 255, 255, 255, 255, 255, 127], [1, 1, 0, 1, 1, 103, 0, 1, 0],
+            [2, 1, 255, 255, 255, 255, 255, 255, 255, 255, 127], [1, 1, 1, 1, 0, 1, 1, 103, 0, 1, 0],
         ] as [[UInt8]])
     func whatIsNoAnswerIsRead(asNothing bytes: [UInt8]) {
         #expect(Answer(encoded: bytes) == nil)

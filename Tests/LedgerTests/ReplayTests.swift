@@ -27,7 +27,8 @@ import Testing
         for row in store.index.rows.accounts { books.load(Player(id: row.id, name: row.name)) }
         for transfer in store.index.rows.transfers {
             let owner = try #require(store.index.owners[transfer.lot])
-            let previous = books.apply(transfer, player: owner.player, opening: store.index.opening(transfer),
+            let previous = books.apply(
+                transfer, player: owner.player, opening: store.index.opening(transfer),
                 hold: store.index.hold(transfer))
             #expect(previous == transfer.previous)
         }

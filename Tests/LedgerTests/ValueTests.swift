@@ -97,8 +97,12 @@ import Testing
             AccountKind.allCases.map(\.name) == [
                 "wallet", "held", "receivable", "purchased", "refunded", "granted", "spent", "expired", "written_off",
             ])
-        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...5))
-        #expect(EntryKind.allCases.map(\.name) == ["credit", "refund", "reinstatement", "spend", "grant"])
+        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...12))
+        #expect(
+            EntryKind.allCases.map(\.name) == [
+                "credit", "refund", "reinstatement", "spend", "grant", "reversal", "hold", "capture", "release",
+                "hold_expiry", "expiry", "atomic",
+            ])
         #expect([LotClass.paid.rawValue, LotClass.free.rawValue] == [1, 2])
     }
 }

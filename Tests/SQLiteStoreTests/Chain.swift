@@ -21,7 +21,10 @@ let chainedTables: [ChainedTable] = [
     table(2, "account", "account", "id", ["id", "name"]),
     table(3, "entry", "entry", "id", ["id", "time", "kind", "first_transfer", "transaction_id?", "key?", "note?"]),
     table(
-        4, "transfer", "transfer", "id", ["id", "entry", "debit", "credit", "amount", "lot", "debt_lot?", "previous"]),
+        4, "transfer", "transfer", "id",
+        [
+            "id", "entry", "debit", "credit", "amount", "lot", "debt_lot?", "previous", "spend_order?", "reference?",
+        ]),
     table(
         5, "evidence", "purchase", "evidence",
         [
@@ -48,6 +51,8 @@ let chainedTables: [ChainedTable] = [
             "signature",
         ]),
     table(9, "request", "request", "id", ["id", "key", "fingerprint", "entry?", "answer"]),
+    table(10, "transfer", "hold", "id", ["id", "entry", "account", "currency", "amount", "expires_at"]),
+    table(11, "transfer", "lot_expiry", "lot", ["lot", "expires_at"]),
 ]
 
 func be(_ number: Int64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }

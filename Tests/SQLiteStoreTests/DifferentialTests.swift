@@ -32,15 +32,20 @@ import Testing
         var reference = Reference()
         var store: SQLiteStore? = try open(folder, tail: 20, players: 4)
         var remembered: [(time: Timestamp, balances: [[CurrencyBalance]], totals: Totals, debts: Set<Debt>)] = []
+        var now: Timestamp = 1_000
+        var reached: [EntryKind: Int] = [:]
         for batch in 1...150 {
+            // Now and then the service was down for longer than most holds last.
+            now += workload.generator.chance(5) ? 400 : 10
+            workload.now = now
             let commands = (0..<Int.random(in: 1...8, using: &workload.generator)).map { _ in workload.next() }
-            let now = Int64(1_000 + batch * 10)
             let answers = try #require(try store?.run(commands, at: now))
             for (command, answer) in zip(commands, answers) {
                 let expected = reference.books.decide(command, at: now)
                 #expect("\(answer)" == "\(expected)", "seed \(seed), batch \(batch): \(command)")
             }
             try compareView(try #require(store), reference, "seed \(seed), batch \(batch)", workload.players)
+            try compareLots(try #require(store), reference, "seed \(seed), batch \(batch)")
             if batch % 30 == 0 {
                 remembered.append(
                     (now, accounts(workload).map { reference.balances($0) }, reference.books.totals, debts(reference)))
@@ -52,7 +57,10 @@ import Testing
             }
         }
         let last = try #require(store)
+        for entry in reference.books.journal.entries { reached[entry.kind, default: 0] += 1 }
+        #expect(EntryKind.allCases.allSatisfy { reached[$0] != nil }, "seed \(seed) reaches only \(reached)")
         try checkChain(last)
+        try checkJournal(last, reference)
         for past in remembered { try checkPast(last, past.time, past.balances, past.totals, past.debts, workload) }
         try checkHistory(last, reference, workload)
         try last.close()
@@ -73,6 +81,49 @@ import Testing
             }
         }
         #expect(try store.viewed() == expected, place)
+    }
+
+    /// Whatever the store has of players in memory, lots and holds included, is what the books that forget nothing have.
+    private func compareLots(_ store: SQLiteStore, _ reference: Reference, _ place: Comment) throws {
+        for (id, player) in try store.commit(Needs(), { $0.players }) {
+            let expected = try #require(reference.books.players[id])
+            #expect(player.holds == expected.holds, place)
+            for wallet in player.wallets {
+                let other = try #require(expected.wallets.first { $0.currency == wallet.currency })
+                #expect(wallet.open == other.open, place)
+                #expect(wallet.balance == other.balance, place)
+            }
+        }
+    }
+
+    /// Pages of the journal give every entry once, in order, with the transfers that the books posted.
+    private func checkJournal(_ store: SQLiteStore, _ reference: Reference) throws {
+        var entries: [JournalEntry] = []
+        var after: EntryID = 0
+        while true {
+            let page = try store.journal(JournalQuery(after: after, limit: 7))
+            if page.entries.isEmpty {
+                #expect(page.next == after)
+                break
+            }
+            #expect(page.entries.count <= 7 && page.next == page.entries.last?.entry)
+            entries += page.entries
+            after = page.next
+        }
+        let expected = reference.books.journal
+        #expect(entries.map(\.entry) == expected.entries.map(\.id))
+        #expect(entries.map(\.kind) == expected.entries.map(\.kind))
+        #expect(entries.map(\.time) == expected.entries.map(\.time))
+        #expect(entries.map(\.key) == expected.entries.map(\.key))
+        let lines = entries.flatMap { entry in entry.transfers.map { (entry.entry, $0) } }
+        #expect(lines.map(\.1.transfer) == expected.transfers.map(\.id))
+        for ((entry, line), transfer) in zip(lines, expected.transfers) {
+            let player = transfer.debit.kind.isPersonal ? transfer.debit.player : transfer.credit.player
+            #expect(entry == transfer.entry && line.amount.units == transfer.amount && line.lot == transfer.lot)
+            #expect(line.debit == transfer.debit.kind && line.credit == transfer.credit.kind)
+            #expect(line.debtLot == transfer.debtLot && reference.books.code(transfer.debit.currency) == line.currency)
+            if player != 0 { #expect(reference.books.players[player]?.name == line.account) }
+        }
     }
 
     /// Every debt of every lot, as the books in memory have them.

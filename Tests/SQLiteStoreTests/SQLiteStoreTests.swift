@@ -209,4 +209,94 @@ private let gems = CurrencyCode("gems")!
         #expect(try store.balances(Workload.account(1)).first?.balance.available == 1_000)
         try store.close()
     }
+
+    private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expiresAt: Timestamp? = nil) -> Command {
+        .grant(
+            Grant(
+                key: RequestKey(key)!, account: account, currency: gems, amount: Amount(amount)!, expiresAt: expiresAt))
+    }
+
+    /// From the projection, where the close wrote it, and from the journal's tail, where a crash left it there.
+    @Test(arguments: [false, true])
+    func whatExpiredWhileTheServiceWasDownIsPostedAtTheFirstSweep(crashes: Bool) throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        let count = Limits.expirationsPerBatchMax + 5
+        for number in 0..<count {
+            _ = try store.run(grant("g\(number)", Workload.account(number), 5, expiresAt: 1_000), at: 1)
+        }
+        _ = try store.run(
+            .hold(
+                Hold(
+                    key: RequestKey("h")!, account: Workload.account(0), currency: gems, amount: Amount(3)!,
+                    timeoutMilliseconds: 100)), at: 2)
+        if crashes { try store.abandon() } else { try store.close() }
+
+        let again = try open(folder)
+        guard case .expired(let none) = try again.run(.expire, at: 101) else { Issue.record("no sweep"); return }
+        #expect(none == 0)
+        guard case .expired(let first) = try again.run(.expire, at: 102) else { Issue.record("no sweep"); return }
+        #expect(first == 1)
+        #expect(try again.balances(Workload.account(0)).first?.balance.available == 5)
+        var sweeps: [Int] = []
+        for _ in 0..<3 {
+            guard case .expired(let players) = try again.run(.expire, at: 1_000) else { continue }
+            sweeps.append(players)
+        }
+        #expect(sweeps == [Limits.expirationsPerBatchMax, 5, 0])
+        #expect(try again.viewed().values.allSatisfy { $0 == [0, 0, 0, 0, 0] })
+        let release = Command.release(Release(key: RequestKey("r")!, holdKey: RequestKey("h")!))
+        guard case .refused(let refusal) = try again.run(release, at: 1_001) else { Issue.record("released"); return }
+        #expect(refusal == Refusal(.holdExpired(expiresAt: 102)))
+        try again.close()
+        let rows = try DatabaseQueue(path: folder.database).read { db in
+            try Int.fetchOne(db, sql: "SELECT (SELECT count(*) FROM deadline) + (SELECT count(*) FROM open_hold)")
+        }
+        #expect(rows == 0)
+    }
+
+    @Test func aHoldOutlivesRestartsWithItsParts() throws {
+        let folder = try TemporaryFolder()
+        var store = try open(folder)
+        let player = Workload.account(1)
+        _ = try store.run(grant("g", player, 5), at: 1)
+        _ = try store.run(.credit(Workload.purchase(1, signedDate: 1), account: player), at: 2)
+        _ = try store.run(
+            .hold(
+                Hold(
+                    key: RequestKey("h")!, account: player, currency: gems, amount: Amount(9)!,
+                    timeoutMilliseconds: 1_000)), at: 3)
+        try store.close()
+        store = try open(folder)
+        let capture = Command.capture(Capture(key: RequestKey("c")!, holdKey: RequestKey("h")!, amount: Amount(7)!))
+        guard case .capture(let receipt) = try store.run(capture, at: 4) else { Issue.record("refused"); return }
+        #expect(receipt.drawn.map(\.amount.units) == [5, 2])
+        #expect(receipt.drawn.map(\.transaction?.number) == [nil, 2_000_000_001])
+        try store.abandon()
+        store = try open(folder)
+        guard
+            case .reversal(let back) = try store.run(
+                .reverse(Reversal(key: RequestKey("r")!, spendKey: RequestKey("c")!)), at: 5)
+        else { Issue.record("refused"); return }
+        #expect(back.returned.map(\.amount.units) == [2, 5])
+        #expect(try store.balances(player).first?.balance.available == 1_005)
+        try store.close()
+    }
+
+    @Test func theJournalEndsWhereTheLastCommitEnded() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        #expect(try store.journal(JournalQuery(after: 0)) == JournalPage(entries: [], next: 0))
+        _ = try store.run(grant("g", Workload.account(1), 5), at: 7)
+        let page = try store.journal(JournalQuery(after: 0))
+        let line = JournalEntry.Line(
+            transfer: 1, account: Workload.account(1), debit: .granted, credit: .wallet, currency: gems,
+            amount: Amount(5)!, lot: 1, debtLot: nil)
+        let entry = JournalEntry(
+            entry: 1, time: 7, kind: .grant, key: RequestKey("g")!, note: nil, transaction: nil, transfers: [line])
+        #expect(page == JournalPage(entries: [entry], next: 1))
+        #expect(try store.journal(JournalQuery(after: 1)) == JournalPage(entries: [], next: 1))
+        #expect(try store.journal(JournalQuery(after: 99)) == JournalPage(entries: [], next: 99))
+        try store.close()
+    }
 }

@@ -8,6 +8,12 @@ struct Workload {
     var purchases = 60
     private var issued = 0
     private var spends: [Command] = []
+    /// Keyed commands of the other kinds, to be sent again.
+    private var others: [Command] = []
+    private var spendKeys: [RequestKey] = []
+    private var holdKeys: [RequestKey] = []
+    /// The time of the batch, from which expiries are chosen.
+    var now: Timestamp = 0
 
     init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
@@ -59,7 +65,9 @@ struct Workload {
 
     mutating func next() -> Command {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
-        switch Int.random(in: 0..<10, using: &generator) {
+        switch Int.random(in: 0..<16, using: &generator) {
+        case 10..<15: return game(player)
+        case 15: return .expire
         case 0..<4:
             let number = Int.random(in: 0..<purchases, using: &generator)
             let owner = number % 5 == 4 ? nil : Workload.account(number % players)
@@ -92,13 +100,15 @@ struct Workload {
             }
             let spend = Command.spend(Spend(key: RequestKey("spend-\(issued)")!, account: player, debits: debits))
             spends.append(spend)
+            spendKeys.append(RequestKey("spend-\(issued)")!)
             return spend
         case 8:
             issued += 1
             return .grant(
                 Grant(
                     key: RequestKey("grant-\(issued)")!, account: player, currency: CurrencyCode("gems")!,
-                    amount: Amount(Int64.random(in: 1...50, using: &generator))!, note: "a reward"))
+                    amount: Amount(Int64.random(in: 1...50, using: &generator))!, note: "a reward",
+                    expiresAt: generator.chance(50) ? now + Int64.random(in: -5...200, using: &generator) : nil))
         default:
             if Bool.random(using: &generator) { return .balance(account: player, currency: nil) }
             let number = Int.random(in: 0..<purchases, using: &generator)
@@ -106,6 +116,76 @@ struct Workload {
             if Bool.random(using: &generator) { return .consumption(ConsumptionQuery(transaction: transaction)) }
             return .purchase(transaction)
         }
+    }
+
+    /// A hold, a capture, a release, a reversal, or several operations together; sometimes one that was sent before.
+    private mutating func game(_ player: AccountName) -> Command {
+        if generator.chance(15), let old = others.randomElement(using: &generator) { return old }
+        issued += 1
+        let key = RequestKey("game-\(issued)")!
+        let command: Command
+        if generator.chance(25) {
+            let count = Int.random(in: 2...5, using: &generator)
+            let operations = (0..<count).map { _ in
+                operation(key, Workload.account(Int.random(in: 0..<players, using: &generator)))
+            }
+            command = .atomic(Atomic(key: key, operations: operations))
+            spendKeys.append(key)
+            holdKeys.append(key)
+        } else {
+            switch operation(key, player) {
+            case .spend(let spend):
+                command = .spend(spend)
+                spendKeys.append(key)
+            case .grant(let grant): command = .grant(grant)
+            case .reverse(let reversal): command = .reverse(reversal)
+            case .hold(let hold):
+                command = .hold(hold)
+                holdKeys.append(key)
+            case .capture(let capture):
+                command = .capture(capture)
+                spendKeys.append(key)
+            case .release(let release): command = .release(release)
+            }
+        }
+        others.append(command)
+        return command
+    }
+
+    private mutating func operation(_ key: RequestKey, _ player: AccountName) -> AtomicOperation {
+        func amount(_ most: Int64) -> Amount { Amount(Int64.random(in: 1...most, using: &generator))! }
+        let gems = CurrencyCode("gems")!
+        let index = generator.chance(20) ? Int.random(in: 0..<4, using: &generator) : nil
+        let holdKey = recent(holdKeys)
+        let spendKey = recent(spendKeys)
+        switch Int.random(in: 0..<12, using: &generator) {
+        case 0:
+            return .spend(
+                Spend(key: key, account: player, debits: [CurrencyAmount(currency: gems, amount: amount(200))]))
+        case 1:
+            return .grant(
+                Grant(key: key, account: player, currency: gems, amount: amount(80), expiresAt: now + amount(300).units)
+            )
+        case 2..<5:
+            return .hold(
+                Hold(
+                    key: key, account: player, currency: generator.chance(80) ? gems : CurrencyCode("gold")!,
+                    amount: amount(generator.chance(80) ? 150 : 3), timeoutMilliseconds: amount(600).units))
+        case 5, 6:
+            return .capture(
+                Capture(key: key, holdKey: holdKey, operation: index, amount: generator.chance(50) ? amount(100) : nil))
+        case 7, 8: return .release(Release(key: key, holdKey: holdKey, operation: index))
+        default:
+            let debits = [CurrencyAmount(currency: gems, amount: amount(100))]
+            return .reverse(
+                Reversal(key: key, spendKey: spendKey, operation: index, debits: generator.chance(50) ? debits : nil))
+        }
+    }
+
+    /// Mostly one of the last, so that what it names is mostly there.
+    private mutating func recent(_ keys: [RequestKey]) -> RequestKey {
+        let some = generator.chance(70) ? keys.suffix(4) : keys[...]
+        return some.randomElement(using: &generator) ?? RequestKey("none")!
     }
 }
 

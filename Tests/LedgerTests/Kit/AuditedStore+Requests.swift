@@ -52,13 +52,87 @@ extension AuditedStore {
     @discardableResult
     mutating func grant(
         _ key: RequestKey, _ account: AccountName, _ amount: Amount, of currency: CurrencyCode = "gems",
-        note: String? = nil
+        note: String? = nil, expiresAt: Timestamp? = nil
     ) throws -> GrantReceipt {
-        let grant = Grant(key: key, account: account, currency: currency, amount: amount, note: note)
+        let grant = Grant(
+            key: key, account: account, currency: currency, amount: amount, note: note, expiresAt: expiresAt)
         switch ask(.grant(grant)) {
         case .grant(let receipt): return receipt
         case .refused(let refusal): throw refusal
         case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func reverse(
+        _ key: RequestKey, _ spendKey: RequestKey, operation: Int? = nil, _ debits: [CurrencyAmount]? = nil
+    ) throws -> ReversalReceipt {
+        switch ask(.reverse(Reversal(key: key, spendKey: spendKey, operation: operation, debits: debits))) {
+        case .reversal(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func hold(
+        _ key: RequestKey, _ account: AccountName, _ amount: Amount, of currency: CurrencyCode = "gems",
+        timeout: Int64 = 1_000
+    ) throws -> HoldReceipt {
+        let hold = Hold(
+            key: key, account: account, currency: currency, amount: amount, timeoutMilliseconds: timeout)
+        switch ask(.hold(hold)) {
+        case .hold(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func capture(
+        _ key: RequestKey, _ holdKey: RequestKey, operation: Int? = nil, _ amount: Amount? = nil
+    ) throws -> CaptureReceipt {
+        switch ask(.capture(Capture(key: key, holdKey: holdKey, operation: operation, amount: amount))) {
+        case .capture(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func release(
+        _ key: RequestKey, _ holdKey: RequestKey, operation: Int? = nil
+    ) throws -> ReleaseReceipt {
+        switch ask(.release(Release(key: key, holdKey: holdKey, operation: operation))) {
+        case .release(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func atomic(_ key: RequestKey, _ operations: [AtomicOperation]) throws -> AtomicReceipt {
+        switch ask(.atomic(Atomic(key: key, operations: operations))) {
+        case .atomic(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    /// How many players had something expired.
+    @discardableResult
+    mutating func expire() throws -> Int {
+        switch ask(.expire) {
+        case .expired(let players): return players
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    /// The transfers of an entry as a test reads them.
+    func transfers(ofEntry entry: EntryID) -> [String] {
+        index.rows.transfers.filter { $0.entry == entry }.map {
+            "\($0.debit.kind.name)→\($0.credit.kind.name) \($0.amount) lot \($0.lot)"
+                + ($0.debtLot.map { " for \($0)" } ?? "") + ($0.reference.map { " of \($0)" } ?? "")
         }
     }
 

@@ -123,7 +123,8 @@ struct AuditedStore {
             guard let owner = index.owners[transfer.lot] else { preconditionFailure("a lot that nothing opened") }
             load(owner.player)
             load(transfer.lot, owner.player, owner.currency)
-            _ = books.apply(transfer, player: owner.player, opening: index.opening(transfer),
+            _ = books.apply(
+                transfer, player: owner.player, opening: index.opening(transfer),
                 hold: index.hold(transfer))
         }
     }

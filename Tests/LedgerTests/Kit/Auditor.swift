@@ -199,7 +199,8 @@ struct Auditor {
         expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
-            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid, granted: transfer.amount,
+            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid,
+            granted: transfer.amount,
             expiresAt: expiresAt)
         expect(!isPaid || expiresAt == nil, "lot \(transfer.id) is paid and expires")
         if let transaction = entry.transaction { purchases[transaction]?.lots.append(transfer.id) }
@@ -260,7 +261,9 @@ struct Auditor {
         let id = transfer.id
         let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
         let isChosen = debit == .wallet && (credit == .spent || credit == .held)
-        expect((transfer.spendOrder != nil) == isChosen, "transfer \(id) names an order without a choice, or none with one")
+        expect(
+            (transfer.spendOrder != nil) == isChosen, "transfer \(id) names an order without a choice, or none with one"
+        )
         let refers = debit == .spent || debit == .held
         expect((transfer.reference != nil) == refers, "transfer \(id) refers to nothing, or needs not")
         if let reference = transfer.reference {
@@ -357,7 +360,8 @@ struct Auditor {
             let isOpen = lot.remaining > 0 || lot.owed > 0 || lot.held > 0
             expect(isOpen == wallet.open.contains { $0.id == id }, "lot \(id) is wrongly open or closed")
             expect(
-                lot.remaining >= 0 && lot.held >= 0 && lot.spent >= 0 && lot.expired >= 0 && lot.owed >= 0 && lot.writtenOff >= 0 && lot.refunded >= 0
+                lot.remaining >= 0 && lot.held >= 0 && lot.spent >= 0 && lot.expired >= 0 && lot.owed >= 0
+                    && lot.writtenOff >= 0 && lot.refunded >= 0
                     && lot.refunded <= lot.granted, "lot \(id) left its bounds")
             guard let kept = wallet.lot(id) else { continue }
             expect(

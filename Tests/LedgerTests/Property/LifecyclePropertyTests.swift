@@ -79,7 +79,9 @@ import Testing
             switch command {
             case .credit(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
             case .notify(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
-            case .spend, .grant, .balance, .purchase, .consumption: (.random(in: 1..<7, using: &random), command)
+            case .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire, .balance, .purchase,
+                .consumption:
+                (.random(in: 1..<7, using: &random), command)
             }
         }
         return placed.sorted { $0.place < $1.place }.map(\.command)

@@ -90,6 +90,8 @@ struct Model {
             return take(purchase, account, .purchase(posted), isCredit: false)
         case .spend(let spend): return take(spend, outcome)
         case .grant(let grant): return take(grant, outcome)
+        case .reverse, .hold, .capture, .release, .atomic, .expire:
+            return "the model takes purchases, spends and grants"
         case .balance, .purchase, .consumption: return "the model takes no questions"
         }
     }
