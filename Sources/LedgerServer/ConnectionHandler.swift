@@ -23,6 +23,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         case closed
     }
 
+    /// A read of the journal that waits for a first new entry; the requests behind it wait with it.
+    private struct Parked {
+        let query: JournalQuery
+        let ticket: JournalWatch.Ticket
+        let timeout: Scheduled<Void>
+    }
+
     /// A reply buffer that is kept for the next turn; one grown larger by a report is given back.
     private static let keptReplyBytesMax = 64 << 10
 
@@ -33,6 +40,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var phase = Phase.open
     private var context: ChannelHandlerContext?
     private var lane: Lane?
+    private var parked: Parked?
     /// The client sends nothing more.
     private var isInputClosed = false
     /// After a line too long nobody knows where the next one begins.
@@ -57,6 +65,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
+        _ = unpark()
         lines.removeAll()
         self.context = nil
     }
@@ -69,6 +78,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelInactive(context: ChannelHandlerContext) {
         phase = .closed
+        _ = unpark()
         context.fireChannelInactive()
     }
 
@@ -121,6 +131,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func beginShutdown() {
         state.drain()
         if phase == .open { phase = .ending }
+        endWait(nil)
         pump()
     }
 
@@ -232,13 +243,51 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             mustPumpAgain = true
             return
         }
-        let eventLoop = context.eventLoop
+        if case .journal(let query, let milliseconds) = read, park(query, milliseconds, context) { return }
+        answer(read, context.eventLoop)
+    }
+
+    private func answer(_ read: Read, _ eventLoop: any EventLoop) {
         service.readers.submit { state in
             // Cancelled only when the server stops and the connection is closed already.
             guard state == .active else { return }
             let reply = self.service.answer(read)
             eventLoop.execute { self.finishRead(reply) }
         }
+    }
+
+    // MARK: Waiting for the journal
+
+    /// Gives whether the connection waits: not where there is something newer, and not once the server shuts down.
+    private func park(_ query: JournalQuery, _ milliseconds: Int64, _ context: ChannelHandlerContext) -> Bool {
+        guard milliseconds > 0, !state.isDraining else { return false }
+        let ticket = service.sequencer.journal.wait(for: query.after, on: context.eventLoop) { [weak self] ticket in
+            self?.wake(ticket)
+        }
+        guard let ticket else { return false }
+        let timeout = context.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.endWait(ticket) }
+        parked = Parked(query: query, ticket: ticket, timeout: timeout)
+        return true
+    }
+
+    private func unpark() -> Parked? {
+        guard let waiting = parked else { return nil }
+        parked = nil
+        waiting.timeout.cancel()
+        service.sequencer.journal.cancel(waiting.ticket)
+        return waiting
+    }
+
+    /// A newer entry is committed. A wake that has crossed with the wait's end is nobody's.
+    private func wake(_ ticket: JournalWatch.Ticket) {
+        guard let context, parked?.ticket == ticket, let waiting = unpark() else { return }
+        answer(.journal(waiting.query, waitMilliseconds: 0), context.eventLoop)
+    }
+
+    /// Answers without an entry: this wait's time is over, or, with no ticket, the server shuts down.
+    private func endWait(_ ticket: JournalWatch.Ticket?) {
+        guard ticket == nil || parked?.ticket == ticket, let waiting = unpark() else { return }
+        finishRead(.journal(JournalPage(entries: [], next: waiting.query.after)))
     }
 
     // MARK: The end

@@ -40,7 +40,7 @@ struct ConnectionState {
     private let bytesMax: Int
 
     private var role: Role?
-    private var isDraining = false
+    private(set) var isDraining = false
     private var slots = CircularBuffer<Slot>()
     private var behind = CircularBuffer<Slot>()
     private var barrier: Barrier?
@@ -109,7 +109,8 @@ struct ConnectionState {
         case .info:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return .answered(.info(info))
-        case .credit, .notify, .purchase, .consumption, .spend, .grant, .balance, .history, .report:
+        case .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture, .release, .grant, .atomic,
+            .balance, .history, .report, .journal:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return isDraining ? .answered(.error(.shuttingDown)) : .request(request)
         }

@@ -52,6 +52,11 @@ package final class LedgerService: Service {
             limits: limits, tokens: TokenTable(configuration.tokens), info: info, sequencer: sequencer,
             connections: connections, readers: engine.readers, store: store, logger: logger)
 
+        // Submitted before the first connection is there: what ran out while the service was down is posted first.
+        let sweeper = ExpirySweeper(
+            sequencer: sequencer, eventLoop: engine.group.next(), intervalMilliseconds: limits.expirySweepMilliseconds)
+        sweeper.start()
+
         var failure: (any Error)?
         var listeners: [any Channel] = []
         do {
@@ -69,6 +74,7 @@ package final class LedgerService: Service {
         }
 
         for listener in listeners { await close(listener) }
+        await sweeper.stop()
         await connections.drain(timeout: .milliseconds(limits.shutdownMilliseconds), timer: engine.group.next())
         await sequencer.idle()
         do {

@@ -34,12 +34,15 @@ enum Read: Hashable, Sendable {
     /// `asOf` is `nil` until it was fixed.
     case report(kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?, limit: Int, after: String?)
     case balances(AccountName, currency: CurrencyCode?, asOf: Timestamp)
+    /// Where nothing is newer, the connection waits this long before it is read.
+    case journal(JournalQuery, waitMilliseconds: Int64)
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(_, _, let currency, _, _): currency
         case .balances(_, let currency, _): currency
+        case .journal: nil
         }
     }
 
@@ -56,6 +59,8 @@ enum Read: Hashable, Sendable {
         case .balances(let account, let currency, let asOf):
             let balances = try store.balances(account, currency: currency, asOf: asOf)
             return .balances(AccountBalances(account: account, balances: balances))
+        case .journal(let query, _):
+            return .journal(try store.journal(query))
         }
     }
 }
@@ -75,7 +80,7 @@ extension Books {
         let latest = latestTime(now)
         let result: Read
         switch read {
-        case .history:
+        case .history, .journal:
             result = read
         case .report(let kind, let asOf, let currency, let limit, let after):
             let time = asOf ?? latest

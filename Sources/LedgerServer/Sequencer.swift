@@ -55,6 +55,8 @@ final class Sequencer: Sendable {
         var submissions: [Submission]
     }
 
+    /// Told the last entry of every commit.
+    let journal = JournalWatch()
     /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a race.
     private let queues = NIOLockedValueBox(Queues())
     private let limits: ServerLimits
@@ -245,9 +247,12 @@ final class Sequencer: Sendable {
         }
         let time = now()
         do {
-            return try store.commit(needs) { books in
-                batch.map { submission in submission.operations.map { books.perform($0, at: time) } }
+            let (results, lastEntry) = try store.commit(needs) { books in
+                let results = batch.map { submission in submission.operations.map { books.perform($0, at: time) } }
+                return (results, books.position.entry)
             }
+            journal.committed(through: lastEntry)
+            return results
         } catch {
             let count = batch.reduce(0) { $0 + $1.operations.count }
             logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])

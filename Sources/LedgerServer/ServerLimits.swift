@@ -34,6 +34,10 @@ package struct ServerLimits: Sendable {
     package var verificationsPerThreadMin = 8
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
+    /// From one sweep for holds and lots whose time is over to the next. Nobody can spend or see in a balance what has
+    /// expired, swept or not; a sweep only posts it for those who ask for nothing, so that reports and the journal have it
+    /// within a second, and two looks a second at an empty list of deadlines cost nothing that can be measured.
+    package var expirySweepMilliseconds: Int64 = 500
     /// How long after its last reply a connection that the server closes may still send: closed with bytes unread it
     /// would be reset, and the client would lose replies that are on their way.
     package var lingerMilliseconds: Int64 = 1_000

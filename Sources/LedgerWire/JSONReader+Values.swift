@@ -70,7 +70,9 @@ extension JSONReader {
 
     mutating func timestamp() throws(JSONError) -> Timestamp {
         let time = try integer()
-        guard time >= 0 else { throw fail("must be a time: milliseconds since 1970, not negative") }
+        guard 0...Limits.amountMax ~= time else {
+            throw fail("must be a time: milliseconds since 1970, from 0 to \(Limits.amountMax)")
+        }
         return time
     }
 

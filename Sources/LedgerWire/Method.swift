@@ -4,8 +4,8 @@ package import StrictJSON
 package enum Method: String, CaseIterable, Sendable {
     case ping, authenticate, info
     case credit, notify, purchase, consumption
-    case spend, grant
-    case balance, history, report
+    case spend, reverse, hold, capture, release, grant, atomic
+    case balance, history, report, journal
 
     /// Who may call a method.
     package enum Access: Equatable, Sendable {
@@ -27,6 +27,12 @@ package enum Method: String, CaseIterable, Sendable {
         case "consumption": self = .consumption
         case "history": self = .history
         case "report": self = .report
+        case "reverse": self = .reverse
+        case "hold": self = .hold
+        case "capture": self = .capture
+        case "release": self = .release
+        case "atomic": self = .atomic
+        case "journal": self = .journal
         case "info": self = .info
         case "ping": self = .ping
         case "authenticate": self = .authenticate
@@ -41,9 +47,9 @@ package enum Method: String, CaseIterable, Sendable {
         case .info: .anyRole
         case .credit, .notify, .consumption: .roles([.purchases])
         case .purchase: .roles([.purchases, .finance])
-        case .spend, .grant: .roles([.game])
+        case .spend, .reverse, .hold, .capture, .release, .grant, .atomic: .roles([.game])
         case .balance, .history: .roles([.game, .purchases, .finance])
-        case .report: .roles([.finance])
+        case .report, .journal: .roles([.finance])
         }
     }
 

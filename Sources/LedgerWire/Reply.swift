@@ -11,5 +11,6 @@ package enum Reply: Sendable {
     case balances(AccountBalances)
     case history(HistoryPage)
     case report(ReportPage)
+    case journal(JournalPage)
     case error(WireError)
 }

@@ -68,6 +68,7 @@ extension JSONWriter {
         case .balances(let balances): result(balances)
         case .history(let page): result(page)
         case .report(let page): result(page)
+        case .journal(let page): result(page)
         case .error(let error): self.error(error)
         }
     }
@@ -77,7 +78,13 @@ extension JSONWriter {
         case .purchase(let receipt): result(receipt)
         case .notification(let receipt): result(receipt)
         case .spend(let receipt): result(receipt)
+        case .reversal(let receipt): result(receipt)
+        case .hold(let receipt): result(receipt)
+        case .capture(let receipt): result(receipt)
+        case .release(let receipt): result(receipt)
         case .grant(let receipt): result(receipt)
+        case .atomic(let receipt): result(receipt)
+        case .expired: preconditionFailure("a sweep of what has expired is nobody's request")
         case .balance(let balances): result(balances)
         case .purchaseView(let view): result(view)
         case .consumption(let body): result(body)

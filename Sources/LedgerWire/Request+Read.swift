@@ -13,11 +13,17 @@ extension Request {
         case .notify: self = try Request.notify(&reader)
         case .purchase: self = try Request.purchase(&reader)
         case .consumption: self = .consumption(try ConsumptionQuery(&reader))
-        case .spend: self = .spend(try Spend(&reader))
-        case .grant: self = .grant(try Grant(&reader))
+        case .spend: self = .spend(try Spend(&reader, .alone))
+        case .reverse: self = .reverse(try Reversal(&reader, .alone))
+        case .hold: self = .hold(try Hold(&reader, .alone))
+        case .capture: self = .capture(try Capture(&reader, .alone))
+        case .release: self = .release(try Release(&reader, .alone))
+        case .grant: self = .grant(try Grant(&reader, .alone))
+        case .atomic: self = .atomic(try Atomic(&reader))
         case .balance: self = try Request.balance(&reader)
         case .history: self = .history(try HistoryQuery(&reader))
         case .report: self = try Request.report(&reader)
+        case .journal: self = try Request.journal(&reader)
         }
     }
 
@@ -118,62 +124,21 @@ extension Request {
         return .report(
             kind: try reader.required(kind, "kind"), asOf: asOf, currency: currency, limit: limit, after: after)
     }
-}
 
-extension Spend {
-    fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
-        var key: RequestKey?
-        var account: AccountName?
-        var debits: [CurrencyAmount]?
-        var note: String?
-        var funds = Funds.any
-        var expectedVersion: Int64?
-        var minimumRemaining: Int64?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey()
-            case "account": account = try reader.accountName()
-            case "debits": debits = try reader.debits()
-            case "note": note = try reader.note()
-            case "funds": funds = try reader.funds()
-            case "expectedVersion": expectedVersion = try reader.integer(in: 0...Limits.amountMax)
-            case "minimumRemaining": minimumRemaining = try reader.integer(in: 0...Limits.amountMax)
+    private static func journal(_ reader: inout JSONReader) throws(JSONError) -> Request {
+        var after: EntryID?
+        var limit = Limits.journalPageDefault
+        var wait: Int64 = 0
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "after": after = try reader.integer(in: 0...Int64.max)
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.journalPageMax)))
+            case "waitMilliseconds": wait = try reader.integer(in: 0...Limits.journalWaitMillisecondsMax)
             default: throw reader.unknownParameter()
             }
         }
-        self.init(
-            key: try reader.required(key, "key"), account: try reader.required(account, "account"),
-            debits: try reader.required(debits, "debits"), note: note, funds: funds, expectedVersion: expectedVersion,
-            minimumRemaining: minimumRemaining)
-        guard self.debits.count == 1 else {
-            if expectedVersion != nil { throw reader.invalid("expectedVersion", "is allowed only with one debit") }
-            if minimumRemaining != nil { throw reader.invalid("minimumRemaining", "is allowed only with one debit") }
-            return
-        }
-    }
-}
-
-extension Grant {
-    fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
-        var key: RequestKey?
-        var account: AccountName?
-        var currency: CurrencyCode?
-        var amount: Amount?
-        var note: String?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey()
-            case "account": account = try reader.accountName()
-            case "currency": currency = try reader.currencyCode()
-            case "amount": amount = try reader.amount()
-            case "note": note = try reader.note()
-            default: throw reader.unknownParameter()
-            }
-        }
-        self.init(
-            key: try reader.required(key, "key"), account: try reader.required(account, "account"),
-            currency: try reader.required(currency, "currency"), amount: try reader.required(amount, "amount"),
-            note: note)
+        return .journal(
+            JournalQuery(after: try reader.required(after, "after"), limit: limit), waitMilliseconds: wait)
     }
 }
 

@@ -26,9 +26,19 @@ extension JSONWriter {
         case .consumption(let query):
             params { $0.members(query) }
         case .spend(let spend):
-            params { $0.members(spend) }
+            params { $0.members(spend, .alone) }
+        case .reverse(let reversal):
+            params { $0.members(reversal, .alone) }
+        case .hold(let hold):
+            params { $0.members(hold, .alone) }
+        case .capture(let capture):
+            params { $0.members(capture, .alone) }
+        case .release(let release):
+            params { $0.members(release, .alone) }
         case .grant(let grant):
-            params { $0.members(grant) }
+            params { $0.members(grant, .alone) }
+        case .atomic(let atomic):
+            params { $0.members(atomic) }
         case .balance(let account, let currency, let asOf):
             params { writer in
                 writer.member("account", account.text)
@@ -50,10 +60,16 @@ extension JSONWriter {
                 writer.member("limit", Int64(limit))
                 writer.member("after", after)
             }
+        case .journal(let query, let wait):
+            params { writer in
+                writer.member("after", query.after)
+                writer.member("limit", Int64(query.limit))
+                writer.member("waitMilliseconds", wait)
+            }
         }
     }
 
-    private mutating func params(_ members: (inout JSONWriter) -> Void) {
+    mutating func params(_ members: (inout JSONWriter) -> Void) {
         key("params")
         beginObject()
         members(&self)
@@ -70,45 +86,18 @@ extension JSONWriter {
         member("refundPreference", query.refundPreference?.rawValue)
     }
 
-    private mutating func members(_ spend: Spend) {
-        member("key", spend.key.text)
-        member("account", spend.account.text)
-        key("debits")
-        beginArray()
-        for debit in spend.debits {
-            beginObject()
-            members(debit)
-            endObject()
-        }
-        endArray()
-        member("note", spend.note)
-        switch spend.funds {
-        case .any: break  // as if it were not given
-        case .paid: member("funds", spend.funds.rawValue)
-        }
-        member("expectedVersion", spend.expectedVersion)
-        member("minimumRemaining", spend.minimumRemaining)
-    }
-
-    private mutating func members(_ grant: Grant) {
-        member("key", grant.key.text)
-        member("account", grant.account.text)
-        members(CurrencyAmount(currency: grant.currency, amount: grant.amount))
-        member("note", grant.note)
-    }
-
-    private mutating func members(_ amount: CurrencyAmount) {
+    mutating func members(_ amount: CurrencyAmount) {
         member("currency", amount.currency.text)
         member("amount", amount.amount.units)
     }
 
-    private mutating func member(_ name: StaticString, _ value: String?) {
+    mutating func member(_ name: StaticString, _ value: String?) {
         guard let value else { return }
         key(name)
         string(value)
     }
 
-    private mutating func member(_ name: StaticString, _ value: Int64?) {
+    mutating func member(_ name: StaticString, _ value: Int64?) {
         guard let value else { return }
         key(name)
         integer(value)

@@ -95,7 +95,7 @@ package struct RequestWriter: Sendable {
 }
 
 extension Method {
-    fileprivate var name: StaticString {
+    var name: StaticString {
         switch self {
         case .ping: "ping"
         case .authenticate: "authenticate"
@@ -105,10 +105,16 @@ extension Method {
         case .purchase: "purchase"
         case .consumption: "consumption"
         case .spend: "spend"
+        case .reverse: "reverse"
+        case .hold: "hold"
+        case .capture: "capture"
+        case .release: "release"
         case .grant: "grant"
+        case .atomic: "atomic"
         case .balance: "balance"
         case .history: "history"
         case .report: "report"
+        case .journal: "journal"
         }
     }
 }

@@ -2,9 +2,9 @@
 public enum Role: String, CaseIterable, Sendable {
     /// The purchase pipeline: posts what the App Store signed.
     case purchases
-    /// Game servers: spend and grant.
+    /// Game servers: spend, hold and grant.
     case game
-    /// Finance: reads reports.
+    /// Finance: reads reports and the journal.
     case finance
     /// All of them.
     case admin

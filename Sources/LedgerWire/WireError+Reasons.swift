@@ -59,6 +59,10 @@ extension WireError {
 extension WireError {
     package init(_ refusal: Refusal) {
         self.init(refusal.reason)
+        if let operation = refusal.operation {
+            message = "operation \(operation): \(message)"
+            details.append(Detail("operation", .integer(Int64(operation))))
+        }
         if refusal.replayed { details.append(Detail("replayed", .bool(true))) }
     }
 
@@ -93,6 +97,20 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .keyReused:
             self.init(.keyReused, "the key was used for another request")
+        case .unknownSpend:
+            self.init(.unknownSpend, "spendKey, or the operation of it that is meant, is no spend and no capture")
+        case .alreadyReversed(let currency, let reversible):
+            self.init(
+                .alreadyReversed, "only \(reversible) \(currency) of the spend can still be given back",
+                [Detail("currency", .string(currency.text)), Detail("reversible", .integer(reversible))])
+        case .unknownHold:
+            self.init(.unknownHold, "holdKey, or the operation of it that is meant, is no hold")
+        case .holdClosed:
+            self.init(.holdClosed, "the hold was captured or released before")
+        case .holdExpired(let expiresAt):
+            self.init(
+                .holdExpired, "the hold's time is over, and it was given back",
+                [Detail("expiresAt", .integer(expiresAt))])
         case .unknownCurrency(let currency):
             self.init(
                 .unknownCurrency, "the ledger has no currency \(currency)",

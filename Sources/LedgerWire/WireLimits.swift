@@ -13,4 +13,6 @@ public enum WireLimits {
     public static let tokenBytesMax = 1_024
     /// Currencies that one spend may debit.
     static let debitsMax = Limits.currenciesPerOperationMax
+    /// Operations that an `atomic` has at least: a single one is a request of its own.
+    static let atomicOperationsMin = 2
 }

@@ -26,6 +26,11 @@ package enum WireReason: String, CaseIterable, Sendable {
     case minimumRemaining = "minimum_remaining"
     case balanceLimit = "balance_limit"
     case keyReused = "key_reused"
+    case unknownSpend = "unknown_spend"
+    case alreadyReversed = "already_reversed"
+    case unknownHold = "unknown_hold"
+    case holdClosed = "hold_closed"
+    case holdExpired = "hold_expired"
     case unknownCurrency = "unknown_currency"
     case unknownPurchase = "unknown_purchase"
 
@@ -42,8 +47,8 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
             .purchaseConflict:
             -32011
-        case .insufficientFunds, .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownCurrency,
-            .unknownPurchase:
+        case .insufficientFunds, .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend,
+            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
             -32012
         }
     }
@@ -54,7 +59,8 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
             .unauthenticated, .forbidden, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable,
             .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds, .versionMismatch,
-            .minimumRemaining, .balanceLimit, .keyReused, .unknownCurrency, .unknownPurchase:
+            .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold, .holdClosed,
+            .holdExpired, .unknownCurrency, .unknownPurchase:
             false
         }
     }

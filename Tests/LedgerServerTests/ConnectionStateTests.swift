@@ -39,6 +39,7 @@ import Testing
                 case .command: "command"
                 case .prepare(.history(let query)): "history \(query.account)"
                 case .prepare(.report): "report"
+                case .prepare(.journal(let query, let wait)): "journal after \(query.after) for \(wait)"
                 case .prepare(.balances(let account, _, let asOf)): "balance \(account) at \(asOf)"
                 case .refused: "refused"
                 }
@@ -175,6 +176,21 @@ import Testing
         #expect(transcript.operations() == ["balance a"])
         #expect(transcript.results(Self.done) == ["[1, 2]", "3"])
         #expect(transcript.state.requestsInFlight == 0 && transcript.state.bytesInFlight == 0)
+    }
+
+    @Test func theJournalIsABarrierAsEveryReadIs() {
+        var transcript = Transcript()
+        #expect(
+            transcript.send(
+                Requests.grant("g1", "a", 1, id: "1"), Requests.journal(after: 7, wait: 9, id: "2"),
+                Requests.grant("g2", "a", 1, id: "3")) == ["grant g1", "journal after 7 for 9"])
+        let read = Read.journal(JournalQuery(after: 7), waitMilliseconds: 9)
+        #expect(transcript.results(Self.done, .prepared(read)) == ["1"])
+        #expect(transcript.state.takeRead() == read)
+        #expect(transcript.operations() == [])
+        transcript.state.finishRead(.journal(JournalPage(entries: [], next: 7)), into: &transcript.writer)
+        #expect(transcript.replies() == ["2"])
+        #expect(transcript.operations() == ["grant g2"])
     }
 
     @Test func afterTheShutdownBeganOnlyNewRequestsAreRefused() {

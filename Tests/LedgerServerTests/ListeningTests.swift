@@ -95,9 +95,22 @@ extension ServerTests {
                 ("consumption", #"{"transactionId":"1","customerConsented":true}"#, [.purchases, .admin]),
                 ("spend", #"{"key":"k","account":"a","debits":[{"currency":"gems","amount":1}]}"#, [.game, .admin]),
                 ("grant", #"{"key":"g","account":"a","currency":"gems","amount":1}"#, [.game, .admin]),
+                ("reverse", #"{"key":"r","spendKey":"none"}"#, [.game, .admin]),
+                (
+                    "hold", #"{"key":"h","account":"a","currency":"gems","amount":1,"timeoutMilliseconds":1}"#,
+                    [.game, .admin]
+                ),
+                ("capture", #"{"key":"c","holdKey":"none"}"#, [.game, .admin]),
+                ("release", #"{"key":"l","holdKey":"none"}"#, [.game, .admin]),
+                (
+                    "atomic",
+                    #"{"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},{"method":"release","params":{"holdKey":"none"}}]}"#,
+                    [.game, .admin]
+                ),
                 ("balance", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
                 ("history", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
                 ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
+                ("journal", #"{"after":0}"#, [.finance, .admin]),
             ]
             #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(LedgerWire.Method.allCases.map(\.rawValue)))
             let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }

@@ -85,7 +85,7 @@ import Testing
             says: "name"),
         Case(#"{"jsonrpc":"2.0","id":1,"method":"Ping"}"#, .methodNotFound, id: .integer(1), says: "no method"),
         Case(
-            #"{"jsonrpc":"2.0","id":1,"method":"atomic","params":{}}"#, .methodNotFound, id: .integer(1),
+            #"{"jsonrpc":"2.0","id":1,"method":"atomic ","params":{}}"#, .methodNotFound, id: .integer(1),
             says: "no method"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, .invalidParams, id: .integer(1), path: "params",

@@ -10,9 +10,11 @@ import Testing
         (.info, [.purchases, .game, .finance, .admin]),
         (.credit, [.purchases, .admin]), (.notify, [.purchases, .admin]),
         (.purchase, [.purchases, .finance, .admin]), (.consumption, [.purchases, .admin]),
-        (.spend, [.game, .admin]), (.grant, [.game, .admin]),
+        (.spend, [.game, .admin]), (.reverse, [.game, .admin]), (.hold, [.game, .admin]),
+        (.capture, [.game, .admin]), (.release, [.game, .admin]), (.grant, [.game, .admin]),
+        (.atomic, [.game, .admin]),
         (.balance, [.purchases, .game, .finance, .admin]), (.history, [.purchases, .game, .finance, .admin]),
-        (.report, [.finance, .admin]),
+        (.report, [.finance, .admin]), (.journal, [.finance, .admin]),
     ]
 
     @Test func eachRoleMayCallWhatTheTableSays() {

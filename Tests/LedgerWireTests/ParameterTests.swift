@@ -23,6 +23,16 @@ import Testing
 
     private static let gems = #"{"currency":"gems","amount":1}"#
 
+    private static let release = #"{"method":"release","params":{"holdKey":"h"}}"#
+
+    private static func atomic(_ operations: String..., key: String = #""key":"k","#) -> String {
+        atomic(operations, key: key)
+    }
+
+    private static func atomic(_ operations: [String], key: String = #""key":"k","#) -> String {
+        #"{\#(key)"operations":[\#(operations.joined(separator: ","))]}"#
+    }
+
     private static let refused: [Case] = [
         Case("authenticate", "{}", "token", "is missing"),
         Case("authenticate", #"{"token":""}"#, "token", "1 to 1024 bytes"),
@@ -90,8 +100,80 @@ import Testing
         Case("grant", #"{"key":"k","account":"p","amount":1}"#, "currency", "is missing"),
         Case("grant", #"{"key":"k","account":"p","currency":"gems","amount":true}"#, "amount", "must be a number"),
         Case(
-            "grant", #"{"key":"k","account":"p","currency":"gems","amount":1,"expiresAt":1}"#, "expiresAt",
-            "not a parameter"),
+            "grant", #"{"key":"k","account":"p","currency":"gems","amount":1,"expiresAt":-1}"#, "expiresAt",
+            "milliseconds since 1970"),
+        Case(
+            "grant", #"{"key":"k","account":"p","currency":"gems","amount":1,"expiresAt":9007199254740992}"#,
+            "expiresAt", "milliseconds since 1970"),
+        Case("reverse", #"{"key":"k"}"#, "spendKey", "is missing"),
+        Case("reverse", #"{"spendKey":"s"}"#, "key", "is missing"),
+        Case("reverse", #"{"key":"k","spendKey":""}"#, "spendKey", "1 to 64 printable"),
+        Case("reverse", #"{"key":"k","spendKey":"s","operation":64}"#, "operation", "from 0 to 63"),
+        Case("reverse", #"{"key":"k","spendKey":"s","operation":-1}"#, "operation", "from 0 to 63"),
+        Case("reverse", #"{"key":"k","spendKey":"s","debits":[]}"#, "debits", "1 to 16 debits"),
+        Case(
+            "reverse", #"{"key":"k","spendKey":"s","debits":[\#(gems),\#(gems)]}"#, "debits[1].currency",
+            "another currency"),
+        Case("reverse", #"{"key":"k","spendKey":"s","account":"p"}"#, "account", "not a parameter"),
+        Case("hold", #"{"key":"k","account":"p","currency":"gems","amount":1}"#, "timeoutMilliseconds", "is missing"),
+        Case("hold", #"{"key":"k","account":"p","timeoutMilliseconds":1,"amount":1}"#, "currency", "is missing"),
+        Case("hold", #"{"key":"k","account":"p","timeoutMilliseconds":1,"currency":"gems"}"#, "amount", "is missing"),
+        Case("hold", #"{"timeoutMilliseconds":0}"#, "timeoutMilliseconds", "from 1 to 2592000000"),
+        Case("hold", #"{"timeoutMilliseconds":2592000001}"#, "timeoutMilliseconds", "from 1 to 2592000000"),
+        Case("hold", #"{"note":"n"}"#, "note", "not a parameter"),
+        Case("capture", #"{"key":"k"}"#, "holdKey", "is missing"),
+        Case("capture", #"{"key":"k","holdKey":"h","amount":0}"#, "amount", "from 1 to"),
+        Case("capture", #"{"key":"k","holdKey":"h","operation":1.0}"#, "operation", "without fraction"),
+        Case("capture", #"{"key":"k","holdKey":"h","debits":[]}"#, "debits", "not a parameter"),
+        Case("release", #"{"key":"k"}"#, "holdKey", "is missing"),
+        Case("release", #"{"key":"k","holdKey":"h","amount":1}"#, "amount", "not a parameter"),
+        Case("atomic", #"{"key":"k"}"#, "operations", "is missing"),
+        Case("atomic", atomic(release, release, key: ""), "key", "is missing"),
+        Case("atomic", atomic(), "operations", "2 to 64 operations"),
+        Case("atomic", atomic(release), "operations", "2 to 64 operations"),
+        Case("atomic", atomic(Array(repeating: release, count: 65)), "operations", "2 to 64 operations"),
+        Case("atomic", atomic(release, "1"), "operations[1]", "must be an object"),
+        Case("atomic", atomic(release, #"{"params":{}}"#), "operations[1].method", "is missing"),
+        Case("atomic", atomic(release, #"{"method":"release"}"#), "operations[1].params", "is missing"),
+        Case("atomic", atomic(release, #"{"method":"release","params":[]}"#), "operations[1].params", "an object"),
+        Case("atomic", atomic(release, #"{"params":[],"method":"release"}"#), "operations[1].params", "an object"),
+        Case(
+            "atomic", atomic(release, #"{"method":"release","params":{"holdKey":"h"},"id":1}"#), "operations[1].id",
+            "not a member"),
+        Case(
+            "atomic", atomic(#"{"method":"atomic","params":{}}"#, release), "operations[0].method",
+            "one of spend, reverse, hold, capture, release, grant"),
+        Case("atomic", atomic(#"{"params":{},"method":"ping"}"#, release), "operations[0].method", "must be one of"),
+        Case("atomic", atomic(#"{"method":"credit","params":{}}"#, release), "operations[0].method", "must be one of"),
+        Case("atomic", atomic(#"{"method":7,"params":{}}"#, release), "operations[0].method", "must be a string"),
+        Case(
+            "atomic", atomic(release, release, release, #"{"method":"release","params":{"key":"x","holdKey":"h"}}"#),
+            "operations[3].params.key", "must be left out"),
+        Case(
+            "atomic", atomic(release, #"{"params":{"key":"x","holdKey":"h"},"method":"release"}"#),
+            "operations[1].params.key", "must be left out"),
+        Case(
+            "atomic", atomic(release, #"{"method":"spend","params":{"account":"p","debits":[{"currency":"x"}]}}"#),
+            "operations[1].params.debits[0].amount", "is missing"),
+        Case(
+            "atomic", atomic(release, #"{"params":{"account":"p","debits":[{"currency":"x"}]},"method":"spend"}"#),
+            "operations[1].params.debits[0].amount", "is missing"),
+        Case(
+            "atomic",
+            atomic(
+                release,
+                #"{"method":"spend","params":{"account":"p","debits":[\#(gems),{"currency":"x","amount":1}],"expectedVersion":1}}"#
+            ), "operations[1].params.expectedVersion", "only with one"),
+        Case(
+            "atomic", #"{"key":"k","note":"n","operations":[\#(release),\#(release)]}"#, "note", "not a parameter"),
+        Case("journal", "{}", "after", "is missing"),
+        Case("journal", #"{"after":-1}"#, "after", "from 0"),
+        Case("journal", #"{"after":null}"#, "after", "must be a number"),
+        Case("journal", #"{"after":0,"limit":0}"#, "limit", "from 1 to 1000"),
+        Case("journal", #"{"after":0,"limit":1001}"#, "limit", "from 1 to 1000"),
+        Case("journal", #"{"after":0,"waitMilliseconds":30001}"#, "waitMilliseconds", "from 0 to 30000"),
+        Case("journal", #"{"after":0,"waitMilliseconds":-1}"#, "waitMilliseconds", "from 0 to 30000"),
+        Case("journal", #"{"after":0,"account":"p"}"#, "account", "not a parameter"),
         Case("balance", "{}", "account", "is missing"),
         Case("balance", #"{"account":"p","currency":""}"#, "currency", "currency's code"),
         Case("balance", #"{"account":"p","asOf":-1}"#, "asOf", "milliseconds"),
@@ -151,6 +233,16 @@ import Testing
         #expect(spend.funds == .any)
     }
 
+    @Test func sixtyFourOperationsAreAllowedInAnyOrderOfMembers() throws {
+        let inner = #"{"params":{"holdKey":"h","operation":63},"method":"release"}"#
+        let operations = Array(repeating: inner, count: 64).joined(separator: ",")
+        let line = parse(
+            #"{"jsonrpc":"2.0","id":1,"method":"atomic","params":{"operations":[\#(operations)],"key":"k"}}"#)
+        let key = try Samples.key("k")
+        let release = AtomicOperation.release(Release(key: key, holdKey: try Samples.key("h"), operation: 63))
+        #expect(line.request == .atomic(Atomic(key: key, operations: Array(repeating: release, count: 64))))
+    }
+
     @Test func seventeenDebitsAreTooMany() throws {
         let currencies = (1...17).map { #"{"currency":"c\#($0)","amount":1}"# }.joined(separator: ",")
         let line = parse(
@@ -179,5 +271,8 @@ import Testing
         #expect(
             parse(#"{"jsonrpc":"2.0","id":1,"method":"report","params":{"kind":"balances"}}"#).request
                 == .report(kind: .balances, asOf: nil, currency: nil, limit: 1_000, after: nil))
+        #expect(
+            parse(#"{"jsonrpc":"2.0","id":1,"method":"journal","params":{"after":0}}"#).request
+                == .journal(JournalQuery(after: 0, limit: 100), waitMilliseconds: 0))
     }
 }

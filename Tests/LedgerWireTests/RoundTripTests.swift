@@ -99,6 +99,83 @@ import Testing
         try read(.outcome(.grant(grant)), #"{"entry":10,"replayed":false,"balances":\#(balances)}"#, as: grant)
     }
 
+    private let lots =
+        #"[{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},{"currency":"gems","amount":1,"lot":4,"transactionId":null}]"#
+
+    @Test func operationReceiptsAreReadAsTheyWereWritten() throws {
+        let (own, drawn) = (try Samples.balances(), try Samples.drawn())
+        let reversal = ReversalReceipt(entry: 9, replayed: false, returned: drawn, balances: own)
+        try read(
+            .outcome(.reversal(reversal)),
+            #"{"entry":9,"replayed":false,"returned":\#(lots),"balances":\#(balances)}"#, as: reversal)
+        let hold = HoldReceipt(entry: 9, replayed: true, expiresAt: 1_767_225_600_000, balances: own)
+        try read(
+            .outcome(.hold(hold)),
+            #"{"entry":9,"replayed":true,"expiresAt":1767225600000,"balances":\#(balances)}"#, as: hold)
+        let capture = CaptureReceipt(entry: 9, replayed: false, drawn: drawn, balances: own)
+        try read(
+            .outcome(.capture(capture)),
+            #"{"entry":9,"replayed":false,"drawn":\#(lots),"balances":\#(balances)}"#, as: capture)
+        let release = ReleaseReceipt(entry: 9, replayed: true, balances: own)
+        try read(
+            .outcome(.release(release)), #"{"entry":9,"replayed":true,"balances":\#(balances)}"#, as: release)
+        for missing in [
+            #"{"entry":1,"replayed":true,"balances":{}}"#, #"{"entry":1,"replayed":true,"drawn":[],"returned":1}"#,
+            #"{"replayed":true,"drawn":[],"returned":[],"expiresAt":1,"balances":{}}"#,
+        ] {
+            let json = Array(missing.utf8)
+            #expect(throws: (any Error).self) { try ReversalReceipt(json: json) }
+            #expect(throws: (any Error).self) { try HoldReceipt(json: json) }
+            #expect(throws: (any Error).self) { try CaptureReceipt(json: json) }
+        }
+    }
+
+    /// Its results tell a capture from a spend, and a release from a grant, only by the request's operations.
+    @Test func anAtomicsReceiptIsReadAsItWasWritten() throws {
+        let drawn = try Samples.drawn()
+        let accounts = [
+            AccountBalances(account: try Samples.account("a\"b"), balances: []),
+            AccountBalances(account: try Samples.account("player-1"), balances: try Samples.balances()),
+        ]
+        let receipt = AtomicReceipt(
+            entry: 9, replayed: true,
+            results: [
+                .spend(drawn: drawn), .reverse(returned: drawn), .grant, .hold(expiresAt: 7), .capture(drawn: []),
+                .release,
+            ], balances: accounts)
+        var asRead = receipt
+        asRead.results[4] = .spend(drawn: [])
+        asRead.results[5] = .grant
+        try read(
+            .outcome(.atomic(receipt)),
+            #"{"entry":9,"replayed":true,"results":[{"drawn":\#(lots)},{"returned":\#(lots)},{},{"expiresAt":7},{"drawn":[]},{}],"balances":{"a\"b":{},"player-1":\#(balances)}}"#,
+            as: asRead)
+        let operations = try Samples.atomic().operations
+        #expect(asRead.told(by: operations) == receipt)
+        #expect(receipt.told(by: operations) == receipt)
+        #expect(asRead.told(by: operations.dropLast()) == nil)
+        #expect(asRead.told(by: operations.reversed()) == nil)
+    }
+
+    @Test func theJournalIsReadAsItWasWritten() throws {
+        try read(
+            .journal(try Samples.journalPage()),
+            #"{"entries":[{"entry":8,"time":9,"kind":"credit","transactionId":"12","transfers":[{"transfer":20,"account":"player-1","debit":"purchased","credit":"wallet","currency":"gems","amount":5,"lot":20},{"transfer":21,"account":"player-1","debit":"wallet","credit":"receivable","currency":"gems","amount":2,"lot":20,"debtLot":7}]},{"entry":9,"time":10,"kind":"hold_expiry","key":"k","note":"n\n","transfers":[]}],"next":9}"#,
+            as: try Samples.journalPage())
+        let empty = JournalPage(entries: [], next: 0)
+        try read(.journal(empty), #"{"entries":[],"next":0}"#, as: empty)
+        #expect(throws: (any Error).self) { try JournalPage(json: Array(#"{"entries":[],"next":null}"#.utf8)) }
+        for kind in EntryKind.allCases {
+            let page = JournalPage(
+                entries: [
+                    JournalEntry(entry: 1, time: 1, kind: kind, key: nil, note: nil, transaction: nil, transfers: [])
+                ], next: 1)
+            try read(
+                .journal(page),
+                #"{"entries":[{"entry":1,"time":1,"kind":"\#(kind.name)","transfers":[]}],"next":1}"#, as: page)
+        }
+    }
+
     @Test func purchaseReceiptsAreReadAsTheyWereWritten() throws {
         let purchase = try Samples.purchaseReceipt()
         let text =

@@ -4,7 +4,7 @@ import Testing
 
 /// The protocol's table of errors.
 @Suite struct WireErrorTests {
-    /// The reasons that this version gives, in the table's order; the others belong to methods that it does not have yet.
+    /// Every reason, in the table's order.
     private static let table: [(code: Int, reason: String, retryable: Bool)] = [
         (-32700, "parse_error", false),
         (-32600, "invalid_request", false), (-32600, "line_too_long", false), (-32600, "batch_too_long", false),
@@ -19,6 +19,8 @@ import Testing
         (-32011, "purchase_conflict", false),
         (-32012, "insufficient_funds", false), (-32012, "version_mismatch", false),
         (-32012, "minimum_remaining", false), (-32012, "balance_limit", false), (-32012, "key_reused", false),
+        (-32012, "unknown_spend", false), (-32012, "already_reversed", false), (-32012, "unknown_hold", false),
+        (-32012, "hold_closed", false), (-32012, "hold_expired", false),
         (-32012, "unknown_currency", false), (-32012, "unknown_purchase", false),
     ]
 
@@ -29,7 +31,8 @@ import Testing
             .unknownProduct(product: "com.example.gems"), .accountRequired, .accountMismatch,
             .purchaseConflict(member: "product"), .insufficientFunds(currency: gems, available: 7),
             .versionMismatch(version: 3), .minimumRemaining(available: 8), .balanceLimit(currency: gems), .keyReused,
-            .unknownCurrency(currency: gems), .unknownPurchase,
+            .unknownSpend, .alreadyReversed(currency: gems, reversible: 5), .unknownHold, .holdClosed,
+            .holdExpired(expiresAt: 1_767_225_600_000), .unknownCurrency(currency: gems), .unknownPurchase,
         ]
         return [
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
@@ -74,6 +77,31 @@ import Testing
         #expect(WireError(Refusal(.keyReused)).details == [])
     }
 
+    @Test func theDetailsOfARefusalAreItsFacts() throws {
+        let gems = try Samples.currency("gems")
+        let reversed = WireError(Refusal(.alreadyReversed(currency: gems, reversible: 5)))
+        #expect(reversed.details == [.init("currency", .string("gems")), .init("reversible", .integer(5))])
+        #expect(reversed.message == "only 5 gems of the spend can still be given back")
+        #expect(
+            WireError(Refusal(.holdExpired(expiresAt: 9))).details == [.init("expiresAt", .integer(9))])
+        for reason in [Refusal.Reason.unknownSpend, .unknownHold, .holdClosed] {
+            #expect(WireError(Refusal(reason)).details == [])
+        }
+    }
+
+    @Test func theRefusalOfAnAtomicNamesTheOperation() throws {
+        let gems = try Samples.currency("gems")
+        let refusal = Refusal(.insufficientFunds(currency: gems, available: 7), operation: 3, replayed: true)
+        var writer = ReplyWriter()
+        writer.write(.outcome(.refused(refusal)), id: .integer(3))
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self)
+                == #"{"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"operation 3: only 7 gems can be spent","data":{"reason":"insufficient_funds","retryable":false,"currency":"gems","available":7,"operation":3,"replayed":true}}}"#
+                + "\n")
+        #expect(WireError(Refusal(.holdClosed, operation: 0))["operation"] == .integer(0))
+        #expect(WireError(Refusal(.holdClosed))["operation"] == nil)
+    }
+
     @Test func detailsOfEveryKindAreKept() throws {
         let text =
             #"{"code":-1,"message":"m","data":{"x":"s","reason":"new_one","y":1.5,"retryable":true,"z":[1,{"a":null}],"n":null,"b":false,"i":-3}}"#
@@ -97,7 +125,12 @@ import Testing
             ("authenticate", ["token"]), ("credit", ["signedTransaction", "account"]),
             ("notify", ["signedPayload", "account"]), ("purchase", ["transactionId"]),
             ("spend", ["key", "account", "debits", "note", "funds", "expectedVersion", "minimumRemaining"]),
-            ("grant", ["key", "account", "currency", "amount", "note"]), ("balance", ["account", "currency", "asOf"]),
+            ("grant", ["key", "account", "currency", "amount", "note", "expiresAt"]),
+            ("reverse", ["key", "spendKey", "operation", "debits"]),
+            ("hold", ["key", "account", "currency", "amount", "timeoutMilliseconds"]),
+            ("capture", ["key", "holdKey", "operation", "amount"]), ("release", ["key", "holdKey", "operation"]),
+            ("atomic", ["key", "operations"]), ("journal", ["after", "limit", "waitMilliseconds"]),
+            ("balance", ["account", "currency", "asOf"]),
             ("history", ["account", "currency", "limit", "before"]),
             ("report", ["kind", "asOf", "currency", "limit", "after"]), ("ping", ["x"]), (secret, ["x"]),
         ]
@@ -111,6 +144,7 @@ import Testing
                         #"{"jsonrpc":\#(value),"id":1,"method":"\#(method)","params":\#(value)}"#,
                         #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value)"#,
                         #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"debits":[{"currency":\#(value)}]}}"#,
+                        #"{"jsonrpc":"2.0","id":1,"method":"atomic","params":{"operations":[{"method":\#(value),"params":{"\#(name)":\#(value)}}]}}"#,
                     ] {
                         guard let error = parse(line).error else { continue }
                         refusals += 1

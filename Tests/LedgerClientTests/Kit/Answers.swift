@@ -32,7 +32,8 @@ func answering(_ reply: @escaping @Sendable (Request) -> Reply) -> Peer.Script {
 @Sendable func echo(_ request: Request) -> Reply {
     switch request {
     case .balance(let account, _, _): .outcome(.balance(AccountBalances(account: account, balances: [])))
-    case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .spend, .grant, .history, .report:
+    case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture,
+        .release, .grant, .atomic, .history, .report, .journal:
         .pong
     }
 }

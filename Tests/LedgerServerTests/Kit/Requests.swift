@@ -44,6 +44,12 @@ enum Requests {
         return call("report", #"{"kind":"\#(kind)"\#(asOf)}"#, id: id)
     }
 
+    static func journal(after: Int, limit: Int? = nil, wait: Int? = nil, id: String? = "1") -> String {
+        let limit = limit.map { #","limit":\#($0)"# } ?? ""
+        let wait = wait.map { #","waitMilliseconds":\#($0)"# } ?? ""
+        return call("journal", #"{"after":\#(after)\#(limit)\#(wait)}"#, id: id)
+    }
+
     static func credit(_ jws: String, account: String? = nil, id: String? = "1") -> String {
         let account = account.map { #","account":"\#($0)""# } ?? ""
         return call("credit", #"{"signedTransaction":"\#(jws)"\#(account)}"#, id: id)

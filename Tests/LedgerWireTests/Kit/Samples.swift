@@ -42,6 +42,8 @@ enum Samples {
         let free = Grant(key: try key(" ~"), account: player, currency: gems, amount: try amount(1))
         var noted = free
         noted.note = ""
+        var expiring = free
+        expiring.expiresAt = 1_767_225_600_000
         return [
             .ping, .info, .authenticate(token: "täken"),
             .credit(signedTransaction: Array("a.b.c".utf8), account: nil),
@@ -55,6 +57,23 @@ enum Samples {
                     transaction: try transaction("12"), sampleContentProvided: true, deliveryStatus: .wrongItem,
                     refundPreference: .grantFull)),
             .spend(try spend()), .spend(full), .spend(several), .grant(free), .grant(noted),
+            .grant(expiring),
+            .reverse(Reversal(key: try key("r"), spendKey: try key("018f-k"))),
+            .reverse(
+                Reversal(key: try key("r"), spendKey: try key("a"), operation: 63, debits: several.debits)),
+            .hold(
+                Hold(
+                    key: try key("h"), account: player, currency: gems, amount: try amount(Limits.amountMax),
+                    timeoutMilliseconds: Limits.holdMillisecondsMax)),
+            .capture(Capture(key: try key("c"), holdKey: try key("h"))),
+            .capture(Capture(key: try key("c"), holdKey: try key("a"), operation: 0, amount: try amount(1))),
+            .release(Release(key: try key("l"), holdKey: try key("h"))),
+            .release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
+            .atomic(try atomic()),
+            .journal(JournalQuery(after: 0), waitMilliseconds: 0),
+            .journal(
+                JournalQuery(after: Int64.max, limit: Limits.journalPageMax),
+                waitMilliseconds: Limits.journalWaitMillisecondsMax),
             .balance(account: player, currency: nil, asOf: nil),
             .balance(account: player, currency: gems, asOf: 1_767_225_600_000),
             .history(HistoryQuery(account: player)),
@@ -62,6 +81,58 @@ enum Samples {
             .report(kind: .trial, asOf: nil, currency: nil, limit: Limits.reportPageDefault, after: nil),
             .report(kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "12.3"),
         ]
+    }
+
+    /// One operation of each kind, under the atomic's key.
+    static func atomic() throws -> Atomic {
+        let own = try key("basket")
+        let player = try account("player-1")
+        let gems = try currency("gems")
+        var spend = try spend()
+        spend.key = own
+        spend.minimumRemaining = 1
+        return Atomic(
+            key: own,
+            operations: [
+                .spend(spend), .reverse(Reversal(key: own, spendKey: try key("s"), debits: spend.debits)),
+                .grant(
+                    Grant(
+                        key: own, account: try account("Ä\"2"), currency: gems, amount: try amount(3), note: "n",
+                        expiresAt: 0)),
+                .hold(
+                    Hold(key: own, account: player, currency: gems, amount: try amount(2), timeoutMilliseconds: 1)),
+                .capture(Capture(key: own, holdKey: try key("h"), operation: 2, amount: try amount(1))),
+                .release(Release(key: own, holdKey: try key("h"), operation: 1)),
+            ])
+    }
+
+    static func drawn() throws -> [DrawnLot] {
+        [
+            DrawnLot(
+                currency: try currency("gems"), amount: try amount(5), lot: 3, transaction: try transaction("12")),
+            DrawnLot(currency: try currency("gems"), amount: try amount(1), lot: 4, transaction: nil),
+        ]
+    }
+
+    static func journalPage() throws -> JournalPage {
+        let player = try account("player-1")
+        let gems = try currency("gems")
+        return JournalPage(
+            entries: [
+                JournalEntry(
+                    entry: 8, time: 9, kind: .credit, key: nil, note: nil, transaction: try transaction("12"),
+                    transfers: [
+                        .init(
+                            transfer: 20, account: player, debit: .purchased, credit: .wallet, currency: gems,
+                            amount: try amount(5), lot: 20, debtLot: nil),
+                        .init(
+                            transfer: 21, account: player, debit: .wallet, credit: .receivable, currency: gems,
+                            amount: try amount(2), lot: 20, debtLot: 7),
+                    ]),
+                JournalEntry(
+                    entry: 9, time: 10, kind: .holdExpiry, key: try key("k"), note: "n\n", transaction: nil,
+                    transfers: []),
+            ], next: 9)
     }
 
     static func purchaseReceipt() throws -> PurchaseReceipt {
