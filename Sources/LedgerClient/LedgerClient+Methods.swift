@@ -40,8 +40,30 @@ extension LedgerClient {
     /// Debits a player's wallets, all or nothing.
     public func spend(_ spend: Spend) async throws -> SpendReceipt { try await call(.spend(spend)) }
 
+    /// Gives a spend or a capture back, or a part of it, into the lots it came from.
+    public func reverse(_ reversal: Reversal) async throws -> ReversalReceipt { try await call(.reverse(reversal)) }
+
+    /// Sets currency aside, until it is captured or released, or its time is over.
+    public func hold(_ hold: Hold) async throws -> HoldReceipt { try await call(.hold(hold)) }
+
+    /// Spends a hold, or so much of it and gives the rest back.
+    public func capture(_ capture: Capture) async throws -> CaptureReceipt { try await call(.capture(capture)) }
+
+    /// Gives a hold back.
+    public func release(_ release: Release) async throws -> ReleaseReceipt { try await call(.release(release)) }
+
     /// Gives free currency.
     public func grant(_ grant: Grant) async throws -> GrantReceipt { try await call(.grant(grant)) }
+
+    /// Does several operations, of any accounts, all or none. The ``WireError`` of a refusal has the detail `operation`, the
+    /// index of the one that was refused.
+    public func atomic(_ atomic: Ledger.Atomic) async throws -> AtomicReceipt {
+        let receipt: AtomicReceipt = try await call(.atomic(atomic))
+        guard let told = receipt.told(by: atomic.operations) else {
+            throw ClientError.unreadableReply("the results do not fit the operations")
+        }
+        return told
+    }
 
     /// A player's balances, now or as of a time that is past.
     public func balance(
@@ -64,4 +86,24 @@ extension LedgerClient {
     ) async throws -> ReportPage {
         try await call(.report(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after))
     }
+
+    /// A page of the journal, oldest first. Pass the page's `next` as `after` for the next one, now or later.
+    ///
+    /// Later calls on this connection wait as long as this one does.
+    /// - Parameters:
+    ///   - after: only entries after this one; 0 for the start.
+    ///   - limit: at most this many entries, 1 … ``Limits/journalPageMax``.
+    ///   - wait: where no entry is newer yet, how long the first one is waited for, at most
+    ///     ``Limits/journalWaitMillisecondsMax``; then the page is empty.
+    public func journal(
+        after: EntryID, limit: Int = Limits.journalPageDefault, wait: Duration = .zero
+    ) async throws -> JournalPage {
+        let longest = Duration.milliseconds(Limits.journalWaitMillisecondsMax)
+        let milliseconds = Int64(min(max(wait, .zero), longest) / .milliseconds(1))
+        return try await call(
+            .journal(JournalQuery(after: after, limit: limit), waitMilliseconds: milliseconds))
+    }
+
+    /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are posted.
+    public func entries(after: EntryID) -> JournalFollower { JournalFollower(client: self, after: after) }
 }

@@ -25,6 +25,18 @@ import Testing
         let page = HistoryPage(entries: [], next: 4)
         let report = ReportPage(
             kind: .trial, asOf: 9, rows: [.trial(currency: gems, account: .spent, debits: 0, credits: 5)], next: nil)
+        let drawn = [DrawnLot(currency: gems, amount: try #require(Amount(5)), lot: 1, transaction: nil)]
+        let reversed = ReversalReceipt(entry: 4, replayed: false, returned: drawn, balances: balances)
+        let held = HoldReceipt(entry: 5, replayed: false, expiresAt: 9, balances: balances)
+        let captured = CaptureReceipt(entry: 6, replayed: true, drawn: drawn, balances: balances)
+        let released = ReleaseReceipt(entry: 7, replayed: false, balances: balances)
+        let done = AtomicReceipt(
+            entry: 8, replayed: false, results: [.capture(drawn: drawn), .release],
+            balances: [AccountBalances(account: player, balances: balances)])
+        let feed = JournalPage(
+            entries: [
+                JournalEntry(entry: 3, time: 1, kind: .hold, key: nil, note: nil, transaction: nil, transfers: [])
+            ], next: 3)
         let info = ServerInfo(
             version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems])
         let script = answering { request in
@@ -37,10 +49,16 @@ import Testing
             case .purchase: .outcome(.purchaseView(view))
             case .consumption: .outcome(.consumption(consumed))
             case .spend: .outcome(.spend(spent))
+            case .reverse: .outcome(.reversal(reversed))
+            case .hold: .outcome(.hold(held))
+            case .capture: .outcome(.capture(captured))
+            case .release: .outcome(.release(released))
             case .grant: .outcome(.grant(granted))
+            case .atomic: .outcome(.atomic(done))
             case .balance: .balances(AccountBalances(account: player, balances: balances))
             case .history: .history(page)
             case .report: .report(report)
+            case .journal: .journal(feed)
             }
         }
         let amount = try #require(Amount(5))
@@ -48,6 +66,16 @@ import Testing
             key: try key("k"), account: player, debits: [CurrencyAmount(currency: gems, amount: amount)], note: "n",
             funds: .paid, expectedVersion: 1, minimumRemaining: 0)
         let grant = Grant(key: try key("g"), account: player, currency: gems, amount: amount)
+        let reversal = Reversal(key: try key("r"), spendKey: try key("k"), operation: 1, debits: spend.debits)
+        let hold = Hold(key: try key("h"), account: player, currency: gems, amount: amount, timeoutMilliseconds: 7)
+        let capture = Capture(key: try key("c"), holdKey: try key("h"), amount: amount)
+        let release = Release(key: try key("l"), holdKey: try key("h"), operation: 0)
+        let own = try key("a")
+        let atomic = Ledger.Atomic(
+            key: own,
+            operations: [
+                .capture(Capture(key: own, holdKey: try key("h"))), .release(Release(key: own, holdKey: try key("h2"))),
+            ])
         let query = HistoryQuery(account: player, currency: gems, limit: 3, before: 9)
         try await Peer.with(script) { peer, client in
             try await client.ping()
@@ -58,10 +86,19 @@ import Testing
             #expect(try await client.purchase(transaction) == view)
             #expect(try await client.consumption(asked) == consumed)
             #expect(try await client.spend(spend) == spent)
+            #expect(try await client.reverse(reversal) == reversed)
+            #expect(try await client.hold(hold) == held)
+            #expect(try await client.capture(capture) == captured)
+            #expect(try await client.release(release) == released)
             #expect(try await client.grant(grant) == granted)
+            #expect(try await client.atomic(atomic) == done)
             #expect(try await client.balance(player, currency: gems, asOf: 7).balances == balances)
             #expect(try await client.history(query) == page)
             #expect(try await client.report(.trial, asOf: 9, currency: gems, limit: 2, after: "1.2") == report)
+            #expect(try await client.journal(after: 2) == feed)
+            #expect(try await client.journal(after: 2, limit: 5, wait: .milliseconds(1_500)) == feed)
+            #expect(try await client.journal(after: 2, wait: .seconds(1 << 60)) == feed)
+            #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
@@ -72,11 +109,82 @@ import Testing
                 .ping, .authenticate(token: "t"), .info,
                 .credit(signedTransaction: Array("a.b.c".utf8), account: player),
                 .notify(signedPayload: Array("d.e.f".utf8), account: nil), .purchase(transaction), .consumption(asked),
-                .spend(spend),
-                .grant(grant), .balance(account: player, currency: gems, asOf: 7), .history(query),
+                .spend(spend), .reverse(reversal), .hold(hold), .capture(capture), .release(release), .grant(grant),
+                .atomic(atomic), .balance(account: player, currency: gems, asOf: 7), .history(query),
                 .report(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "1.2"),
+                .journal(JournalQuery(after: 2), waitMilliseconds: 0),
+                .journal(JournalQuery(after: 2, limit: 5), waitMilliseconds: 1_500),
+                .journal(JournalQuery(after: 2), waitMilliseconds: 30_000),
+                .journal(JournalQuery(after: 2), waitMilliseconds: 0),
             ]
             #expect(requests == expected)
+        }
+    }
+
+    @Test func anAtomicsResultsMustFitItsOperations() async throws {
+        let receipt = AtomicReceipt(entry: 8, replayed: false, results: [.grant], balances: [])
+        let own = try key("a")
+        let atomic = Ledger.Atomic(
+            key: own,
+            operations: [.release(Release(key: own, holdKey: own)), .release(Release(key: own, holdKey: own))])
+        try await Peer.with(answering { _ in .outcome(.atomic(receipt)) }) { _, client in
+            await #expect(throws: ClientError.unreadableReply("the results do not fit the operations")) {
+                try await client.atomic(atomic)
+            }
+            try await client.ping()
+        }
+    }
+
+    @Test func aFollowerAsksForPageAfterPageAndWaits() async throws {
+        // Two entries a page, and at the third time nothing new until the wait is over.
+        let script: Peer.Script = { index, line in
+            guard let line else { return [] }
+            let bytes = answer(line) { request in
+                guard case .journal(let query, _) = request else { return .pong }
+                let entries = index == 2 ? [] : [query.after + 1, query.after + 2]
+                return .journal(
+                    JournalPage(
+                        entries: entries.map {
+                            JournalEntry(
+                                entry: $0, time: 0, kind: .grant, key: nil, note: nil, transaction: nil,
+                                transfers: [])
+                        }, next: entries.last ?? query.after))
+            }
+            return [.send(bytes)]
+        }
+        try await Peer.with(script) { peer, client in
+            var read: [EntryID] = []
+            for try await entry in client.entries(after: 0) {
+                read.append(entry.entry)
+                if read.count == 7 { break }
+            }
+            #expect(read == [1, 2, 3, 4, 5, 6, 7])
+            let asked = peer.observed.lines.map { line -> Request? in
+                guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
+                    return nil
+                }
+                return try? message.body.get()
+            }
+            #expect(
+                asked
+                    == [0, 2, 4, 4, 6].map {
+                        .journal(JournalQuery(after: $0, limit: 1_000), waitMilliseconds: 30_000)
+                    })
+        }
+    }
+
+    @Test func aCancelledFollowerAsksNoMore() async throws {
+        let script = answering { _ in .journal(JournalPage(entries: [], next: 0)) }
+        try await Peer.with(script) { peer, client in
+            let task = Task {
+                for try await _ in client.entries(after: 0) {}
+            }
+            while peer.observed.lines.isEmpty { await Task.yield() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            let asked = peer.observed.lines.count
+            try await client.ping()
+            #expect(peer.observed.lines.count == asked + 1)
         }
     }
 
