@@ -34,7 +34,8 @@ let package = Package(
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
         .target(name: "LedgerWire", dependencies: ["Ledger", "StrictJSON"], swiftSettings: settings),
         .target(
-            name: "LedgerSchema", path: "Schema", resources: [.embedInCode("sqlite")], swiftSettings: settings),
+            name: "LedgerSchema", path: "Schema", exclude: ["protocol"], resources: [.embedInCode("sqlite")],
+            swiftSettings: settings),
         .target(
             name: "SQLiteStore",
             dependencies: [
