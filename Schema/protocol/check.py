@@ -5,7 +5,8 @@ Each line of the input is {"request": LINE, "reply": LINE}, the lines as they we
 wants no answer has no "reply", a reply that nobody asked for no "request". A request must be valid unless the reply says that
 it is not; with "malformed": true it must not be. A result must be the one of its request's method.
 
-With --mutate everything valid is then made wrong in every place, one place at a time, and each of these must be refused.
+With --mutate the first of every kind is then made wrong in every place, one place at a time, and each of these must be
+refused.
 The exit status is 1 where something is not as it should be. Needs the Python package jsonschema, 4.0 or newer.
 """
 import copy
@@ -24,8 +25,8 @@ SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for na
 OPTIONAL = {"key", "note", "debtLot", "operation", "replayed", "revoked", "reason", "deadline", "refundPreference"}
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992
-# How many of the replies of one kind are mutated.
-MUTATED_MAX = 2
+# Elements of an array that are mutated: those after them look the same.
+ELEMENTS_MAX = 2
 
 
 def validator(reference):
@@ -42,6 +43,7 @@ def validator(reference):
 
 
 REQUEST = validator("request.schema.json")
+ONE_REQUEST = validator("request.schema.json#/$defs/request")
 REPLY = validator("reply.schema.json")
 RESULTS = {
     method: validator(f"reply.schema.json#/$defs/results/$defs/{method}")
@@ -53,8 +55,10 @@ UNREADABLE = {"parse_error", "invalid_request", "line_too_long", "batch_too_long
 
 
 def first_error(validator, value):
+    if validator.is_valid(value):
+        return None
     error = jsonschema.exceptions.best_match(validator.iter_errors(value))
-    return None if error is None else f"{error.json_path}: {error.message[:300]}"
+    return f"{error.json_path}: {error.message[:300]}"
 
 
 def is_map(path, value):
@@ -77,7 +81,7 @@ def mutants(value, path=(), is_reply=True):
             for description, wrong in mutants(inner, path + (name,), is_reply):
                 yield description, {**value, name: wrong}
     elif isinstance(value, list):
-        for index, inner in enumerate(value):
+        for index, inner in enumerate(value[:ELEMENTS_MAX]):
             for description, wrong in mutants(inner, path + (index,), is_reply):
                 yield description, value[:index] + [wrong] + value[index + 1 :]
     else:
@@ -91,7 +95,7 @@ class Check:
     def __init__(self, mutates):
         self.mutates = mutates
         self.requests = self.replies = self.mutants = self.failures = 0
-        self.mutated = {}
+        self.mutated = set()
 
     def fail(self, line, message):
         self.failures += 1
@@ -99,8 +103,9 @@ class Check:
             print(f"line {line}: {message}")
 
     def mutate(self, line, kind, value, validator, is_reply):
-        self.mutated[kind] = self.mutated.get(kind, 0) + 1
-        if not self.mutates or self.mutated[kind] > MUTATED_MAX:
+        is_first = kind not in self.mutated
+        self.mutated.add(kind)
+        if not self.mutates or not is_first:
             return
         for description, wrong in mutants(value, (), is_reply):
             self.mutants += 1
@@ -116,18 +121,18 @@ class Check:
 
     def request(self, line, request, reply, is_malformed):
         self.requests += 1
-        error = first_error(REQUEST, request)
         if is_malformed:
-            if error is None:
+            if REQUEST.is_valid(request):
                 self.fail(line, f"a request that should be refused is valid: {json.dumps(request)[:300]}")
             return
+        error = first_error(REQUEST, request)
         reasons = {one["error"]["data"]["reason"] for one in listed(reply) if "error" in one}
         if error is not None:
             if not reasons & UNREADABLE:
                 self.fail(line, f"request {error}")
             return
         for one in listed(request):
-            self.mutate(line, f"request {one['method']}", one, REQUEST, False)
+            self.mutate(line, f"request {one['method']}", one, ONE_REQUEST, False)
 
     def reply(self, line, request, reply):
         self.replies += 1
@@ -147,7 +152,8 @@ class Check:
             elif error := first_error(RESULTS[method], one["result"]):
                 self.fail(line, f"{method} {error}")
             else:
-                self.mutate(line, f"result {method}", one["result"], RESULTS[method], True)
+                kind = f"result {method} {one['result'].get('kind', '')}".strip()
+                self.mutate(line, kind, one["result"], RESULTS[method], True)
                 self.mutate(line, "envelope", {**one, "result": {}}, REPLY, True)
 
 

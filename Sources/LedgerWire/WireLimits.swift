@@ -7,7 +7,7 @@ public enum WireLimits {
     /// Requests of one batch: the replies of a batch wait for each other, and are held until the last is there.
     public static let batchRequestsMax = 1_000
     /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a page of
-    /// `history` may have more where its spends drew many lots.
+    /// `history` or `journal` may have more where its spends drew many lots.
     public static let replyBytesMax = 64 << 20
     /// Bytes of an access token: it is hashed at every `authenticate`, and nobody types a longer one.
     public static let tokenBytesMax = 1_024

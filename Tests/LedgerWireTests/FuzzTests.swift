@@ -130,6 +130,26 @@ import Testing
         }
     }
 
+    /// Results as a client reads them: each is read or refused, and one that is read is written as it was read.
+    @Test(arguments: seeds)
+    func aMutatedResultIsReadOrRefused(seed: UInt64) throws {
+        print("FuzzTests seed \(seed)")
+        var random = SplitMix64(seed: seed)
+        let results = try Samples.results()
+        var read = 0
+        for round in 0..<8_000 {
+            var (result, reread) = try #require(results.randomElement(using: &random))
+            Self.mutate(&result, &random)
+            switch reread(result) {
+            case .some(true): read += 1
+            case .some(false):
+                Issue.record("seed \(seed) round \(round): \(String(decoding: result, as: UTF8.self))")
+            case nil: break
+            }
+        }
+        #expect(read > 0, "no mutation was harmless")
+    }
+
     @Test func theSecondReadingOfARequestAgreesWithTheFirst() throws {
         var compared = 0
         for line in try Self.corpus() {

@@ -1,5 +1,6 @@
 import Ledger
 import LedgerWire
+import StrictJSON
 import Testing
 
 /// Valid values, requests and replies of every kind.
@@ -111,6 +112,40 @@ enum Samples {
             DrawnLot(
                 currency: try currency("gems"), amount: try amount(5), lot: 3, transaction: try transaction("12")),
             DrawnLot(currency: try currency("gems"), amount: try amount(1), lot: 4, transaction: nil),
+        ]
+    }
+
+    /// Results of the game's operations and of the journal, each with its reading: `nil` where it is refused, else whether what
+    /// was read is written and read again as the same.
+    static func results() throws -> [(json: [UInt8], reread: ([UInt8]) -> Bool?)] {
+        func sample<Value: WireValue & Equatable>(_ value: Value) -> (json: [UInt8], reread: ([UInt8]) -> Bool?) {
+            func json(_ value: Value) -> [UInt8] {
+                var writer = JSONWriter()
+                writer.write(value)
+                return writer.bytes
+            }
+            return (
+                json(value),
+                { bytes in
+                    guard let read = try? Value(json: bytes) else { return nil }
+                    return (try? Value(json: json(read))) == read
+                }
+            )
+        }
+        let (own, lots) = (try balances(), try drawn())
+        return [
+            sample(SpendReceipt(entry: 1, replayed: false, drawn: lots, balances: own)),
+            sample(GrantReceipt(entry: 1, replayed: true, balances: own)),
+            sample(ReversalReceipt(entry: 1, replayed: false, returned: lots, balances: own)),
+            sample(HoldReceipt(entry: 1, replayed: true, expiresAt: 2, balances: own)),
+            sample(CaptureReceipt(entry: 1, replayed: false, drawn: lots, balances: own)),
+            sample(ReleaseReceipt(entry: 1, replayed: true, balances: own)),
+            sample(
+                AtomicReceipt(
+                    entry: 1, replayed: false,
+                    results: [.spend(drawn: lots), .grant, .hold(expiresAt: 3), .reverse(returned: lots)],
+                    balances: [AccountBalances(account: try account("player-1"), balances: own)])),
+            sample(try journalPage()), sample(try historyPage()),
         ]
     }
 
