@@ -114,8 +114,9 @@ class Check:
 
     def record(self, line, record):
         request, reply = (json.loads(record[name]) if name in record else None for name in ("request", "reply"))
-        if reply is not None:
-            self.reply(line, request, reply)
+        if reply is not None and not self.reply(line, request, reply):
+            # It tells nothing of the request.
+            reply = None
         if request is not None:
             self.request(line, request, reply, record.get("malformed", False))
 
@@ -126,8 +127,8 @@ class Check:
                 self.fail(line, f"a request that should be refused is valid: {json.dumps(request)[:300]}")
             return
         error = first_error(REQUEST, request)
-        reasons = {one["error"]["data"]["reason"] for one in listed(reply) if "error" in one}
         if error is not None:
+            reasons = {one["error"]["data"]["reason"] for one in listed(reply) if "error" in one}
             if not reasons & UNREADABLE:
                 self.fail(line, f"request {error}")
             return
@@ -135,9 +136,11 @@ class Check:
             self.mutate(line, f"request {one['method']}", one, ONE_REQUEST, False)
 
     def reply(self, line, request, reply):
+        """Whether it is a reply at all."""
         self.replies += 1
         if error := first_error(REPLY, reply):
-            return self.fail(line, f"reply {error}")
+            self.fail(line, f"reply {error}")
+            return False
         methods = {}
         for one in listed(request):
             if isinstance(one, dict) and isinstance(one.get("id"), (str, int)):
@@ -155,6 +158,7 @@ class Check:
                 kind = f"result {method} {one['result'].get('kind', '')}".strip()
                 self.mutate(line, kind, one["result"], RESULTS[method], True)
                 self.mutate(line, "envelope", {**one, "result": {}}, REPLY, True)
+        return True
 
 
 def listed(value):
