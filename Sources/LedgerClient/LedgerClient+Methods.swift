@@ -89,7 +89,8 @@ extension LedgerClient {
 
     /// A page of the journal, oldest first. Pass the page's `next` as `after` for the next one, now or later.
     ///
-    /// Later calls on this connection wait as long as this one does.
+    /// Later calls of this client wait as long as this one does, within their own timeouts: who follows the journal has a
+    /// client for it.
     /// - Parameters:
     ///   - after: only entries after this one; 0 for the start.
     ///   - limit: at most this many entries, 1 … ``Limits/journalPageMax``.

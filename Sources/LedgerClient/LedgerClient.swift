@@ -87,15 +87,21 @@ public final class LedgerClient: Sendable {
         let line = RequestWriter.line(request, id: id)
         var token: String?
         if case .authenticate(let given) = request { token = given }
-        return try await send(line, id, isRepeatable: request.method.isRepeatable, token: token)
+        // What the server was asked to wait is no silence.
+        var waits: Int64 = 0
+        if case .journal(_, let milliseconds) = request { waits = milliseconds }
+        return try await send(
+            line, id, isRepeatable: request.method.isRepeatable, waitMilliseconds: waits, token: token)
     }
 
-    /// - Parameter token: where the request is an `authenticate`, to be repeated on every connection to come.
+    /// - Parameters:
+    ///   - waitMilliseconds: how long the server may wait by itself, beside the timeout.
+    ///   - token: where the request is an `authenticate`, to be repeated on every connection to come.
     private func send(
-        _ line: [UInt8], _ id: Int64, isRepeatable: Bool, token: String? = nil
+        _ line: [UInt8], _ id: Int64, isRepeatable: Bool, waitMilliseconds: Int64 = 0, token: String? = nil
     ) async throws -> [UInt8] {
         guard line.count - 1 <= WireLimits.lineBytesMax else { throw ClientError.requestTooLong }
-        let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
+        let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds + waitMilliseconds)
         var retry = Retry(policy: configuration.retryPolicy, isRepeatable: isRepeatable, deadline: deadline)
         while true {
             try Task.checkCancellation()

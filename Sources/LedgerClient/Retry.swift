@@ -94,11 +94,11 @@ extension Method {
     var isRepeatable: Bool {
         switch self {
         // They change nothing, or only the connection.
-        case .ping, .authenticate, .info, .balance, .history, .report, .purchase, .consumption: true
+        case .ping, .authenticate, .info, .balance, .history, .report, .purchase, .consumption, .journal: true
         // The ledger knows a purchase by its transaction id and a notification by its UUID.
         case .credit, .notify: true
         // They have a key: one key, one answer.
-        case .spend, .grant: true
+        case .spend, .grant, .reverse, .hold, .capture, .release, .atomic: true
         }
     }
 }

@@ -1,6 +1,5 @@
 import GRDB
 import GRDBSQLite
-import Ledger
 import Synchronization
 
 /// Copies the WAL into the database beside the writer, so that no commit waits for it.

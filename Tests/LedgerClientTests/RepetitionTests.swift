@@ -12,7 +12,9 @@ import Testing
         switch request {
         case .spend: .outcome(.spend(spent))
         case .authenticate(let token): token == "wrong" ? .error(.unknownToken) : .authenticated(.game)
-        case .ping, .info, .credit, .notify, .purchase, .consumption, .grant, .balance, .history, .report: echo(request)
+        case .ping, .info, .credit, .notify, .purchase, .consumption, .grant, .reverse, .hold, .capture, .release,
+            .atomic, .balance, .history, .report, .journal:
+            echo(request)
         }
     }
 

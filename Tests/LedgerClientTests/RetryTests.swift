@@ -49,7 +49,8 @@ import Testing
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
             .unauthenticated, .forbidden, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds,
-            .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownCurrency, .unknownPurchase:
+            .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed,
+            .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
             #expect(Self.error(step) as? WireError == refusal)
         }
     }
