@@ -116,7 +116,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["AppStore", "Ledger", "LedgerClient", "LedgerWire", "currency-ledger"],
+            dependencies: ["AppStore", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "currency-ledger"],
             swiftSettings: settings),
     ]
 )

@@ -51,7 +51,7 @@ struct Studio {
             signedDate: Studio.now - 30_000, revoked: 0,
             evidence: Ledger.Evidence(
                 headerDigest: sample.header.digest, header: sample.header.segment, payload: sample.payload,
-                signature: sample.signature))
+                signature: sample.signature, signedDigest: sample.signedDigest))
     }
 
     func evidence() throws -> AppStore.Evidence {

@@ -46,7 +46,7 @@ final class VerifyKnownChain: HotPathWorkload {
         objects = try (0..<VerifyKnownChain.count).map { .transaction(try studio.jws($0)) }
         _ = verifier.verify([objects[0]], now: Studio.now)
         let end = Date(timeIntervalSinceNow: VerifyKnownChain.tableSecondsMax)
-        while verifier.preparedChainCount == 0 {
+        while Verifier.preparesTables && verifier.preparedChainCount == 0 {
             guard Date() < end else { throw HotPathError("the key's table was not made") }
             Thread.sleep(forTimeInterval: 0.001)
         }

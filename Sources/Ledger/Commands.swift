@@ -190,12 +190,17 @@ package final class Evidence: Sendable {
     package let payload: [UInt8]
     /// The 64 bytes r‖s.
     package let signature: [UInt8]
+    /// SHA-256 of what was signed, `base64url(header).base64url(payload)`: header and payload in 32 bytes.
+    package let signedDigest: Digest
 
-    package init(headerDigest: Digest, header: [UInt8], payload: [UInt8], signature: [UInt8]) {
+    package init(
+        headerDigest: Digest, header: [UInt8], payload: [UInt8], signature: [UInt8], signedDigest: Digest
+    ) {
         self.headerDigest = headerDigest
         self.header = header
         self.payload = payload
         self.signature = signature
+        self.signedDigest = signedDigest
     }
 }
 

@@ -5,7 +5,8 @@ extension Journal {
     /// number, then the rows that the block added: currencies, accounts, entries, transfers, purchases (in the order of
     /// their first evidence), evidence, assignments, notifications, requests, holds, lot expiries, each in the order of their
     /// ids (a hold's and an expiring lot's is a transfer's). A row is a tag byte and its fields as listed here. An integer is 8 bytes, big-endian, two's complement; a text or blob is its length in 4
-    /// bytes, big-endian, and its bytes. A field that may be absent is preceded by a byte, 1 where it is there and 0 where
+    /// bytes, big-endian, and its bytes. A JWS's signing input (RFC 7515 §5.1) is the header segment, a dot and the payload in base64url, so
+    /// its digest stands for both. A field that may be absent is preceded by a byte, 1 where it is there and 0 where
     /// it is absent (and then nothing follows).
     ///
     /// | tag | row | fields |
@@ -15,14 +16,14 @@ extension Journal {
     /// | 3 | entry | id, time, kind, first_transfer, transaction_id?, key?, note? |
     /// | 4 | transfer | id, entry, debit, credit, amount, lot, debt_lot?, previous, spend_order?, reference? |
     /// | 5 | purchase | transaction_id, account?, product, quantity, purchase_date, price?, price_currency?, grants, evidence, entry? |
-    /// | 6 | evidence | id, transaction_id, is_first, signed_date, revoked, time, entry?, SHA-256 of the header segment, payload, signature |
+    /// | 6 | evidence | id, transaction_id, is_first, signed_date, revoked, time, entry?, SHA-256 of the JWS's signing input, signature |
     /// | 7 | assignment | id, transaction_id, account, time, entry |
-    /// | 8 | notification | id, uuid, type, subtype?, signed_date, reason?, time, transaction_id?, SHA-256 of the header segment, payload as signed, signature |
+    /// | 8 | notification | id, uuid, type, subtype?, signed_date, reason?, time, transaction_id?, SHA-256 of the JWS's signing input, signature |
     /// | 9 | request | id, key, fingerprint, entry?, answer |
     /// | 10 | hold | id, entry, account, currency, amount, expires_at |
     /// | 11 | lot_expiry | lot, expires_at |
     package func canonicalForm(after previous: Digest, block: Int64, currencies codes: [CurrencyCode]) -> [UInt8] {
-        var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 800 + requests.count * 160)
+        var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 320 + requests.count * 160)
         form.add(raw: previous)
         form.add(block)
         for row in currencies {
@@ -182,8 +183,7 @@ private struct BlockForm {
         add(row.revoked)
         add(row.time)
         add(optional: row.entry)
-        add(row.evidence.headerDigest)
-        add(row.evidence.payload)
+        add(row.evidence.signedDigest)
         add(row.evidence.signature)
     }
 
@@ -197,8 +197,7 @@ private struct BlockForm {
         add(optional: signed.reason)
         add(row.time)
         add(optional: signed.purchase?.facts.transaction.number)
-        add(signed.evidence.headerDigest)
-        add(signed.evidence.payload)
+        add(signed.evidence.signedDigest)
         add(signed.evidence.signature)
     }
 }

@@ -69,7 +69,7 @@ extension Ledger.Evidence {
     convenience init(_ evidence: AppStore.Evidence) {
         self.init(
             headerDigest: evidence.header.digest, header: evidence.header.segment, payload: evidence.payload,
-            signature: evidence.signature)
+            signature: evidence.signature, signedDigest: evidence.signedDigest)
     }
 }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import AppStore
 
 /// The curve's arithmetic against OpenSSL's numbers and points.
-@Suite struct P256Tests {
+@Suite(.enabled(if: SignatureTable.isWorthwhile)) struct P256Tests {
     private static func bytes(_ limbs: Limbs) -> [UInt8] {
         [limbs.l3, limbs.l2, limbs.l1, limbs.l0].flatMap { limb in (0..<8).map { UInt8(limb >> (56 - 8 * $0) & 0xFF) } }
     }

@@ -44,19 +44,19 @@ import Testing
         var count = 0, valid = 0
         for group in file.testGroups {
             let key = try key(spki: bytes(hex: group.publicKeyDer))
-            let table = try #require(SignatureTable(key))
+            let table = SignatureTable.isWorthwhile ? SignatureTable(key) : nil
             let claims = try group.tests.map {
                 SignatureClaim(
                     key: key, table: table, digest: SHA256.hash(try bytes(hex: $0.msg)),
                     signature: try bytes(hex: $0.sig))
             }
-            let byTable = table.accepts(claims)
             let plain = claims.map { SignatureCheck.verify([SignatureClaim(plain: $0)])[0] }
+            #expect((table != nil) == SignatureTable.isWorthwhile)
+            // The table misses nothing, or it would be no use.
+            if let table { #expect(table.accepts(claims) == plain) }
             for (index, (test, accepted)) in zip(group.tests, SignatureCheck.verify(claims)).enumerated() {
                 #expect(accepted == (test.result == "valid"), "tcId \(test.tcId)")
                 #expect(plain[index] == accepted, "tcId \(test.tcId)")
-                // The table misses nothing either, or it would be no use.
-                #expect(byTable[index] == accepted, "tcId \(test.tcId)")
                 count += 1
                 valid += accepted ? 1 : 0
             }

@@ -40,10 +40,22 @@ import Testing
         #expect(try Self.example("swift") == String(contentsOf: file, encoding: .utf8))
     }
 
+    /// The example's shop has the client's own timeouts; where all tests begin at once, threads are busy for longer.
+    private static func shop(_ service: RunningService) async throws -> Shop {
+        for _ in 0..<30 {
+            do {
+                return try #require(try await Shop.open(service.address, token: token))
+            } catch ClientError.cannotConnect {
+                continue
+            }
+        }
+        return try #require(try await Shop.open(service.address, token: token))
+    }
+
     @Test func theShopSellsOnceAndSaysWhatAPlayerCannotPay() async throws {
         let studio = try Studio()
         let service = try Self.service(studio)
-        let shop = try #require(try await Shop.open(service.address, token: Self.token))
+        let shop = try await Self.shop(service)
         let player = try #require(AccountName("player-1"))
         let price = try #require(Amount(30))
         try await shop.reward(player, try #require(Amount(100)), for: "welcome")

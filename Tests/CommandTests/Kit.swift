@@ -5,7 +5,7 @@ import LedgerWire
 import Testing
 
 /// A folder that is gone when the test is.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
     let url: URL
 
     init() throws {
@@ -104,8 +104,8 @@ struct RunningCommand {
     }
 }
 
-/// `serve` in a process of its own.
-final class RunningService {
+/// `serve` in a process of its own. `@unchecked Sendable`: its members do not change, and only the test itself stops it.
+final class RunningService: @unchecked Sendable {
     let process = Process()
     let address: String
     private let log: String
@@ -136,7 +136,9 @@ final class RunningService {
     /// A client that waits as long as a slow machine needs for all that a test sends at once.
     func client() async throws -> LedgerClient {
         try await LedgerClient.connect(
-            to: try ServerAddress(address), configuration: ClientConfiguration(requestTimeoutMilliseconds: 300_000))
+            to: try ServerAddress(address),
+            configuration: ClientConfiguration(
+                requestTimeoutMilliseconds: 300_000, connectTimeoutMilliseconds: 120_000))
     }
 
     func kill() {
@@ -181,5 +183,16 @@ struct Studio {
                 transactionID: String(2_000_000_000_000_000 + number), bundleID: "com.example.game",
                 productID: "com.example.game.gems500", purchaseDate: now - 60_000, signedDate: now - 60_000,
                 environment: .sandbox))
+    }
+
+    /// The purchase as it is signed after a refund: of the whole, or of a share in thousandths of a percent.
+    func refund(_ number: Int, share: Int64?, after: Int64) throws -> String {
+        var payload = TransactionPayload(
+            transactionID: String(2_000_000_000_000_000 + number), bundleID: "com.example.game",
+            productID: "com.example.game.gems500", purchaseDate: now - 60_000, signedDate: now - 59_000 + after,
+            environment: .sandbox)
+        payload.revocationDate = now - 59_000 + after
+        payload.revocationPercentage = share
+        return try chain.sign(payload)
     }
 }

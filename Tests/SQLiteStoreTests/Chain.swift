@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import LedgerTestKit
 
 /// A table of the chain as the documentation of the canonical form lists it: `?` marks a field that may be absent.
 struct ChainedTable {
@@ -34,26 +35,44 @@ let chainedTables: [ChainedTable] = [
     table(
         6, "evidence", "purchase_evidence AS e JOIN jws_header AS h ON h.id = e.header", "e.id",
         [
-            "e.id", "transaction_id", "is_first", "signed_date", "revoked", "time", "entry?", "digest", "payload",
+            "e.id", "transaction_id", "is_first", "signed_date", "revoked", "time", "entry?", signed("text", "payload"),
             "signature",
         ]),
     table(7, "assignment", "purchase_assignment", "id", ["id", "transaction_id", "account", "time", "entry"]),
     table(
         8, "notification",
         """
-        (SELECT n.*, h.digest, CASE WHEN nested_at IS NULL THEN payload ELSE
+        (SELECT n.*, h.text, CASE WHEN nested_at IS NULL THEN payload ELSE
             CAST(substr(payload, 1, nested_at) || nested.text || substr(payload, nested_at + 1) AS BLOB) END AS whole
         FROM notification AS n JOIN jws_header AS h ON h.id = n.header
             LEFT JOIN jws_header AS nested ON nested.id = n.nested_header)
         """, "id",
         [
-            "id", "uuid", "type", "subtype?", "signed_date", "reason?", "time", "transaction_id?", "digest", "whole",
+            "id", "uuid", "type", "subtype?", "signed_date", "reason?", "time", "transaction_id?",
+            signed("text", "whole"),
             "signature",
         ]),
     table(9, "request", "request", "id", ["id", "key", "fingerprint", "entry?", "answer"]),
     table(10, "transfer", "hold", "id", ["id", "entry", "account", "currency", "amount", "expires_at"]),
     table(11, "transfer", "lot_expiry", "lot", ["lot", "expires_at"]),
 ]
+
+/// A column of the digest of what was signed, as the documentation has it: of the header segment, a dot and the payload in base64url.
+private func signed(_ header: String, _ payload: String) -> String { "signed_digest(\(header), \(payload))" }
+
+/// The function behind it, for the connection that reads the tables.
+let signedDigestFunction = DatabaseFunction("signed_digest", argumentCount: 2, pure: true) { values in
+    guard let header = Data.fromDatabaseValue(values[0]), let payload = Data.fromDatabaseValue(values[1]) else {
+        return nil
+    }
+    return Data(digestOfSigned(header: Array(header), payload: Array(payload)))
+}
+
+func digestOfSigned(header: [UInt8], payload: [UInt8]) -> [UInt8] {
+    let text = Data(payload).base64EncodedString().replacingOccurrences(of: "+", with: "-")
+        .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
+    return (header + Array(".".utf8) + Array(text.utf8)).withUnsafeBytes { testSHA256($0) }
+}
 
 func be(_ number: Int64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 

@@ -214,6 +214,7 @@ import Testing
     /// The chain, computed anew from nothing but the tables as `Journal+CanonicalForm.swift` describes them.
     private func checkChain(_ store: SQLiteStore) throws {
         try store.pool.read { db in
+            db.add(function: signedDigestFunction)
             var hash = Journal.genesis(bundleID: "com.example.game", environment: "Sandbox", hash: Workload.hash)
             var last = try #require(
                 try Row.fetchOne(

@@ -51,6 +51,7 @@ struct Workload {
         _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
     ) -> SignedPurchase {
         let header = Array("header-\(number % 3)".utf8)
+        let payload = Array("payload of \(number) at \(signedDate)".utf8)
         return SignedPurchase(
             facts: PurchaseFacts(
                 transaction: TransactionID(number: Int64(2_000_000_000 + number)),
@@ -59,8 +60,8 @@ struct Workload {
             signedDate: signedDate, revoked: revoked,
             evidence: Evidence(
                 headerDigest: header.withUnsafeBytes { hash($0) }, header: header,
-                payload: Array("payload of \(number) at \(signedDate)".utf8),
-                signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
+                payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64),
+                signedDigest: digestOfSigned(header: header, payload: payload)))
     }
 
     mutating func next() -> Command {
@@ -192,6 +193,8 @@ struct Workload {
 extension Evidence {
     /// The same of another payload.
     func with(payload: [UInt8]) -> Evidence {
-        Evidence(headerDigest: headerDigest, header: header, payload: payload, signature: signature)
+        Evidence(
+            headerDigest: headerDigest, header: header, payload: payload, signature: signature,
+            signedDigest: digestOfSigned(header: header, payload: payload))
     }
 }

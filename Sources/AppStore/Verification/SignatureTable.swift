@@ -9,6 +9,16 @@ internal import COpenSSL
 ///
 /// A table may only *accept*: what it does not accept, OpenSSL's own verification decides (``SignatureCheck``).
 final class SignatureTable: Sendable {
+    /// Whether tables serve in this build. Without optimisation their arithmetic takes a thousand times as long as OpenSSL's
+    /// check.
+    static var isWorthwhile: Bool {
+        #if DEBUG
+        false
+        #else
+        true
+        #endif
+    }
+
     /// Signatures whose sums are made together: their points stay in the cache of one core.
     private static let togetherMax = 32
 

@@ -13,19 +13,26 @@ extension NotificationPayload: SignedPayload {}
 final class UncheckedJWS<Payload> {
     let jws: CompactJWS
     let chain: VerifiedChain
+    let digest: [UInt8]
     /// The place of its signature among the run's claims.
     let claim: Int
     /// What it would say if the signature is good.
     let content: Result<Payload, VerificationFailure>
 
-    init(jws: CompactJWS, chain: VerifiedChain, claim: Int, content: Result<Payload, VerificationFailure>) {
+    init(
+        jws: CompactJWS, chain: VerifiedChain, digest: [UInt8], claim: Int,
+        content: Result<Payload, VerificationFailure>
+    ) {
         self.jws = jws
         self.chain = chain
+        self.digest = digest
         self.claim = claim
         self.content = content
     }
 
-    var evidence: Evidence { Evidence(header: chain.header, payload: jws.payload, signature: jws.signature) }
+    var evidence: Evidence {
+        Evidence(header: chain.header, payload: jws.payload, signature: jws.signature, signedDigest: digest)
+    }
 }
 
 /// One object of a batch before its signatures are checked.
@@ -98,12 +105,11 @@ struct VerificationRun {
             throw VerificationFailure(.certificateExpired, "a certificate of the chain was not valid at signedDate")
         }
         let claim = claims.count
+        let digest = jws.withRestOfSigningInput { chain.header.signingInputDigest($0) }
         claims.append(
-            SignatureClaim(
-                key: chain.leafKey, table: chain.table,
-                digest: jws.withRestOfSigningInput { chain.header.signingInputDigest($0) }, signature: jws.signature))
+            SignatureClaim(key: chain.leafKey, table: chain.table, digest: digest, signature: jws.signature))
         if isNew { found.append((chain, claim)) }
-        return UncheckedJWS(jws: jws, chain: chain, claim: claim, content: content)
+        return UncheckedJWS(jws: jws, chain: chain, digest: digest, claim: claim, content: content)
     }
 
     private mutating func chain(

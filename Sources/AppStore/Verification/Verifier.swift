@@ -34,7 +34,9 @@ public final class Verifier: Sendable {
                 for chain in proven { cache.insert(chain) }
             }
             // Off the path of this batch; until the table is there, the plain check serves.
-            Task.detached(priority: .utility) { for chain in proven { chain.makeTable() } }
+            if SignatureTable.isWorthwhile {
+                Task.detached(priority: .utility) { for chain in proven { chain.makeTable() } }
+            }
         }
         let judge = Judge(app: app, now: now, isGood: isGood)
         return candidates.map { candidate in
@@ -67,4 +69,7 @@ public final class Verifier: Sendable {
 
     /// How many of them have the table that makes their signatures quick to check.
     package var preparedChainCount: Int { cache.withLock { $0 }.chains.count { $0.table != nil } }
+
+    /// Whether chains get tables in this build.
+    package static var preparesTables: Bool { SignatureTable.isWorthwhile }
 }

@@ -57,7 +57,7 @@ func notification(_ uuid: String, _ purchase: SignedPurchase?, type: String = "O
 
 private let testEvidence = Evidence(
     headerDigest: Digest(repeating: 7, count: 32), header: Array("e30".utf8), payload: Array("{}".utf8),
-    signature: [UInt8](repeating: 9, count: 64))
+    signature: [UInt8](repeating: 9, count: 64), signedDigest: Digest(repeating: 8, count: 32))
 
 extension Catalog {
     /// `gems` become debt, `coins` are written off; both and `tickets` are drawn free first.
