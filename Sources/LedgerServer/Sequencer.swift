@@ -70,7 +70,7 @@ final class Sequencer: Sendable {
 
     /// - Parameters:
     ///   - verifierPool: of `verifierThreads` threads.
-    ///   - writerPool: of one thread, the only one on which the store commits.
+    ///   - writerPool: of one thread, on which the store commits but for a lone credit's batch: one at a time, wherever.
     init(
         store: any Store, verifier: Verifier, limits: ServerLimits, verifierPool: NIOThreadPool, verifierThreads: Int,
         writerPool: NIOThreadPool, logger: Logger, now: @escaping @Sendable () -> Timestamp
@@ -152,8 +152,13 @@ final class Sequencer: Sendable {
                 let next = nextChunk(&queues)
                 return (next, takesVerifier(&queues), takesWriter(&queues))
             }
+            guard var task = next else {
+                wake(verifier: mustVerify, writer: false)
+                // Nothing else to verify: a lone credit is committed here, without waiting for another thread to wake.
+                if mustWrite { writeOnce() }
+                return
+            }
             wake(verifier: mustVerify, writer: mustWrite)
-            guard var task = next else { return }
             verify(&task.submissions)
             done = task
         }
@@ -210,11 +215,18 @@ final class Sequencer: Sendable {
         }
     }
 
-    // MARK: The writer's thread
+    // MARK: The writer
 
     /// Commits until nothing is left.
     private func write() {
         while let batch = nextBatch() { deliver(commit(batch), to: batch) }
+    }
+
+    /// Commits one batch; whatever came meanwhile is for the writer's thread.
+    private func writeOnce() {
+        guard let batch = nextBatch() else { return }
+        deliver(commit(batch), to: batch)
+        writerPool.submit { _ in self.write() }
     }
 
     private func nextBatch() -> [Submission]? {

@@ -155,4 +155,21 @@ import Testing
             rows: 3, columns: 2, { pairs[$0 * 2 + $1] }, { row, column, sum in sums[row * 2 + column] = sum })
         #expect(sums == pairs.map { Self.sum($0.0, $0.1) })
     }
+
+    @Test func addingOneByOneComesToTheSamePointAsTheTrees() throws {
+        let g = CurvePoint.generator
+        var sum = ProjectivePoint(g)
+        #expect(!sum.add(g) && !sum.add(g.negated))
+        // g + 2g + 4g + …
+        var point = Self.sum(g, g)
+        var expected = g
+        for _ in 0..<200 {
+            #expect(sum.add(point))
+            expected = Self.sum(expected, point)
+            let r = expected.x.number.reduced(by: Scalar.modulus, carry: 0)
+            #expect(sum.hasX(r))
+            #expect(!sum.hasX(Limbs(r.l0 ^ 1, r.l1, r.l2, r.l3)))
+            point = Self.sum(point, point)
+        }
+    }
 }
