@@ -30,6 +30,7 @@ extension Books {
         guard let slot = players.index(forKey: player) else {
             preconditionFailure("player \(player) of transfer \(transfer.id) is not loaded")
         }
+        if opening != nil { lotsKept += 1 }
         let applied = players.values[slot].apply(transfer, opening: opening, hold: hold)
         if applied.wasClean { dirtyPlayers.append(player) }
         if let deadline = applied.deadline { expect(player, at: deadline) }

@@ -66,6 +66,8 @@ package struct Books {
     var isInAtomic = false
     /// Players with a wallet that differs from the stored projection, each once.
     package internal(set) var dirtyPlayers: [PlayerID] = []
+    /// Lots of all players, about: counted anew whenever some are forgotten.
+    var lotsKept = 0
     /// Players to whom a closed lot was loaded for this batch.
     private var borrowers: [PlayerID] = []
 
@@ -111,6 +113,7 @@ package struct Books {
         player.projectedDeadline = player.deadline
         playerIDs[player.name] = player.id
         players[player.id] = player
+        lotsKept += player.lotCount
         if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
     }
 
@@ -123,6 +126,7 @@ package struct Books {
         }
         let missing = lots.filter { self[place].index($0.id) == nil }
         if missing.isEmpty { return }
+        lotsKept += missing.count
         if missing.count == 1 { self[place].insert(missing[0]) } else { self[place].insert(missing) }
         borrowers.append(player)
     }
@@ -148,6 +152,8 @@ package struct Books {
         if !holdEnds.isEmpty { holdEnds.removeAll(keepingCapacity: true) }
         for id in borrowers {
             guard let slot = players.index(forKey: id) else { continue }
+            lotsKept -= players.values[slot].lotCount
+            defer { lotsKept += players.values[slot].lotCount }
             for index in players.values[slot].wallets.indices where !players.values[slot].wallets[index].isDirty {
                 players.values[slot].wallets[index].dropClosed()
             }
@@ -165,21 +171,33 @@ package struct Books {
     /// The projection of a player was written: he is clean, and his closed lots are on disk.
     package mutating func written(_ id: PlayerID) {
         guard let slot = players.index(forKey: id) else { return }
+        let before = players.values[slot].lotCount
         for index in players.values[slot].wallets.indices { players.values[slot].wallets[index].written() }
+        lotsKept -= before - players.values[slot].lotCount
         players.values[slot].holdsAreDirty = false
         if players.values[slot].deadline < Timestamp.max { refreshDeadline(slot) }
         players.values[slot].projectedDeadline = players.values[slot].deadline
     }
 
-    /// Forgets players that are clean until about `count` are kept.
+    /// Forgets players that are clean until about `count` are kept, each with one lot: a player with many lots counts for more.
     package mutating func forgetCleanPlayers(keeping count: Int) {
         // A tenth over the bound before anything is done, so that the walk over all players is rare.
-        guard players.count > count + count / 10 else { return }
-        var excess = players.count - count
-        for (id, player) in players where excess > 0 && !player.wallets.contains(where: \.isDirty) {
+        guard players.count + lotsKept > 2 * (count + count / 10) else { return }
+        var excess = players.count + lotsKept - 2 * count
+        var forgotten: [(id: PlayerID, name: AccountName)] = []
+        lotsKept = 0
+        for (id, player) in players {
+            let lots = player.lotCount
+            if excess > 0 && !player.wallets.contains(where: \.isDirty) {
+                forgotten.append((id, player.name))
+                excess -= 1 + lots
+            } else {
+                lotsKept += lots
+            }
+        }
+        for (id, name) in forgotten {
             players[id] = nil
-            playerIDs[player.name] = nil
-            excess -= 1
+            playerIDs[name] = nil
         }
     }
 

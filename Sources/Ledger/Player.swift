@@ -47,6 +47,9 @@ package struct Player: Sendable {
         self.wallets = wallets
     }
 
+    /// Lots of all wallets, used up or not.
+    var lotCount: Int { wallets.reduce(0) { $0 + $1.lots.count } }
+
     package func walletIndex(_ currency: CurrencyID) -> Int? {
         wallets.firstIndex { $0.currency == currency }
     }

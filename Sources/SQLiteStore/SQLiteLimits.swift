@@ -3,7 +3,8 @@ package struct SQLiteBounds: Sendable {
     /// Transfers behind the watermark before the projection is written: short enough to be replayed at start in well
     /// under a second, long enough that a wallet touched often is written once.
     package var tailTransfersMax: Int64 = 50_000
-    /// Players kept in memory, with their wallets and open lots (some 500 bytes each).
+    /// Players kept in memory, each with one open lot (some 900 bytes); one with more lots counts for more, so that this bounds the
+    /// memory.
     package var cachedPlayersMax = 500_000
 
     package init() {}
