@@ -70,6 +70,7 @@ final class Checkpointer: @unchecked Sendable {
     private func finish(_ db: Database) {
         guard let pass = Checkpointer.checkpoint(db), pass.copied == pass.frames else { return }
         gauge.frames = 0
+        copied.store(0, ordering: .releasing)
         framesMax = SQLiteLimits.walPagesMax
     }
 
