@@ -40,7 +40,10 @@ extension ServerTests {
             try await TestServer.run(store: store, limits: { $0.readerThreads = 1 }) { server in
                 let follower = try await server.connect()
                 try await follower.send(
-                    Requests.journal(after: 0, wait: 30_000, id: "1") + "\n" + Requests.ping(2) + "\n")
+                    Requests.ping(0) + "\n" + Requests.journal(after: 0, wait: 30_000, id: "1") + "\n"
+                        + Requests.ping(2) + "\n")
+                // When this is answered the journal's request has its place in the order, before all that the writer asks.
+                #expect(try await follower.lines(1).map { try JSON($0).id } == [0])
                 let writer = try await server.connect()
                 // The one reader is free, and nothing was read for the one who waits.
                 #expect(try await writer.ask(Requests.history("a")).result["entries"].count == 0)
