@@ -1,0 +1,170 @@
+/// The answer to `purchase`: everything the ledger knows of one purchase.
+public struct PurchaseView: Hashable, Sendable {
+    /// How much of a purchase stands.
+    public enum State: String, CaseIterable, Sendable {
+        /// All of it.
+        case standing
+        /// A part of it is revoked.
+        case partlyRevoked = "partly_revoked"
+        /// None of it.
+        case revoked
+        /// No account is known yet.
+        case unassigned
+    }
+
+    /// One lot that the purchase opened.
+    public struct Grant: Hashable, Sendable {
+        /// The lot; `nil` while the purchase is unassigned.
+        public var lot: LotID?
+        /// The currency.
+        public var currency: CurrencyCode
+        /// What the catalog granted for the full quantity.
+        public var granted: Int64
+        /// What was spent of it.
+        public var spent: Int64
+        /// What holds have set aside of it.
+        public var held: Int64
+        /// What is revoked of it.
+        public var revoked: Int64
+        /// What of the revoked part is still owed.
+        public var debt: Int64
+        /// What of the revoked part was written off.
+        public var writtenOff: Int64
+        /// What of it paid debts.
+        public var repaid: Int64
+        /// What is left to spend.
+        public var remaining: Int64
+
+        /// One lot of a purchase.
+        public init(
+            lot: LotID?, currency: CurrencyCode, granted: Int64, spent: Int64, held: Int64, revoked: Int64,
+            debt: Int64, writtenOff: Int64, repaid: Int64, remaining: Int64
+        ) {
+            self.lot = lot
+            self.currency = currency
+            self.granted = granted
+            self.spent = spent
+            self.held = held
+            self.revoked = revoked
+            self.debt = debt
+            self.writtenOff = writtenOff
+            self.repaid = repaid
+            self.remaining = remaining
+        }
+    }
+
+    /// One thing that the ledger was told of the purchase.
+    public struct Event: Hashable, Sendable {
+        /// What it was told.
+        public enum Kind: String, CaseIterable, Sendable {
+            /// A JWS that said something new.
+            case signed
+            /// The account, by a JWS that said nothing else that was new.
+            case assigned
+            /// Apple asks how much was consumed: the answer is due by `deadline`.
+            case consumptionRequest = "consumption_request"
+            /// Apple declined a refund.
+            case refundDeclined = "refund_declined"
+        }
+
+        /// What it was told.
+        public var kind: Kind
+        /// When the ledger recorded it.
+        public var time: Timestamp
+        /// When Apple signed it; `nil` for an account's assignment.
+        public var signedDate: Timestamp?
+        /// The share that a JWS says is revoked, 0 … 100000.
+        public var revoked: Int64?
+        /// The entry that it posted; `nil` where it changed nothing.
+        public var entry: EntryID?
+        /// Why the customer asked for a refund, as Apple says it.
+        public var reason: String?
+
+        /// Until when Apple takes an answer: 12 hours after it asked.
+        public var deadline: Timestamp? {
+            kind == .consumptionRequest ? signedDate.map { $0 + Limits.consumptionAnswerMilliseconds } : nil
+        }
+
+        /// One thing that the ledger was told of a purchase.
+        public init(
+            kind: Kind = .signed, time: Timestamp, signedDate: Timestamp?, revoked: Int64?, entry: EntryID?,
+            reason: String? = nil
+        ) {
+            self.kind = kind
+            self.time = time
+            self.signedDate = signedDate
+            self.revoked = revoked
+            self.entry = entry
+            self.reason = reason
+        }
+
+        /// The order in which events are told: by time, then by kind; events that are equal in both keep their order.
+        package static func isEarlier(_ left: Event, _ right: Event) -> Bool {
+            (left.time, left.kind.rank) < (right.time, right.kind.rank)
+        }
+    }
+
+    /// The purchase.
+    public var transaction: TransactionID
+    /// How much of it stands.
+    public var state: State
+    /// Whose it is.
+    public var account: AccountName?
+    /// The product bought.
+    public var product: String
+    /// How many of it.
+    public var quantity: Int64
+    /// When it was bought.
+    public var purchaseDate: Timestamp
+    /// The price in thousandths of `priceCurrency`, as Apple states it.
+    public var price: Int64?
+    /// The ISO 4217 code of the price.
+    public var priceCurrency: String?
+    /// The share that is revoked, 0 … 100000 thousandths of a percent.
+    public var revoked: Int64
+    /// What it granted, a lot for each currency.
+    public var grants: [Grant]
+    /// What was spent of it, 0 … 100000 thousandths of a percent; every currency weighs the same.
+    public var consumption: Int64
+    /// What the ledger was told of it, in the order of arrival.
+    public var events: [Event]
+
+    /// Everything the ledger knows of one purchase.
+    public init(
+        transaction: TransactionID, state: State, account: AccountName?, product: String, quantity: Int64,
+        purchaseDate: Timestamp, price: Int64?, priceCurrency: String?, revoked: Int64, grants: [Grant],
+        consumption: Int64, events: [Event]
+    ) {
+        self.transaction = transaction
+        self.state = state
+        self.account = account
+        self.product = product
+        self.quantity = quantity
+        self.purchaseDate = purchaseDate
+        self.price = price
+        self.priceCurrency = priceCurrency
+        self.revoked = revoked
+        self.grants = grants
+        self.consumption = consumption
+        self.events = events
+    }
+}
+
+extension PurchaseView.Event.Kind {
+    fileprivate var rank: Int {
+        switch self {
+        case .signed: 0
+        case .assigned: 1
+        case .consumptionRequest, .refundDeclined: 2
+        }
+    }
+
+    /// The kind of event that a notification of this type is for the purchase in it; `nil` where its JWS says all.
+    package init?(notificationType: String) {
+        switch notificationType {
+        case "CONSUMPTION_REQUEST": self = .consumptionRequest
+        case "REFUND_DECLINED": self = .refundDeclined
+        default: return nil
+        }
+    }
+}
