@@ -23,7 +23,7 @@ final class AppendCredits: HotPathWorkload {
         database = folder.appendingPathComponent("ledger.sqlite").path
         store = try SQLiteStore(
             path: database, identity: LedgerIdentity(bundleID: Studio.bundleID, environment: "Sandbox"),
-            catalog: studio.catalog, hash: { SHA256.hash($0) }, now: Studio.now)
+            catalog: studio.catalog, hash: { SHA256.hash($0, into: $1) }, now: Studio.now)
     }
 
     deinit {

@@ -15,7 +15,7 @@ private struct Table {
     init(_ studio: Studio, wallets: [Command], _ commands: [Command]) throws {
         var books = Books(
             catalog: studio.catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
-            hash: { SHA256.hash($0) })
+            hash: { SHA256.hash($0, into: $1) })
         for command in wallets {
             guard case .grant = books.decide(command, at: Studio.now) else {
                 throw HotPathError("a wallet could not be filled")

@@ -50,8 +50,9 @@ struct Studio {
                 quantity: 1, purchaseDate: Studio.now - 60_000, price: 4_990, priceCurrency: "USD"),
             signedDate: Studio.now - 30_000, revoked: 0,
             evidence: Ledger.Evidence(
-                headerDigest: sample.header.digest, header: sample.header.segment, payload: sample.payload,
-                signature: sample.signature, signedDigest: sample.signedDigest))
+                headerDigest: Digest(sha256: sample.header.digest), header: sample.header.segment,
+                payload: sample.payload,
+                signature: sample.signature, signedDigest: Digest(sha256: sample.signedDigest)))
     }
 
     func evidence() throws -> AppStore.Evidence {

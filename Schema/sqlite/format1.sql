@@ -222,11 +222,12 @@ CREATE TABLE lot (
     written_off INTEGER NOT NULL CHECK (written_off >= 0),
     repaid INTEGER NOT NULL CHECK (repaid >= 0), -- what of its own units paid debts
     expires_at INTEGER CHECK (expires_at IS NULL OR class = 2), -- purchased currency never expires
+    is_open INTEGER NOT NULL CHECK (is_open = (remaining > 0 OR held > 0 OR indebted > recovered)),
     CHECK (remaining = granted - spent - held - expired - repaid - (refunded - indebted - written_off))
 ) STRICT;
 
 -- Finds the lots of a wallet that a spend, a hold or a debt concerns.
-CREATE INDEX lot_open ON lot (account, currency, id) WHERE remaining > 0 OR held > 0 OR indebted > recovered;
+CREATE INDEX lot_open ON lot (account, currency, id) WHERE is_open;
 
 -- Holds that are neither captured nor released, of each player.
 CREATE TABLE open_hold (

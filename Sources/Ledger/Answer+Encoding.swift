@@ -46,37 +46,26 @@ extension Answer {
             }
             writer.reason(reason)
         }
-        return writer.bytes
+        return writer.form.bytes
     }
 }
 
-private struct AnswerWriter {
-    var bytes: [UInt8] = []
-
-    init() { bytes.reserveCapacity(64) }
+private struct AnswerWriter: ~Copyable {
+    var form = ByteForm(capacity: 256)
 
     mutating func integer(_ value: Int64) {
         precondition(value >= 0, "a stored answer holds no negative number")
-        unsigned(UInt64(value))
+        form.add(varint: UInt64(value))
     }
 
     /// The largest transaction id plus one is no longer an `Int64`.
     mutating func transaction(_ transaction: TransactionID?) {
-        unsigned(transaction.map { UInt64($0.number) + 1 } ?? 0)
-    }
-
-    private mutating func unsigned(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(rest))
+        form.add(varint: transaction.map { UInt64($0.number) + 1 } ?? 0)
     }
 
     mutating func text(_ text: String) {
         integer(Int64(text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
+        form.add(raw: text)
     }
 
     mutating func trace(_ trace: Answer.Trace) {

@@ -94,10 +94,10 @@ extension Books {
         let new = Int(position.account - snapshot.accounts)
         for row in journal.accounts.suffix(new) {
             playerIDs[row.name] = nil
-            players[row.id] = nil
+            players.remove(row.id)
         }
         for player in snapshot.players {
-            players[player.id] = player
+            players.insert(player)
             // The item under which he stood may have been dropped meanwhile; one too many means nothing.
             if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
         }

@@ -4,12 +4,12 @@ extension Books {
     /// - Returns: whether anything had.
     @discardableResult
     mutating func settle(_ player: PlayerID?, at now: Timestamp) -> Bool {
-        guard let player, let slot = players.index(forKey: player) else { return false }
+        guard let player, let slot = players.slot(of: player) else { return false }
         let time = entryTime(now)
-        guard players.values[slot].deadline <= time else { return false }
+        guard players[slot: slot].deadline <= time else { return false }
         let before = position.entry
         expireLots(player, slot, at: time)
-        let due = players.values[slot].holds.filter { $0.expiresAt <= time }
+        let due = players[slot: slot].holds.filter { $0.expiresAt <= time }
             .sorted { ($0.expiresAt, $0.id) < ($1.expiresAt, $1.id) }
         for hold in due {
             beginEntry(.holdExpiry, at: time)
@@ -17,7 +17,7 @@ extension Books {
             holdEnds[hold.id] = .expired
             assertInvariants(player, hold.currency)
         }
-        if let slot = players.index(forKey: player) { refreshDeadline(slot) }
+        if let slot = players.slot(of: player) { refreshDeadline(slot) }
         return position.entry > before
     }
 
@@ -27,12 +27,12 @@ extension Books {
         while count < Limits.expirationsPerBatchMax, let item = deadlines.first, item.time <= entryTime(now) {
             deadlines.removeFirst()
             // A player who was settled since has another deadline, under which he stands again.
-            guard let slot = players.index(forKey: item.player), players.values[slot].deadline == item.time else {
+            guard let slot = players.slot(of: item.player), players[slot: slot].deadline == item.time else {
                 continue
             }
             // Where his deadline was too early he takes his place anew, so that the order is that of what expires.
             refreshDeadline(slot)
-            if players.values[slot].deadline > item.time { continue }
+            if players[slot: slot].deadline > item.time { continue }
             if settle(item.player, at: now) { count += 1 }
         }
         return .expired(players: count)
@@ -68,10 +68,10 @@ extension Books {
     }
 
     private mutating func expireLots(
-        _ player: PlayerID, _ slot: Dictionary<PlayerID, Player>.Index, at time: Timestamp
+        _ player: PlayerID, _ slot: Int, at time: Timestamp
     ) {
         var due: [(currency: CurrencyID, parts: [LotPart])] = []
-        for wallet in players.values[slot].wallets where wallet.available > wallet.paid {
+        for wallet in players[slot: slot].wallets where wallet.available > wallet.paid {
             let parts = wallet.lots.filter { $0.remaining > 0 && $0.isExpired(at: time) }
                 .map { LotPart(lot: $0.id, units: $0.remaining, transaction: nil) }
             if !parts.isEmpty { due.append((wallet.currency, parts)) }
@@ -100,10 +100,10 @@ extension Books {
     }
 
     /// Brings a player's deadline, which may have become too early, up to date.
-    mutating func refreshDeadline(_ slot: Dictionary<PlayerID, Player>.Index) {
-        let exact = players.values[slot].exactDeadline
-        if players.values[slot].deadline == exact { return }
-        players.values[slot].deadline = exact
-        if exact < Timestamp.max { expect(players.keys[slot], at: exact) }
+    mutating func refreshDeadline(_ slot: Int) {
+        let exact = players[slot: slot].exactDeadline
+        if players[slot: slot].deadline == exact { return }
+        players[slot: slot].deadline = exact
+        if exact < Timestamp.max { expect(players[slot: slot].id, at: exact) }
     }
 }

@@ -27,11 +27,11 @@ extension Books {
     ) -> TransferID {
         precondition(transfer.amount > 0, "a transfer moves a positive amount")
         if !isTotalled { addToTotals(transfer) }
-        guard let slot = players.index(forKey: player) else {
+        guard let slot = players.slot(of: player) else {
             preconditionFailure("player \(player) of transfer \(transfer.id) is not loaded")
         }
         if opening != nil { lotsKept += 1 }
-        let applied = players.values[slot].apply(transfer, opening: opening, hold: hold)
+        let applied = players[slot: slot].apply(transfer, opening: opening, hold: hold)
         if applied.wasClean { dirtyPlayers.append(player) }
         if let deadline = applied.deadline { expect(player, at: deadline) }
         return applied.previous

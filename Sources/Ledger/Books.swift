@@ -52,7 +52,7 @@ package struct Books {
     package internal(set) var journal = Journal()
 
     package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
-    package internal(set) var players: [PlayerID: Player] = [:]
+    package internal(set) var players = PlayerTable()
     package internal(set) var purchases: [TransactionID: PurchaseRegister] = [:]
     package internal(set) var answers: [RequestKey: Answered] = [:]
     package internal(set) var notifications: Set<String> = []
@@ -112,7 +112,7 @@ package struct Books {
         player.deadline = player.exactDeadline
         player.projectedDeadline = player.deadline
         playerIDs[player.name] = player.id
-        players[player.id] = player
+        players.insert(player)
         lotsKept += player.lotCount
         if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
     }
@@ -151,11 +151,11 @@ package struct Books {
         if !returned.isEmpty { returned.removeAll(keepingCapacity: true) }
         if !holdEnds.isEmpty { holdEnds.removeAll(keepingCapacity: true) }
         for id in borrowers {
-            guard let slot = players.index(forKey: id) else { continue }
-            lotsKept -= players.values[slot].lotCount
-            defer { lotsKept += players.values[slot].lotCount }
-            for index in players.values[slot].wallets.indices where !players.values[slot].wallets[index].isDirty {
-                players.values[slot].wallets[index].dropClosed()
+            guard let slot = players.slot(of: id) else { continue }
+            lotsKept -= players[slot: slot].lotCount
+            defer { lotsKept += players[slot: slot].lotCount }
+            for index in players[slot: slot].wallets.indices where !players[slot: slot].wallets[index].isDirty {
+                players[slot: slot].wallets[index].dropClosed()
             }
         }
         if !borrowers.isEmpty { borrowers.removeAll() }
@@ -170,13 +170,13 @@ package struct Books {
 
     /// The projection of a player was written: he is clean, and his closed lots are on disk.
     package mutating func written(_ id: PlayerID) {
-        guard let slot = players.index(forKey: id) else { return }
-        let before = players.values[slot].lotCount
-        for index in players.values[slot].wallets.indices { players.values[slot].wallets[index].written() }
-        lotsKept -= before - players.values[slot].lotCount
-        players.values[slot].holdsAreDirty = false
-        if players.values[slot].deadline < Timestamp.max { refreshDeadline(slot) }
-        players.values[slot].projectedDeadline = players.values[slot].deadline
+        guard let slot = players.slot(of: id) else { return }
+        let before = players[slot: slot].lotCount
+        for index in players[slot: slot].wallets.indices { players[slot: slot].wallets[index].written() }
+        lotsKept -= before - players[slot: slot].lotCount
+        players[slot: slot].holdsAreDirty = false
+        if players[slot: slot].deadline < Timestamp.max { refreshDeadline(slot) }
+        players[slot: slot].projectedDeadline = players[slot: slot].deadline
     }
 
     /// Forgets players that are clean until about `count` are kept, each with one lot: a player with many lots counts for more.
@@ -186,17 +186,20 @@ package struct Books {
         var excess = players.count + lotsKept - 2 * count
         var forgotten: [(id: PlayerID, name: AccountName)] = []
         lotsKept = 0
-        for (id, player) in players {
-            let lots = player.lotCount
-            if excess > 0 && !player.wallets.contains(where: \.isDirty) {
-                forgotten.append((id, player.name))
+        // From anywhere on: were those forgotten first who came first, players who come by turns would never be found here.
+        let start = Int((UInt64(bitPattern: position.transfer) &* 0x9E37_79B9_7F4A_7C15) >> 32) % max(players.count, 1)
+        for step in 0..<players.count {
+            let slot = (start + step) % players.count
+            let lots = players[slot: slot].lotCount
+            if excess > 0 && !players[slot: slot].wallets.contains(where: \.isDirty) {
+                forgotten.append((players[slot: slot].id, players[slot: slot].name))
                 excess -= 1 + lots
             } else {
                 lotsKept += lots
             }
         }
         for (id, name) in forgotten {
-            players[id] = nil
+            players.remove(id)
             playerIDs[name] = nil
         }
     }
@@ -248,22 +251,22 @@ package struct Books {
         return lots.filter { self[place].index($0) == nil }
     }
 
-    /// Where a wallet is; good until a player or a wallet is added.
+    /// Where a wallet is; good until a wallet is added or a player forgotten.
     struct WalletPlace {
-        fileprivate let slot: Dictionary<PlayerID, Player>.Index
+        fileprivate let slot: Int
         fileprivate let wallet: Int
     }
 
     func place(_ player: PlayerID?, _ currency: CurrencyID) -> WalletPlace? {
-        guard let player, let slot = players.index(forKey: player),
-            let wallet = players.values[slot].walletIndex(currency)
+        guard let player, let slot = players.slot(of: player),
+            let wallet = players[slot: slot].walletIndex(currency)
         else { return nil }
         return WalletPlace(slot: slot, wallet: wallet)
     }
 
     /// A wallet where it stands. One that is read is not to be kept while something is posted: its lots would be copied.
     subscript(_ place: WalletPlace) -> Wallet {
-        get { players.values[place.slot].wallets[place.wallet] }
-        _modify { yield &players.values[place.slot].wallets[place.wallet] }
+        _read { yield players[slot: place.slot].wallets[place.wallet] }
+        _modify { yield &players[slot: place.slot].wallets[place.wallet] }
     }
 }

@@ -275,7 +275,8 @@ package struct SignedNotification: Sendable {
 /// What can be asked of the books in a batch.
 package enum Command: Sendable {
     case credit(SignedPurchase, account: AccountName?)
-    case notify(SignedNotification, account: AccountName?)
+    /// Apart, for it is large and rare: the usual commands are cheap to move.
+    indirect case notify(SignedNotification, account: AccountName?)
     case spend(Spend)
     case grant(Grant)
     case reverse(Reversal)

@@ -1,29 +1,27 @@
 /// The canonical form of a keyed request: its method and its members in a fixed order, each text with its length,
 /// so that the order of members in the message, or an optional member given its default, makes no difference.
 /// The fingerprint stored with a key is its SHA-256. Shipped forms never change.
-struct CanonicalForm {
-    private var bytes: [UInt8]
+struct CanonicalForm: ~Copyable {
+    private var form = ByteForm(capacity: 256)
 
     init(_ method: StaticString) {
-        bytes = []
-        bytes.reserveCapacity(160)
-        method.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(0)
+        method.withUTF8Buffer { form.add(raw: UnsafeRawBufferPointer($0)) }
+        form.add(byte: 0)
     }
 
     mutating func add(_ text: String?) {
         guard let text else { return add(-1) }
         add(Int64(text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
+        form.add(raw: text)
     }
 
     mutating func add(_ number: Int64?) {
-        guard let number else { return bytes.append(0) }
-        bytes.append(1)
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+        guard let number else { return form.add(byte: 0) }
+        form.add(byte: 1)
+        form.add(number)
     }
 
-    func digest(_ hash: HashFunction) -> Digest { bytes.withUnsafeBytes { hash($0) } }
+    func digest(_ hash: HashFunction) -> Digest { form.digest(hash) }
 }
 
 extension CanonicalForm {

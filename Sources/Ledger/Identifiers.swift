@@ -8,14 +8,19 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
 
     /// `nil` where `text` is empty, too long or holds a control character.
     public init?(_ text: String) {
+        var text = text
         let count = text.utf8.count
         guard count >= 1, count <= Limits.accountBytesMax else { return nil }
-        var before: UInt8 = 0
-        for byte in text.utf8 {
-            // C0 and DEL are one byte; C1, U+0080 … U+009F, is C2 and that byte.
-            if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte <= 0x9F) { return nil }
-            before = byte
+        let isFit = text.withUTF8 { bytes in
+            var before: UInt8 = 0
+            for byte in bytes {
+                // C0 and DEL are one byte; C1, U+0080 … U+009F, is C2 and that byte.
+                if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte <= 0x9F) { return false }
+                before = byte
+            }
+            return true
         }
+        guard isFit else { return nil }
         self.text = count == 36 && AccountName.isUUID(text) ? text.lowercased() : text
     }
 
@@ -48,7 +53,28 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
     public static func == (left: AccountName, right: AccountName) -> Bool {
         var left = left.text
         var right = right.text
-        return left.withUTF8 { left in right.withUTF8 { left.count == $0.count && left.elementsEqual($0) } }
+        return left.withUTF8 { left in right.withUTF8 { $0.count == left.count && hasSameBytes(left, $0) } }
+    }
+
+    /// Of two of one length; eight bytes at a time.
+    private static func hasSameBytes(
+        _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        let (left, right) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+        var index = 0
+        while index + 8 <= left.count {
+            if left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                != right.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            {
+                return false
+            }
+            index += 8
+        }
+        while index < left.count {
+            if left[index] != right[index] { return false }
+            index += 1
+        }
+        return true
     }
 
     /// Hashes the bytes that `==` compares.
@@ -113,8 +139,11 @@ public struct RequestKey: Hashable, Sendable, CustomStringConvertible {
 
     /// `nil` where `text` is empty, too long, or holds anything but printable ASCII.
     public init?(_ text: String) {
-        guard !text.isEmpty, text.utf8.count <= Limits.keyBytesMax else { return nil }
-        for byte in text.utf8 where byte < 0x20 || byte > 0x7E { return nil }
+        var text = text
+        let isFit = text.withUTF8 { bytes in
+            !bytes.isEmpty && bytes.count <= Limits.keyBytesMax && bytes.allSatisfy { $0 >= 0x20 && $0 <= 0x7E }
+        }
+        guard isFit else { return nil }
         self.text = text
     }
 
@@ -141,9 +170,3 @@ package typealias PlayerID = Int64
 
 /// A currency's number within one ledger, from 1.
 package typealias CurrencyID = UInt8
-
-/// 32 bytes of SHA-256.
-package typealias Digest = [UInt8]
-
-/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography.
-package typealias HashFunction = @Sendable (UnsafeRawBufferPointer) -> Digest

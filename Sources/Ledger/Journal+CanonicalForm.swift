@@ -22,7 +22,9 @@ extension Journal {
     /// | 9 | request | id, key, fingerprint, entry?, answer |
     /// | 10 | hold | id, entry, account, currency, amount, expires_at |
     /// | 11 | lot_expiry | lot, expires_at |
-    package func canonicalForm(after previous: Digest, block: Int64, currencies codes: [CurrencyCode]) -> [UInt8] {
+    package func digest(
+        after previous: Digest, block: Int64, currencies codes: [CurrencyCode], _ hash: HashFunction
+    ) -> Digest {
         var form = BlockForm(reserving: 64 + transfers.count * 96 + evidence.count * 320 + requests.count * 160)
         form.add(raw: previous)
         form.add(block)
@@ -65,7 +67,7 @@ extension Journal {
             form.add(tag: 11, row.lot)
             form.add(row.expiresAt)
         }
-        return form.bytes
+        return form.digest(hash)
     }
 
     /// What stands before the first block: SHA-256 of `currency-ledger 1`, the bundle id and the environment, each
@@ -76,7 +78,7 @@ extension Journal {
             bytes.append(contentsOf: text.utf8)
             bytes.append(0)
         }
-        return bytes.withUnsafeBytes { hash($0) }
+        return Digest(of: bytes, hash)
     }
 }
 
@@ -94,49 +96,48 @@ extension Journal.PurchaseRow {
     }
 }
 
-private struct BlockForm {
-    var bytes: [UInt8] = []
+private struct BlockForm: ~Copyable {
+    private var form: ByteForm
 
-    init(reserving capacity: Int) { bytes.reserveCapacity(capacity) }
+    init(reserving capacity: Int) { form = ByteForm(capacity: capacity) }
 
-    mutating func add(raw: [UInt8]) { bytes.append(contentsOf: raw) }
+    func digest(_ hash: HashFunction) -> Digest { form.digest(hash) }
 
-    mutating func add(_ number: Int64) {
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    mutating func add(raw digest: Digest) { digest.withUnsafeBytes { form.add(raw: $0) } }
+
+    /// A blob like others.
+    mutating func add(_ digest: Digest) {
+        form.add(length: Digest.byteCount)
+        add(raw: digest)
     }
 
+    mutating func add(_ number: Int64) { form.add(number) }
+
     mutating func add(tag: UInt8, _ number: Int64) {
-        bytes.append(tag)
-        add(number)
+        form.add(byte: tag)
+        form.add(number)
     }
 
     mutating func add(optional number: Int64?) {
-        guard let number else { return bytes.append(0) }
-        bytes.append(1)
-        add(number)
+        guard let number else { return form.add(byte: 0) }
+        form.add(byte: 1)
+        form.add(number)
     }
 
     mutating func add(_ text: String) {
-        var text = text
-        text.withUTF8 { utf8 in
-            addLength(utf8.count)
-            bytes.append(contentsOf: utf8)
-        }
+        form.add(length: text.utf8.count)
+        form.add(raw: text)
     }
 
     mutating func add(optional text: String?) {
-        guard let text else { return bytes.append(0) }
-        bytes.append(1)
+        guard let text else { return form.add(byte: 0) }
+        form.add(byte: 1)
         add(text)
     }
 
     mutating func add(_ blob: [UInt8]) {
-        addLength(blob.count)
-        bytes.append(contentsOf: blob)
-    }
-
-    private mutating func addLength(_ count: Int) {
-        withUnsafeBytes(of: UInt32(count).bigEndian) { bytes.append(contentsOf: $0) }
+        form.add(length: blob.count)
+        form.add(raw: blob)
     }
 
     mutating func add(_ row: Entry) {

@@ -9,7 +9,7 @@ package enum LotClass: Int64, Sendable {
 package struct Lot: Hashable, Sendable {
     package let id: LotID
     package let lotClass: LotClass
-    /// Whether it differs from the stored projection.
+    /// What of it the stored projection has.
     package var mark = ProjectionMark()
     package let transaction: TransactionID?
     package let time: Timestamp
@@ -67,7 +67,15 @@ package struct Lot: Hashable, Sendable {
 
 /// A note of the store beside a value of the books. It is no part of the value: all marks are equal.
 package struct ProjectionMark: Hashable, Sendable {
-    package var isSet = false
+    package enum Stored: Sendable {
+        case absent
+        case open
+        case closed
+    }
+
+    /// Whether the value differs from what is stored.
+    package var isDirty = false
+    package var stored = Stored.absent
 
     package static func == (_: ProjectionMark, _: ProjectionMark) -> Bool { true }
     package func hash(into _: inout Hasher) {}

@@ -1,7 +1,8 @@
 /// What the books answer to a command.
 package enum Outcome: Sendable {
     case purchase(PurchaseReceipt)
-    case notification(NotificationReceipt)
+    // Where values are large and rare they stand apart, so that the usual ones are cheap to move.
+    indirect case notification(NotificationReceipt)
     case spend(SpendReceipt)
     case grant(GrantReceipt)
     case reversal(ReversalReceipt)
@@ -12,7 +13,7 @@ package enum Outcome: Sendable {
     /// How many players had something expired; as many as were looked for where there may be more.
     case expired(players: Int)
     case balance(AccountBalances)
-    case purchaseView(PurchaseView)
-    case consumption(ConsumptionBody)
+    indirect case purchaseView(PurchaseView)
+    indirect case consumption(ConsumptionBody)
     case refused(Refusal)
 }

@@ -20,6 +20,8 @@ package struct Wallet: Sendable {
     private var closedCount = 0
     /// Whether it differs from the stored projection.
     package var isDirty = false
+    /// Whether the stored projection has it, as it is or as it was.
+    package var isStored = false
 
     package init(currency: CurrencyID) { self.currency = currency }
 
@@ -48,7 +50,7 @@ package struct Wallet: Sendable {
     mutating func update(_ index: Int, _ change: (inout Lot) -> Void) {
         let wasOpen = lots[index].isOpen
         change(&lots[index])
-        lots[index].mark.isSet = true
+        lots[index].mark.isDirty = true
         if wasOpen != lots[index].isOpen { closedCount += wasOpen ? 1 : -1 }
         if lots[index].remaining > 0 { beginDraws(at: index) }
     }
@@ -86,8 +88,11 @@ package struct Wallet: Sendable {
     /// The projection has it as it is.
     package mutating func written() {
         isDirty = false
+        isStored = true
         dropClosed()
-        for index in lots.indices where lots[index].mark.isSet { lots[index].mark.isSet = false }
+        for index in lots.indices where lots[index].mark.isDirty {
+            lots[index].mark = ProjectionMark(isDirty: false, stored: .open)
+        }
     }
 
     func index(_ id: LotID) -> Int? {

@@ -13,8 +13,9 @@ struct ConnectionState {
         enum Body {
             case beginBatch
             case endBatch
-            case answered(Reply)
-            case request(Request)
+            // Apart, for most slots are `submitted`.
+            indirect case answered(Reply)
+            indirect case request(Request)
             /// The sequencer has it; results come in the order of these slots.
             case submitted
             case barrier

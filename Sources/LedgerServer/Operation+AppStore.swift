@@ -68,8 +68,9 @@ extension SignedNotification {
 extension Ledger.Evidence {
     convenience init(_ evidence: AppStore.Evidence) {
         self.init(
-            headerDigest: evidence.header.digest, header: evidence.header.segment, payload: evidence.payload,
-            signature: evidence.signature, signedDigest: evidence.signedDigest)
+            headerDigest: Digest(sha256: evidence.header.digest), header: evidence.header.segment,
+            payload: evidence.payload,
+            signature: evidence.signature, signedDigest: Digest(sha256: evidence.signedDigest))
     }
 }
 

@@ -6,14 +6,20 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The one order in which requests take effect, in two stages that work at the same time.
 ///
 /// ```
 /// connections → unverified → [verify, all cores] → verified → [commit, one thread] → connections
 /// ```
 ///
-/// A stage takes whatever has gathered while it was busy (up to a bound) as soon as it is free, so that a lone request
-/// on an idle server waits for nothing and batches grow with load.
+/// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for nothing
+/// and batches grow with load; how much it takes, ``SequencerQueues`` says.
 ///
 /// Invariants:
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission without a
@@ -22,48 +28,20 @@ import NIOPosix
 /// 2. At most `verifierThreads` chunks are being verified, and one batch committed, at a time.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
-    /// Submissions that one thread verifies together.
-    private struct Chunk {
-        /// Empty while a thread has them.
-        var submissions: [Submission] = []
-        var isVerified = false
-    }
-
-    private struct Queues {
-        var unverified = CircularBuffer<Submission>()
-        /// JWS in `unverified`.
-        var unverifiedCount = 0
-        /// Chunks that were taken from `unverified`, in that order, until all before them are verified too.
-        var chunks = CircularBuffer<Chunk>()
-        /// The number of the first of them.
-        var firstChunk = 0
-        /// Threads that verify.
-        var verifying = 0
-        var verified = CircularBuffer<Submission>()
-        var isCommitting = false
+    private struct State {
+        var queues: SequencerQueues
         /// Called when nothing is left to do.
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
-
-        var isIdle: Bool {
-            chunks.isEmpty && verifying == 0 && !isCommitting && unverified.isEmpty && verified.isEmpty
-        }
-    }
-
-    /// What a thread verifies, and the number under which it gives it back.
-    private struct Task {
-        var number: Int
-        var submissions: [Submission]
     }
 
     /// Told the last entry of every commit.
     let journal = JournalWatch()
     /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a race.
-    private let queues = NIOLockedValueBox(Queues())
+    private let state: NIOLockedValueBox<State>
     private let limits: ServerLimits
     private let store: any Store
     private let verifier: Verifier
     private let verifierPool: NIOThreadPool
-    private let verifierThreads: Int
     private let writerPool: NIOThreadPool
     private let logger: Logger
     private let now: @Sendable () -> Timestamp
@@ -75,11 +53,11 @@ final class Sequencer: Sendable {
         store: any Store, verifier: Verifier, limits: ServerLimits, verifierPool: NIOThreadPool, verifierThreads: Int,
         writerPool: NIOThreadPool, logger: Logger, now: @escaping @Sendable () -> Timestamp
     ) {
+        state = NIOLockedValueBox(State(queues: SequencerQueues(limits: limits, verifierThreads: verifierThreads)))
         self.store = store
         self.verifier = verifier
         self.limits = limits
         self.verifierPool = verifierPool
-        self.verifierThreads = verifierThreads
         self.writerPool = writerPool
         self.logger = logger
         self.now = now
@@ -95,93 +73,59 @@ final class Sequencer: Sendable {
             rest = rest.dropFirst(limits.operationsPerSubmissionMax)
         }
         if !rest.isEmpty { submissions.append(Submission(lane: lane, operations: Array(rest))) }
-        let (mustVerify, mustWrite) = queues.withLockedValue { queues in
-            for submission in submissions {
-                if submission.signedCount == 0 && lane.unverified == 0 {
-                    queues.verified.append(submission)
-                } else {
-                    lane.unverified += 1
-                    queues.unverified.append(submission)
-                    queues.unverifiedCount += submission.signedCount
-                }
-            }
-            return (takesVerifier(&queues), takesWriter(&queues))
-        }
-        wake(verifier: mustVerify, writer: mustWrite)
+        wake(
+            state.withLockedValue { state in
+                state.queues.add(submissions, from: lane)
+                return state.queues.wakes()
+            })
     }
 
     /// Returns when everything that was submitted is answered.
     func idle() async {
         await withCheckedContinuation { continuation in
-            let isIdle = queues.withLockedValue { queues in
-                if !queues.isIdle { queues.idleWaiters.append(continuation) }
-                return queues.isIdle
+            let isIdle = state.withLockedValue { state in
+                if !state.queues.isIdle { state.idleWaiters.append(continuation) }
+                return state.queues.isIdle
             }
             if isIdle { continuation.resume() }
         }
     }
 
-    // MARK: Waking, under the lock and then outside it
-
-    /// Whether a verifying thread is to be woken; it counts as busy from here on.
-    private func takesVerifier(_ queues: inout Queues) -> Bool {
-        guard queues.verifying < verifierThreads, !queues.unverified.isEmpty else { return false }
-        queues.verifying += 1
-        return true
-    }
-
-    private func takesWriter(_ queues: inout Queues) -> Bool {
-        guard !queues.isCommitting, !queues.verified.isEmpty else { return false }
-        queues.isCommitting = true
-        return true
-    }
-
-    private func wake(verifier: Bool, writer: Bool) {
-        if verifier { verifierPool.submit { _ in self.verify() } }
-        if writer { writerPool.submit { _ in self.write() } }
+    private func wake(_ wakes: SequencerQueues.Wakes) {
+        if wakes.verifier { verifierPool.submit { _ in self.verify() } }
+        if wakes.writer { writerPool.submit { _ in self.write() } }
     }
 
     // MARK: The verifying threads
 
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
-        var done: Task?
+        giveWay()
+        var done: SequencerQueues.Chunk?
         while true {
-            let (next, mustVerify, mustWrite) = queues.withLockedValue { queues in
-                if let done { finish(done, &queues) }
-                let next = nextChunk(&queues)
-                return (next, takesVerifier(&queues), takesWriter(&queues))
+            var (next, wakes) = state.withLockedValue { state in
+                if let done { state.queues.finish(done) }
+                let next = state.queues.nextChunk()
+                return (next, state.queues.wakes())
             }
-            guard var task = next else {
-                wake(verifier: mustVerify, writer: false)
+            guard var chunk = next.take() else {
                 // Nothing else to verify: a lone credit is committed here, without waiting for another thread to wake.
+                let mustWrite = wakes.writer
+                wakes.writer = false
+                wake(wakes)
                 if mustWrite { writeOnce() }
                 return
             }
-            wake(verifier: mustVerify, writer: mustWrite)
-            verify(&task.submissions)
-            done = task
+            wake(wakes)
+            verify(&chunk.submissions)
+            done = chunk
         }
     }
 
-    /// A share of what waits: what there is for each thread that is free, within the bounds.
-    private func nextChunk(_ queues: inout Queues) -> Task? {
-        guard !queues.unverified.isEmpty else {
-            queues.verifying -= 1
-            return nil
-        }
-        let free = verifierThreads - queues.verifying + 1
-        let share = max(limits.verificationsPerThreadMin, (queues.unverifiedCount + free - 1) / free)
-        let most = min(share, limits.verificationBatchMax)
-        var task = Task(number: queues.firstChunk + queues.chunks.count, submissions: [])
-        var signed = 0
-        while let next = queues.unverified.first, task.submissions.isEmpty || signed + next.signedCount <= most {
-            signed += next.signedCount
-            task.submissions.append(queues.unverified.removeFirst())
-        }
-        queues.unverifiedCount -= signed
-        queues.chunks.append(Chunk())
-        return task
+    /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a niceness is a
+    /// thread's own.) Where the system refuses, everything goes on, only slower.
+    private func giveWay() {
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
     }
 
     /// Puts every JWS's verdict in its place: no JWS is left that was not verified.
@@ -201,20 +145,6 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// Passes on every chunk that is verified and has none before it that is not.
-    private func finish(_ task: Task, _ queues: inout Queues) {
-        let place = queues.chunks.index(queues.chunks.startIndex, offsetBy: task.number - queues.firstChunk)
-        queues.chunks[place] = Chunk(submissions: task.submissions, isVerified: true)
-        while let first = queues.chunks.first, first.isVerified {
-            for submission in first.submissions {
-                submission.lane.unverified -= 1
-                queues.verified.append(submission)
-            }
-            queues.chunks.removeFirst()
-            queues.firstChunk += 1
-        }
-    }
-
     // MARK: The writer
 
     /// Commits until nothing is left.
@@ -230,20 +160,11 @@ final class Sequencer: Sendable {
     }
 
     private func nextBatch() -> [Submission]? {
-        let (batch, waiters) = queues.withLockedValue { queues -> ([Submission]?, [CheckedContinuation<Void, Never>]) in
-            var count = 0
-            var batch: [Submission] = []
-            while let next = queues.verified.first,
-                batch.isEmpty || count + next.operations.count <= limits.operationsPerCommitMax
-            {
-                count += next.operations.count
-                batch.append(queues.verified.removeFirst())
-            }
-            if !batch.isEmpty { return (batch, []) }
-            queues.isCommitting = false
-            if !queues.isIdle { return (nil, []) }
-            defer { queues.idleWaiters = [] }
-            return (nil, queues.idleWaiters)
+        let (batch, waiters) = state.withLockedValue { state in
+            let batch = state.queues.nextBatch()
+            guard state.queues.isIdle else { return (batch, [] as [CheckedContinuation<Void, Never>]) }
+            defer { state.idleWaiters = [] }
+            return (batch, state.idleWaiters)
         }
         for waiter in waiters { waiter.resume() }
         return batch

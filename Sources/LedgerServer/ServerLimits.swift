@@ -32,6 +32,14 @@ package struct ServerLimits: Sendable {
     package var verificationBatchMax = 64
     /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
+    /// How much nicer verifying threads are than the writer's and the event loops': what they hand on would only wait for the
+    /// writer, so to keep the writer from a core gains nothing. As equals they left two cores idle for 15 % of the time, so for 3 %.
+    package var verifierNiceness: Int32 = 10
+    /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that are idle by turns.
+    package var operationsPerCommitMin = 64
+    /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than this: the
+    /// ten pages or so that every commit writes once more are then a few bytes an operation.
+    package var operationsPerCommitWorthwhile = 1_024
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
     /// From one sweep for holds and lots whose time is over to the next. Nobody can spend or see in a balance what has

@@ -27,7 +27,11 @@ final class BooksLoader {
         written_off, repaid, expires_at
         """
 
+    /// No key after this one, in the order of the bytes (keys are ASCII), was ever used.
+    private var lastKey: String
+
     init(_ db: Database) throws {
+        lastKey = try String.fetchOne(db, sql: "SELECT max(key) FROM request") ?? ""
         selectAccountByName = try PreparedStatement(db, "SELECT account FROM account_name WHERE name = ?")
         selectAccountName = try PreparedStatement(db, "SELECT name FROM account WHERE id = ?")
         selectWallets = try PreparedStatement(
@@ -41,7 +45,7 @@ final class BooksLoader {
             db,
             """
             SELECT \(BooksLoader.lotColumns) FROM lot
-            WHERE account = ? AND currency = ? AND (remaining > 0 OR held > 0 OR indebted > recovered) ORDER BY id
+            WHERE account = ? AND currency = ? AND is_open ORDER BY id
             """)
         selectLot = try PreparedStatement(db, "SELECT \(BooksLoader.lotColumns) FROM lot WHERE id = ?")
         selectPurchase = try PreparedStatement(
@@ -87,7 +91,7 @@ final class BooksLoader {
 
     func load(_ needs: Needs, into books: inout Books) throws {
         for name in needs.accounts where !books.isLoaded(name) { try load(name, into: &books) }
-        for key in needs.keys where books.answers[key] == nil { try load(key, into: &books) }
+        try load(needs.keys, into: &books)
         for key in needs.spends { try loadSpends(key, into: &books) }
         for key in needs.holds { try loadHolds(key, into: &books) }
         if needs.expirations { try loadDeadlines(into: &books) }
@@ -133,14 +137,29 @@ final class BooksLoader {
         books.load(try player(id, name, books))
     }
 
+    /// A key past all that were ever used has no answer: where keys are ordered by time most are not looked up.
+    private func load(_ keys: [RequestKey], into books: inout Books) throws {
+        var last = lastKey
+        for key in keys {
+            if key.text > lastKey {
+                if key.text > last { last = key.text }
+            } else if books.answers[key] == nil {
+                try load(key, into: &books)
+            }
+        }
+        // Too late a key, where the batch fails, is only looked up in vain.
+        lastKey = last
+    }
+
     private func load(_ key: RequestKey, into books: inout Books) throws {
         selectRequest.bind(1, key.text)
         guard try selectRequest.next() else { return }
         defer { selectRequest.reset() }
-        guard let answer = Answer(encoded: selectRequest.blob(1)) else {
-            throw StoreError("the answer stored with a key cannot be read")
+        guard let fingerprint = Digest(selectRequest.blob(0)), let answer = Answer(encoded: selectRequest.blob(1))
+        else {
+            throw StoreError("what is stored with a key cannot be read")
         }
-        books.load(key, Books.Answered(fingerprint: selectRequest.blob(0), answer: answer))
+        books.load(key, Books.Answered(fingerprint: fingerprint, answer: answer))
     }
 
     private func player(_ id: PlayerID, _ name: AccountName, _ books: borrowing Books) throws -> Player {
@@ -152,6 +171,7 @@ final class BooksLoader {
                 throw StoreError("wallet of account \(id): there is no currency \(number)")
             }
             var wallet = Wallet(currency: CurrencyID(number))
+            wallet.isStored = true
             wallet.available = selectWallets.integer(1)
             wallet.paid = selectWallets.integer(2)
             wallet.held = selectWallets.integer(3)
@@ -197,6 +217,7 @@ final class BooksLoader {
         lot.recovered = row.integer(12)
         lot.writtenOff = row.integer(13)
         lot.repaid = row.integer(14)
+        lot.mark.stored = lot.isOpen ? .open : .closed
         return lot
     }
 

@@ -47,6 +47,7 @@ enum DatabaseFile {
             // A reply means durable: every commit reaches the disk (https://sqlite.org/wal.html, "Performance Considerations").
             try db.execute(sql: "PRAGMA synchronous = FULL")
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+            try db.execute(sql: "PRAGMA cache_size = -\(SQLiteLimits.writerCacheKibibytes)")
         }
         var migrator = DatabaseMigrator()
         for migration in LedgerSchema.sqlite {

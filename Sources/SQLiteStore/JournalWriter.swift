@@ -6,13 +6,13 @@ import Ledger
 final class JournalWriter {
     private let insertCurrency: PreparedStatement
     private let insertAccount: PreparedStatement
-    private let insertEntry: PreparedStatement
-    private let insertTransfer: PreparedStatement
-    private let insertPurchase: PreparedStatement
-    private let insertEvidence: PreparedStatement
+    private let insertEntry: RowInsertion
+    private let insertTransfer: RowInsertion
+    private let insertPurchase: RowInsertion
+    private let insertEvidence: RowInsertion
     private let insertAssignment: PreparedStatement
     private let insertNotification: PreparedStatement
-    private let insertRequest: PreparedStatement
+    private let insertRequest: RowInsertion
     private let insertHold: PreparedStatement
     private let insertLotExpiry: PreparedStatement
     private let insertBlock: PreparedStatement
@@ -28,31 +28,17 @@ final class JournalWriter {
         self.db = db
         insertCurrency = try PreparedStatement(db, "INSERT INTO currency (id, code) VALUES (?, ?)")
         insertAccount = try PreparedStatement(db, "INSERT INTO account (id, name) VALUES (?, ?)")
-        insertEntry = try PreparedStatement(
-            db,
-            """
-            INSERT INTO entry (id, time, kind, first_transfer, transaction_id, key, note) VALUES (?, ?, ?, ?, ?, ?, ?)
-            """)
-        insertTransfer = try PreparedStatement(
-            db,
-            """
-            INSERT INTO transfer (id, entry, debit, credit, amount, lot, debt_lot, previous, spend_order, reference)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        insertPurchase = try PreparedStatement(
-            db,
-            """
-            INSERT INTO purchase (transaction_id, account, product, quantity, purchase_date, price, price_currency,
-                grants, evidence, entry)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-        insertEvidence = try PreparedStatement(
-            db,
-            """
-            INSERT INTO purchase_evidence (id, transaction_id, is_first, signed_date, revoked, time, entry, header,
-                payload, signature)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+        insertEntry = try RowInsertion(
+            db, into: "entry", "id", "time", "kind", "first_transfer", "transaction_id", "key", "note")
+        insertTransfer = try RowInsertion(
+            db, into: "transfer", "id", "entry", "debit", "credit", "amount", "lot", "debt_lot", "previous",
+            "spend_order", "reference")
+        insertPurchase = try RowInsertion(
+            db, into: "purchase", "transaction_id", "account", "product", "quantity", "purchase_date", "price",
+            "price_currency", "grants", "evidence", "entry")
+        insertEvidence = try RowInsertion(
+            db, into: "purchase_evidence", "id", "transaction_id", "is_first", "signed_date", "revoked", "time",
+            "entry", "header", "payload", "signature")
         insertAssignment = try PreparedStatement(
             db, "INSERT INTO purchase_assignment (id, transaction_id, account, time, entry) VALUES (?, ?, ?, ?, ?)")
         insertNotification = try PreparedStatement(
@@ -62,8 +48,8 @@ final class JournalWriter {
                 nested_header, nested_at, signature, reason)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        insertRequest = try PreparedStatement(
-            db, "INSERT INTO request (key, id, fingerprint, entry, answer) VALUES (?, ?, ?, ?, ?)")
+        insertRequest = try RowInsertion(
+            db, into: "request", "key", "id", "fingerprint", "entry", "answer")
         insertHold = try PreparedStatement(
             db, "INSERT INTO hold (id, entry, account, currency, amount, expires_at) VALUES (?, ?, ?, ?, ?, ?)")
         insertLotExpiry = try PreparedStatement(db, "INSERT INTO lot_expiry (lot, expires_at) VALUES (?, ?)")
@@ -82,6 +68,7 @@ final class JournalWriter {
     func append(_ books: borrowing Books, after head: BlockHead) throws -> BlockHead {
         let journal = books.journal
         let codes = books.currencies.map(\.code)
+        let digest = BlockDigest(of: journal, after: head, currencies: codes, books.hash)
         for row in journal.currencies {
             insertCurrency.bind(1, Int64(row.id))
             insertCurrency.bind(2, row.code.text)
@@ -92,10 +79,10 @@ final class JournalWriter {
             insertAccount.bind(2, row.name.text)
             try insertAccount.run()
         }
-        for row in journal.entries { try append(row) }
-        for row in journal.transfers { try append(row) }
-        for row in journal.purchases { try append(row, codes) }
-        for row in journal.evidence { try append(row) }
+        try append(journal.entries)
+        try append(journal.transfers)
+        try append(journal.purchases, codes)
+        try append(journal.evidence)
         for row in journal.assignments {
             insertAssignment.bind(1, row.id)
             insertAssignment.bind(2, row.transaction.number)
@@ -105,14 +92,7 @@ final class JournalWriter {
             try insertAssignment.run()
         }
         for row in journal.notifications { try append(row) }
-        for row in journal.requests {
-            insertRequest.bind(1, row.key.text)
-            insertRequest.bind(2, row.id)
-            insertRequest.bind(3, row.fingerprint)
-            insertRequest.bind(4, row.entry)
-            insertRequest.bind(5, row.answer)
-            try insertRequest.run()
-        }
+        try append(journal.requests)
         for row in journal.holds {
             insertHold.bind(1, row.id)
             insertHold.bind(2, row.entry)
@@ -127,63 +107,76 @@ final class JournalWriter {
             insertLotExpiry.bind(2, row.expiresAt)
             try insertLotExpiry.run()
         }
-        let form = journal.canonicalForm(after: head.hash, block: head.id + 1, currencies: codes)
-        let next = BlockHead(id: head.id + 1, hash: form.withUnsafeBytes { books.hash($0) })
+        let next = BlockHead(id: head.id + 1, hash: digest.value())
         try append(next, books.position)
         return next
     }
 
-    private func append(_ row: Entry) throws {
-        insertEntry.bind(1, row.id)
-        insertEntry.bind(2, row.time)
-        insertEntry.bind(3, row.kind.rawValue)
-        insertEntry.bind(4, row.firstTransfer)
-        insertEntry.bind(5, row.transaction?.number)
-        insertEntry.bind(6, row.key?.text)
-        insertEntry.bind(7, row.note)
-        try insertEntry.run()
+    private func append(_ rows: [Entry]) throws {
+        try insertEntry.run(rows) { parameters, row in
+            parameters.bind(1, row.id)
+            parameters.bind(2, row.time)
+            parameters.bind(3, row.kind.rawValue)
+            parameters.bind(4, row.firstTransfer)
+            parameters.bind(5, row.transaction?.number)
+            parameters.bind(6, row.key?.text)
+            parameters.bind(7, row.note)
+        }
     }
 
-    private func append(_ row: Transfer) throws {
-        insertTransfer.bind(1, row.id)
-        insertTransfer.bind(2, row.entry)
-        insertTransfer.bind(3, row.debit.number)
-        insertTransfer.bind(4, row.credit.number)
-        insertTransfer.bind(5, row.amount)
-        insertTransfer.bind(6, row.lot)
-        insertTransfer.bind(7, row.debtLot)
-        insertTransfer.bind(8, row.previous)
-        insertTransfer.bind(9, row.spendOrder?.number)
-        insertTransfer.bind(10, row.reference)
-        try insertTransfer.run()
+    private func append(_ rows: [Transfer]) throws {
+        try insertTransfer.run(rows) { parameters, row in
+            parameters.bind(1, row.id)
+            parameters.bind(2, row.entry)
+            parameters.bind(3, row.debit.number)
+            parameters.bind(4, row.credit.number)
+            parameters.bind(5, row.amount)
+            parameters.bind(6, row.lot)
+            parameters.bind(7, row.debtLot)
+            parameters.bind(8, row.previous)
+            parameters.bind(9, row.spendOrder?.number)
+            parameters.bind(10, row.reference)
+        }
     }
 
-    private func append(_ row: Journal.PurchaseRow, _ codes: [CurrencyCode]) throws {
-        insertPurchase.bind(1, row.facts.transaction.number)
-        insertPurchase.bind(2, row.account)
-        insertPurchase.bind(3, row.facts.product)
-        insertPurchase.bind(4, row.facts.quantity)
-        insertPurchase.bind(5, row.facts.purchaseDate)
-        insertPurchase.bind(6, row.facts.price)
-        insertPurchase.bind(7, row.facts.priceCurrency)
-        insertPurchase.bind(8, row.grantsText(codes))
-        insertPurchase.bind(9, row.evidence)
-        insertPurchase.bind(10, row.entry)
-        try insertPurchase.run()
+    private func append(_ rows: [Journal.PurchaseRow], _ codes: [CurrencyCode]) throws {
+        try insertPurchase.run(rows) { parameters, row in
+            parameters.bind(1, row.facts.transaction.number)
+            parameters.bind(2, row.account)
+            parameters.bind(3, row.facts.product)
+            parameters.bind(4, row.facts.quantity)
+            parameters.bind(5, row.facts.purchaseDate)
+            parameters.bind(6, row.facts.price)
+            parameters.bind(7, row.facts.priceCurrency)
+            parameters.bind(8, row.grantsText(codes))
+            parameters.bind(9, row.evidence)
+            parameters.bind(10, row.entry)
+        }
     }
 
-    private func append(_ row: Journal.EvidenceRow) throws {
-        insertEvidence.bind(1, row.id)
-        insertEvidence.bind(2, row.transaction.number)
-        insertEvidence.bind(3, row.isFirst ? 1 : 0)
-        insertEvidence.bind(4, row.signedDate)
-        insertEvidence.bind(5, row.revoked)
-        insertEvidence.bind(6, row.time)
-        insertEvidence.bind(7, row.entry)
-        insertEvidence.bind(8, try headerID(row.evidence))
-        insertEvidence.bind(9, row.evidence.payload)
-        insertEvidence.bind(10, row.evidence.signature)
-        try insertEvidence.run()
+    private func append(_ rows: [Journal.EvidenceRow]) throws {
+        try insertEvidence.run(rows) { parameters, row in
+            parameters.bind(1, row.id)
+            parameters.bind(2, row.transaction.number)
+            parameters.bind(3, row.isFirst ? 1 : 0)
+            parameters.bind(4, row.signedDate)
+            parameters.bind(5, row.revoked)
+            parameters.bind(6, row.time)
+            parameters.bind(7, row.entry)
+            parameters.bind(8, try headerID(row.evidence))
+            parameters.bind(9, row.evidence.payload)
+            parameters.bind(10, row.evidence.signature)
+        }
+    }
+
+    private func append(_ rows: [Journal.RequestRow]) throws {
+        try insertRequest.run(rows) { parameters, row in
+            parameters.bind(1, row.key.text)
+            parameters.bind(2, row.id)
+            parameters.bind(3, row.fingerprint)
+            parameters.bind(4, row.entry)
+            parameters.bind(5, row.answer)
+        }
     }
 
     private func append(_ row: Journal.NotificationRow) throws {

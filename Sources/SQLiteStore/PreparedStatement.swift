@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import Ledger
 
 /// A statement that GRDB prepared, bound and stepped through SQLite's C interface: a third of the time that
 /// the same insert takes through GRDB's arguments. GRDB's statement owns the C pointer.
@@ -42,11 +43,34 @@ struct PreparedStatement {
         }
     }
 
+    func bind(_ index: Int32, _ value: Digest) {
+        value.withUnsafeBytes {
+            _ = sqlite3_bind_blob(handle, index, $0.baseAddress, Int32($0.count), PreparedStatement.transient)
+        }
+    }
+
+    /// Binds bytes that stay where they are until the statement has run.
+    func bind(_ index: Int32, keptText text: UnsafeRawBufferPointer) {
+        sqlite3_bind_text(
+            handle, index, text.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(text.count), nil)
+    }
+
+    func bind(_ index: Int32, keptBlob blob: UnsafeRawBufferPointer) {
+        sqlite3_bind_blob(handle, index, blob.baseAddress, Int32(blob.count), nil)
+    }
+
     /// Runs a statement that gives no rows.
     func run() throws {
         let code = sqlite3_step(handle)
         sqlite3_reset(handle)
         if code != SQLITE_DONE { throw failure(code) }
+    }
+
+    /// Runs a statement that must change so many rows: one that finds another number has met a table changed by other hands.
+    func run(changing rows: Int32) throws {
+        try run()
+        let changed = sqlite3_changes(sqlite3_db_handle(handle))
+        if changed != rows { throw StoreError("a statement changed \(changed) rows, not \(rows): \(statement.sql)") }
     }
 
     /// Steps to the next row; `false` and reset where there is none.

@@ -14,8 +14,29 @@ final class ProjectionWriter {
         var position: JournalPosition
     }
 
-    private let upsertWallet: PreparedStatement
-    private let upsertLot: PreparedStatement
+    /// Rows that a slice adds to the projection, to be inserted together.
+    private struct NewRows {
+        struct NewWallet {
+            var player: PlayerID
+            var wallet: Wallet
+        }
+
+        struct NewLot {
+            var player: PlayerID
+            var currency: CurrencyID
+            var lot: Lot
+        }
+
+        var wallets: [NewWallet] = []
+        var lots: [NewLot] = []
+    }
+
+    private let insertWallet: RowInsertion
+    private let updateWallet: PreparedStatement
+    private let insertLot: RowInsertion
+    private let updateLot: PreparedStatement
+    /// The same for a lot that closes or opens: only then the index of open lots is touched.
+    private let updateOpenLot: PreparedStatement
     private let insertName: PreparedStatement
     private let deleteHolds: PreparedStatement
     private let insertHold: PreparedStatement
@@ -30,20 +51,25 @@ final class ProjectionWriter {
     init(_ db: Database, watermark: JournalPosition, tailTransfersMax: Int64) throws {
         self.watermark = watermark
         self.tailTransfersMax = tailTransfersMax
-        upsertWallet = try PreparedStatement(
+        insertWallet = try RowInsertion(
+            db, into: "wallet", "account", "currency", "available", "paid", "held", "debt", "version", "last_entry",
+            "last_transfer")
+        updateWallet = try PreparedStatement(
             db,
             """
-            INSERT OR REPLACE INTO wallet (account, currency, available, paid, held, debt, version, last_entry,
-                last_transfer)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            UPDATE wallet SET available = ?, paid = ?, held = ?, debt = ?, version = ?, last_entry = ?, last_transfer = ?
+            WHERE account = ? AND currency = ?
             """)
-        upsertLot = try PreparedStatement(
-            db,
+        insertLot = try RowInsertion(
+            db, into: "lot", "id", "account", "currency", "class", "transaction_id", "time", "price", "granted",
+            "remaining", "held", "spent", "expired", "refunded", "indebted", "recovered", "written_off", "repaid",
+            "expires_at", "is_open")
+        let amounts = """
+            remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
+            repaid = ?
             """
-            INSERT OR REPLACE INTO lot (id, account, currency, class, transaction_id, time, price, granted, remaining,
-                held, spent, expired, refunded, indebted, recovered, written_off, repaid, expires_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+        updateLot = try PreparedStatement(db, "UPDATE lot SET \(amounts) WHERE id = ?")
+        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?11 WHERE id = ?10")
         insertName = try PreparedStatement(db, "INSERT OR IGNORE INTO account_name (name, account) VALUES (?, ?)")
         deleteHolds = try PreparedStatement(db, "DELETE FROM open_hold WHERE account = ?")
         insertHold = try PreparedStatement(
@@ -78,17 +104,19 @@ final class ProjectionWriter {
     private func write(_ books: inout Books, lots count: Int) throws {
         guard var current = cycle else { return }
         var written = 0
+        var new = NewRows()
         while current.next < current.players.count, written < count {
             let id = current.players[current.next]
             current.next += 1
             guard let player = books.players[id] else { continue }
             // With the first wallet: a player who may be forgotten must be found by name.
             if id > watermark.account { try writeName(of: player) }
-            for wallet in player.wallets where wallet.isDirty { written += try write(wallet, of: id) }
+            for wallet in player.wallets where wallet.isDirty { written += try write(wallet, of: id, &new) }
             if player.holdsAreDirty { try writeHolds(of: player) }
             try writeDeadline(of: player)
             books.written(id)
         }
+        try insert(new)
         guard current.next == current.players.count else {
             cycle = current
             return
@@ -139,45 +167,83 @@ final class ProjectionWriter {
     }
 
     /// Gives how many lots it wrote, and one for the wallet.
-    private func write(_ wallet: Wallet, of player: PlayerID) throws -> Int {
-        upsertWallet.bind(1, player)
-        upsertWallet.bind(2, Int64(wallet.currency))
-        upsertWallet.bind(3, wallet.available)
-        upsertWallet.bind(4, wallet.paid)
-        upsertWallet.bind(5, wallet.held)
-        upsertWallet.bind(6, wallet.debt)
-        upsertWallet.bind(7, wallet.version)
-        upsertWallet.bind(8, wallet.lastEntry)
-        upsertWallet.bind(9, wallet.lastTransfer)
-        try upsertWallet.run()
+    private func write(_ wallet: Wallet, of player: PlayerID, _ new: inout NewRows) throws -> Int {
+        if wallet.isStored {
+            updateWallet.bind(1, wallet.available)
+            updateWallet.bind(2, wallet.paid)
+            updateWallet.bind(3, wallet.held)
+            updateWallet.bind(4, wallet.debt)
+            updateWallet.bind(5, wallet.version)
+            updateWallet.bind(6, wallet.lastEntry)
+            updateWallet.bind(7, wallet.lastTransfer)
+            updateWallet.bind(8, player)
+            updateWallet.bind(9, Int64(wallet.currency))
+            try updateWallet.run(changing: 1)
+        } else {
+            new.wallets.append(NewRows.NewWallet(player: player, wallet: wallet))
+        }
         var written = 1
-        for lot in wallet.lots where lot.mark.isSet {
-            try write(lot, player, wallet.currency)
+        for lot in wallet.lots where lot.mark.isDirty {
+            switch lot.mark.stored {
+            case .absent: new.lots.append(NewRows.NewLot(player: player, currency: wallet.currency, lot: lot))
+            case .open: try update(lot, wasOpen: true)
+            case .closed: try update(lot, wasOpen: false)
+            }
             written += 1
         }
         return written
     }
 
-    private func write(_ lot: Lot, _ player: PlayerID, _ currency: CurrencyID) throws {
-        upsertLot.bind(1, lot.id)
-        upsertLot.bind(2, player)
-        upsertLot.bind(3, Int64(currency))
-        upsertLot.bind(4, lot.lotClass.rawValue)
-        upsertLot.bind(5, lot.transaction?.number)
-        upsertLot.bind(6, lot.time)
-        upsertLot.bind(7, lot.price)
-        upsertLot.bind(8, lot.granted)
-        upsertLot.bind(9, lot.remaining)
-        upsertLot.bind(10, lot.held)
-        upsertLot.bind(11, lot.spent)
-        upsertLot.bind(12, lot.expired)
-        upsertLot.bind(13, lot.refunded)
-        upsertLot.bind(14, lot.indebted)
-        upsertLot.bind(15, lot.recovered)
-        upsertLot.bind(16, lot.writtenOff)
-        upsertLot.bind(17, lot.repaid)
-        upsertLot.bind(18, lot.expiresAt)
-        try upsertLot.run()
+    private func update(_ lot: Lot, wasOpen: Bool) throws {
+        let statement = lot.isOpen == wasOpen ? updateLot : updateOpenLot
+        statement.bind(1, lot.remaining)
+        statement.bind(2, lot.held)
+        statement.bind(3, lot.spent)
+        statement.bind(4, lot.expired)
+        statement.bind(5, lot.refunded)
+        statement.bind(6, lot.indebted)
+        statement.bind(7, lot.recovered)
+        statement.bind(8, lot.writtenOff)
+        statement.bind(9, lot.repaid)
+        statement.bind(10, lot.id)
+        if lot.isOpen != wasOpen { statement.bind(11, lot.isOpen ? 1 : 0) }
+        try statement.run(changing: 1)
+    }
+
+    private func insert(_ new: NewRows) throws {
+        try insertWallet.run(new.wallets) { parameters, row in
+            parameters.bind(1, row.player)
+            parameters.bind(2, Int64(row.wallet.currency))
+            parameters.bind(3, row.wallet.available)
+            parameters.bind(4, row.wallet.paid)
+            parameters.bind(5, row.wallet.held)
+            parameters.bind(6, row.wallet.debt)
+            parameters.bind(7, row.wallet.version)
+            parameters.bind(8, row.wallet.lastEntry)
+            parameters.bind(9, row.wallet.lastTransfer)
+        }
+        try insertLot.run(new.lots) { parameters, row in
+            let lot = row.lot
+            parameters.bind(1, lot.id)
+            parameters.bind(2, row.player)
+            parameters.bind(3, Int64(row.currency))
+            parameters.bind(4, lot.lotClass.rawValue)
+            parameters.bind(5, lot.transaction?.number)
+            parameters.bind(6, lot.time)
+            parameters.bind(7, lot.price)
+            parameters.bind(8, lot.granted)
+            parameters.bind(9, lot.remaining)
+            parameters.bind(10, lot.held)
+            parameters.bind(11, lot.spent)
+            parameters.bind(12, lot.expired)
+            parameters.bind(13, lot.refunded)
+            parameters.bind(14, lot.indebted)
+            parameters.bind(15, lot.recovered)
+            parameters.bind(16, lot.writtenOff)
+            parameters.bind(17, lot.repaid)
+            parameters.bind(18, lot.expiresAt)
+            parameters.bind(19, lot.isOpen ? 1 : 0)
+        }
     }
 
     private func write(_ totals: Totals, currencies: Int) throws {

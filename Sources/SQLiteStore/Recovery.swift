@@ -22,7 +22,10 @@ struct Recovery {
             FROM block ORDER BY id DESC LIMIT 1
             """)
         if try block.next() {
-            head = BlockHead(id: block.integer(0), hash: block.blob(1))
+            guard let hash = Digest(block.blob(1)) else {
+                throw StoreError("the hash of block \(block.integer(0)) has not 32 bytes")
+            }
+            head = BlockHead(id: block.integer(0), hash: hash)
             position.time = block.integer(2)
             position.account = block.integer(3)
             position.entry = block.integer(4)

@@ -191,7 +191,7 @@ private struct Reports {
         ),
         part AS (
             SELECT id AS lot, indebted - recovered AS owed FROM lot
-            WHERE account BETWEEN ?2 AND ?3 AND (remaining > 0 OR held > 0 OR indebted > recovered)
+            WHERE account BETWEEN ?2 AND ?3 AND is_open
             UNION ALL
             SELECT c.lot, c.owed * ((c.id > c.included AND c.id <= ?1) - (c.id <= c.included AND c.id > ?1))
             FROM (

@@ -25,7 +25,7 @@ enum Composition {
         let store = try SQLiteStore(
             path: settings.database,
             identity: LedgerIdentity(bundleID: settings.bundleID, environment: settings.environment.rawValue),
-            catalog: catalog, hash: { SHA256.hash($0) }, now: Clock.now(), bounds: bounds)
+            catalog: catalog, hash: { SHA256.hash($0, into: $1) }, now: Clock.now(), bounds: bounds)
         let tokens = settings.tokens.map { ServerConfiguration.Token(token: $0.secret, role: $0.role) }
         let info = ServerInfo(
             version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,

@@ -10,7 +10,9 @@ import Testing
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
         "LedgerWire": ["Ledger", "StrictJSON"],
         "LedgerSchema": [],
-        "SQLiteStore": ["Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization"],
+        "SQLiteStore": [
+            "Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Dispatch", "Glibc", "Musl", "Synchronization",
+        ],
         "LedgerServer": [
             "Ledger", "LedgerWire", "AppStore", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Logging",
             "Metrics",

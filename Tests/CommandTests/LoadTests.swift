@@ -214,6 +214,7 @@ import Testing
         (["--count", "0"], "--count must be from 1"),
         (["--duration", "0"], "--duration must be more than 0"),
         (["--wallets", "0"], "--wallets must be from 1"),
+        (["--first-wallet", "9000000"], "--first-wallet must be from 0"),
         (["--rate", "-5"], "--rate"),
         (["--rate", "nan"], "--rate must be more than 0"),
         (["--warmup", "-1"], "--warmup"),

@@ -116,6 +116,40 @@ import Testing
         try await bench.stop()
     }
 
+    @Test func aCommitTakesHalfOfWhatWaitsWhereThatIsMuch() async throws {
+        var limits = ServerLimits()
+        limits.operationsPerSubmissionMax = 1
+        limits.operationsPerCommitMin = 4
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try await eventually { bench.store.waiting == 1 })
+        bench.sequencer.submit((0..<32).map { Self.grant("k\($0)") }, from: lane)
+        bench.store.release()
+        #expect(try await eventually { bench.results(0).count == 33 })
+        // One, then 16, 8 and 4 of 32, and the last four.
+        #expect(bench.store.commits == 5)
+        #expect(bench.results(0) == (1...33).map { "entry \($0)" })
+        try await bench.stop()
+    }
+
+    @Test func aCommitWaitsForAGoodPartOfWhatIsBeingVerified() async throws {
+        var limits = ServerLimits()
+        limits.verificationBatchMax = 10
+        limits.operationsPerSubmissionMax = 10
+        limits.verificationsPerThreadMin = 1
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        let count: Int64 = 2_000
+        bench.sequencer.submit(try (1...count).map { try Self.credit(bench, $0) }, from: lane)
+        #expect(try await eventually { bench.results(0).count == count })
+        // A fourth of what is left each time, down to chunks of ten, where a commit for each chunk would be two hundred.
+        #expect(bench.store.commits < 60)
+        #expect(bench.results(0) == (1...count).map { "credited \($0)" })
+        try await bench.stop()
+    }
+
     @Test func aLaneIsAnsweredInItsOrderThoughSomeIsVerifiedFirst() async throws {
         var limits = ServerLimits()
         limits.verificationBatchMax = 3

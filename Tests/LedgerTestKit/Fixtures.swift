@@ -8,7 +8,7 @@ import Glibc
 #endif
 
 /// SHA-256, as the composition hands it to the books.
-package let testSHA256: HashFunction = { bytes in AppStore.SHA256.hash(bytes) }
+package let testSHA256: HashFunction = { AppStore.SHA256.hash($0, into: $1) }
 
 /// Blocks the calling thread, which is a store's or a test's own.
 package func pause(milliseconds: UInt32) { usleep(milliseconds * 1_000) }

@@ -34,8 +34,8 @@ import Testing
         }
         #expect(books.totals == store.books.totals)
         #expect(books.players.count == store.books.players.count)
-        for (id, player) in books.players {
-            let decided = try #require(store.books.players[id])
+        for player in books.players.values {
+            let decided = try #require(store.books.players[player.id])
             #expect(player.name == decided.name && player.wallets.count == decided.wallets.count)
             for (wallet, other) in zip(player.wallets, decided.wallets) {
                 #expect(wallet.currency == other.currency && wallet.balance == other.balance)

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Ledger
 import LedgerTestKit
 
 /// A table of the chain as the documentation of the canonical form lists it: `?` marks a field that may be absent.
@@ -65,13 +66,13 @@ let signedDigestFunction = DatabaseFunction("signed_digest", argumentCount: 2, p
     guard let header = Data.fromDatabaseValue(values[0]), let payload = Data.fromDatabaseValue(values[1]) else {
         return nil
     }
-    return Data(digestOfSigned(header: Array(header), payload: Array(payload)))
+    return Data(digestOfSigned(header: Array(header), payload: Array(payload)).bytes)
 }
 
-func digestOfSigned(header: [UInt8], payload: [UInt8]) -> [UInt8] {
+func digestOfSigned(header: [UInt8], payload: [UInt8]) -> Digest {
     let text = Data(payload).base64EncodedString().replacingOccurrences(of: "+", with: "-")
         .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
-    return (header + Array(".".utf8) + Array(text.utf8)).withUnsafeBytes { testSHA256($0) }
+    return Digest(of: header + Array(".".utf8) + Array(text.utf8), testSHA256)
 }
 
 func be(_ number: Int64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }

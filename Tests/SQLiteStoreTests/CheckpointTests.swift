@@ -14,7 +14,7 @@ import Testing
             .grant(
                 Grant(
                     key: RequestKey("\(turn)-\(number)")!, account: AccountName("player-\(turn)-\(number)")!,
-                    currency: gems, amount: Amount(1)!, note: String(repeating: "n", count: 200)))
+                    currency: gems, amount: Amount(1)!, note: String(repeating: "n", count: 500)))
         }
     }
 

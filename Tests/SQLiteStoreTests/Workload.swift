@@ -35,14 +35,12 @@ struct Workload {
         ])
 
     /// FNV-1a spread over 32 bytes: these tests check the chain's form, not the hash function.
-    static let hash: HashFunction = { bytes in
-        var digest: Digest = []
+    static let hash: HashFunction = { bytes, digest in
         for lane in 0..<4 {
             var value: UInt64 = 0xCBF2_9CE4_8422_2325 &+ UInt64(lane)
             for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            withUnsafeBytes(of: value.bigEndian) { digest.append(contentsOf: $0) }
+            digest.storeBytes(of: value.bigEndian, toByteOffset: lane * 8, as: UInt64.self)
         }
-        return digest
     }
 
     static func account(_ number: Int) -> AccountName { AccountName("player-\(number)")! }
@@ -59,7 +57,7 @@ struct Workload {
                 purchaseDate: 1_700_000_000_000, price: 4_990, priceCurrency: "USD", token: token),
             signedDate: signedDate, revoked: revoked,
             evidence: Evidence(
-                headerDigest: header.withUnsafeBytes { hash($0) }, header: header,
+                headerDigest: Digest(of: header, hash), header: header,
                 payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64),
                 signedDigest: digestOfSigned(header: header, payload: payload)))
     }

@@ -12,6 +12,14 @@ public enum SHA256 {
         return state.digest
     }
 
+    /// Writes the 32 bytes of the digest.
+    public static func hash(_ bytes: UnsafeRawBufferPointer, into digest: UnsafeMutableRawBufferPointer) {
+        precondition(digest.count == byteCount, "a digest has 32 bytes")
+        var state = SHA256State()
+        state.add(bytes)
+        state.end(digest)
+    }
+
     /// The 32 bytes of the digest.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { hash($0) } }
 }
@@ -30,6 +38,12 @@ struct SHA256State: @unchecked Sendable {
         guard let start = bytes.baseAddress else { return }
         let result = ledger_sha256_add(&state, start, bytes.count)
         precondition(result == 1, "a hash takes any bytes")
+    }
+
+    /// Writes the digest; nothing can be added any more.
+    mutating func end(_ digest: UnsafeMutableRawBufferPointer) {
+        let result = ledger_sha256_end(&state, digest.baseAddress?.assumingMemoryBound(to: UInt8.self))
+        precondition(result == 1, "a hash has an end")
     }
 
     /// The digest of what was added so far.

@@ -10,6 +10,8 @@ enum LoadLimits {
     static let purchasesMax = 8_000_000
     /// An account's number has seven digits, for the same reason.
     static let walletsMax = 1_000_000
+    /// The last of a million wallets then still has seven digits.
+    static let firstWalletMax = 8_999_999
     /// An hour: a longer run is several.
     static let durationSecondsMax = 3_600.0
     /// More than a core can write.

@@ -31,6 +31,9 @@ struct LoadOptions: ParsableArguments {
     @Option(help: "Players.")
     var wallets = 10_000
 
+    @Option(help: "The number of the first of them, so that a ledger that was loaded before gets others.")
+    var firstWallet = 0
+
     @Option(help: "How request keys are made: time-ordered (UUIDv7) or random (UUIDv4).")
     var keys = KeyMaker.Order.timeOrdered
 
@@ -104,6 +107,9 @@ struct LoadOptions: ParsableArguments {
         try check(
             1...LoadLimits.walletsMax ~= wallets,
             "--wallets must be from 1 to \(LoadLimits.walletsMax), not \(wallets).")
+        try check(
+            0...LoadLimits.firstWalletMax ~= firstWallet,
+            "--first-wallet must be from 0 to \(LoadLimits.firstWalletMax), not \(firstWallet).")
         let rate = rate ?? 1
         try check(
             rate > 0 && rate <= LoadLimits.rateMax,
@@ -115,6 +121,7 @@ struct LoadOptions: ParsableArguments {
         return LoadPlan(
             workload: workload, connections: connections, inFlight: inFlight / batch * batch, batch: batch,
             count: count ?? (self.duration == nil ? 100_000 : nil), durationSeconds: self.duration, wallets: wallets,
+            firstWallet: firstWallet,
             keys: keys, rate: self.rate, warmup: warmup, seed: seed)
     }
 

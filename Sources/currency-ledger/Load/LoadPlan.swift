@@ -16,6 +16,8 @@ struct LoadPlan: Sendable {
     var count: Int?
     var durationSeconds: Double?
     var wallets: Int
+    /// The number of the first of them.
+    var firstWallet: Int
     var keys: KeyMaker.Order
     /// Requests a second; as fast as possible where it is `nil`.
     var rate: Double?

@@ -170,7 +170,7 @@ struct LoadRun {
         let seed = isFresh ? plan.seed : plan.seed ^ UInt64(bitPattern: Clock.now()) << 20
         let source = RequestSource(
             currency: currency, granted: granted, spent: spent, purchases: purchases, wallets: plan.wallets,
-            keys: KeyMaker(order: plan.keys, seed: seed))
+            firstWallet: plan.firstWallet, keys: KeyMaker(order: plan.keys, seed: seed))
         let interruption = interruption
         return try LoadGenerator(
             target.address, token: target.token, linesInFlight: plan.linesInFlight, source: source,

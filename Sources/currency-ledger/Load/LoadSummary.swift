@@ -62,6 +62,7 @@ extension LoadSummary {
             $0.member("inFlight", plan.inFlight)
             $0.member("batch", plan.batch)
             $0.member("wallets", plan.wallets)
+            $0.member("firstWallet", plan.firstWallet)
             $0.member("keys", plan.keys.rawValue)
             $0.member("rate", plan.rate)
             $0.member("seed", text: String(plan.seed))

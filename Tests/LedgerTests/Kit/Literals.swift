@@ -28,11 +28,11 @@ extension TransactionID: ExpressibleByIntegerLiteral {
 }
 
 /// 32 bytes that depend on every byte: FNV-1a from four starts. Not SHA-256, which `Ledger` is handed from outside.
-let testHash: HashFunction = { bytes in
-    (0..<4).flatMap { start -> [UInt8] in
+let testHash: HashFunction = { bytes, digest in
+    for start in 0..<4 {
         var value: UInt64 = 0xCBF2_9CE4_8422_2325 ^ (UInt64(start) &* 0x9E37_79B9_7F4A_7C15)
         for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return withUnsafeBytes(of: value) { Array($0) }
+        digest.storeBytes(of: value, toByteOffset: start * 8, as: UInt64.self)
     }
 }
 
@@ -56,8 +56,8 @@ func notification(_ uuid: String, _ purchase: SignedPurchase?, type: String = "O
 }
 
 private let testEvidence = Evidence(
-    headerDigest: Digest(repeating: 7, count: 32), header: Array("e30".utf8), payload: Array("{}".utf8),
-    signature: [UInt8](repeating: 9, count: 64), signedDigest: Digest(repeating: 8, count: 32))
+    headerDigest: Digest([UInt8](repeating: 7, count: 32))!, header: Array("e30".utf8), payload: Array("{}".utf8),
+    signature: [UInt8](repeating: 9, count: 64), signedDigest: Digest([UInt8](repeating: 8, count: 32))!)
 
 extension Catalog {
     /// `gems` become debt, `coins` are written off; both and `tickets` are drawn free first.

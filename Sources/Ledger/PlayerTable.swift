@@ -1,0 +1,40 @@
+/// The players in memory, side by side, so that one is read and changed where it stands; a dictionary's values are copied to be read.
+package struct PlayerTable: Sendable {
+    /// In no order.
+    package private(set) var values: ContiguousArray<Player> = []
+    private var slots: [PlayerID: Int] = [:]
+
+    package var count: Int { values.count }
+    package var isEmpty: Bool { values.isEmpty }
+
+    /// Where a player stands; good until one is forgotten.
+    package func slot(of id: PlayerID) -> Int? { slots[id] }
+
+    package subscript(id: PlayerID) -> Player? { slots[id].map { values[$0] } }
+
+    /// The player at a slot, in place.
+    subscript(slot slot: Int) -> Player {
+        _read { yield values[slot] }
+        _modify { yield &values[slot] }
+    }
+
+    /// Adds a player, or puts him in place of what was known of him.
+    mutating func insert(_ player: Player) {
+        if let slot = slots[player.id] {
+            values[slot] = player
+        } else {
+            slots[player.id] = values.count
+            values.append(player)
+        }
+    }
+
+    /// Forgets a player; the last one takes his slot.
+    mutating func remove(_ id: PlayerID) {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        let last = values.removeLast()
+        if slot < values.count {
+            values[slot] = last
+            slots[last.id] = slot
+        }
+    }
+}

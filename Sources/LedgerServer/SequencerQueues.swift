@@ -1,0 +1,152 @@
+import NIOCore
+
+/// What waits before and between the sequencer's stages, and who is at work: a value without threads, which the sequencer
+/// asks under its lock.
+///
+/// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer until
+/// ``nextBatch()`` has none.
+struct SequencerQueues {
+    /// What a thread verifies, and the number under which it gives it back.
+    struct Chunk {
+        var number: Int
+        var submissions: [Submission]
+    }
+
+    /// Whom to wake.
+    struct Wakes {
+        var verifier: Bool
+        var writer: Bool
+    }
+
+    /// The place in the order of a chunk that is being verified.
+    private struct Place {
+        /// Empty while a thread has them.
+        var submissions: [Submission] = []
+        var isVerified = false
+    }
+
+    private let limits: ServerLimits
+    private let verifierThreads: Int
+    private var unverified = CircularBuffer<Submission>()
+    /// JWS in `unverified`.
+    private var unverifiedCount = 0
+    /// Chunks that were taken from `unverified`, in that order, until all before them are verified too.
+    private var chunks = CircularBuffer<Place>()
+    /// The number of the first of them.
+    private var firstChunk = 0
+    /// Threads that verify.
+    private var verifying = 0
+    private var verified = CircularBuffer<Submission>()
+    /// Operations in `verified`.
+    private var verifiedCount = 0
+    /// Operations in all of these.
+    private var operationCount = 0
+    private var isCommitting = false
+
+    init(limits: ServerLimits, verifierThreads: Int) {
+        self.limits = limits
+        self.verifierThreads = verifierThreads
+    }
+
+    /// Whether nothing waits and nobody works.
+    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isCommitting && verified.isEmpty }
+
+    private var isVerifyingDone: Bool { chunks.isEmpty && unverified.isEmpty }
+
+    /// Submissions without a JWS go past the first stage where none of their lane is in it.
+    mutating func add(_ submissions: [Submission], from lane: Lane) {
+        for submission in submissions {
+            operationCount += submission.operations.count
+            if submission.signedCount == 0 && lane.unverified == 0 {
+                verified.append(submission)
+                verifiedCount += submission.operations.count
+            } else {
+                lane.unverified += 1
+                unverified.append(submission)
+                unverifiedCount += submission.signedCount
+            }
+        }
+    }
+
+    /// Whom there is work for who has none.
+    mutating func wakes() -> Wakes {
+        let wakes = Wakes(verifier: wakesVerifier, writer: !isCommitting && isWorthCommitting)
+        if wakes.verifier { verifying += 1 }
+        if wakes.writer { isCommitting = true }
+        return wakes
+    }
+
+    // MARK: Verifying
+
+    /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than each
+    /// alone; another helps where that would be many.
+    private var wakesVerifier: Bool {
+        if unverified.isEmpty || verifying == verifierThreads { return false }
+        return verifying == 0 || unverifiedCount >= limits.verificationsPerThreadMin
+    }
+
+    /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing waits.
+    mutating func nextChunk() -> Chunk? {
+        guard !unverified.isEmpty else {
+            verifying -= 1
+            return nil
+        }
+        let free = verifierThreads - verifying + 1
+        let share = max(limits.verificationsPerThreadMin, (unverifiedCount + free - 1) / free)
+        let most = min(share, limits.verificationBatchMax)
+        var chunk = Chunk(number: firstChunk + chunks.count, submissions: [])
+        var signed = 0
+        while let next = unverified.first, chunk.submissions.isEmpty || signed + next.signedCount <= most {
+            signed += next.signedCount
+            chunk.submissions.append(unverified.removeFirst())
+        }
+        unverifiedCount -= signed
+        chunks.append(Place())
+        return chunk
+    }
+
+    /// Takes back a chunk that is verified, and passes on every one that has none before it that is not.
+    mutating func finish(_ chunk: Chunk) {
+        let place = chunks.index(chunks.startIndex, offsetBy: chunk.number - firstChunk)
+        chunks[place] = Place(submissions: chunk.submissions, isVerified: true)
+        while let first = chunks.first, first.isVerified {
+            for submission in first.submissions {
+                submission.lane.unverified -= 1
+                verified.append(submission)
+                verifiedCount += submission.operations.count
+            }
+            chunks.removeFirst()
+            firstChunk += 1
+        }
+    }
+
+    // MARK: Committing
+
+    /// While JWS are being verified a commit waits until it has a good part of everything: many small commits would write
+    /// the same pages again and again. Where none are, it waits for nothing.
+    private var isWorthCommitting: Bool {
+        if verified.isEmpty { return false }
+        return isVerifyingDone || verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile)
+    }
+
+    /// The next commit's submissions; `nil` where there are none.
+    ///
+    /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest is committed the
+    /// clients of the first go on. One commit of all would leave the cores idle by turns.
+    mutating func nextBatch() -> [Submission]? {
+        guard isWorthCommitting else {
+            isCommitting = false
+            return nil
+        }
+        let most = min(max(limits.operationsPerCommitMin, operationCount / 2), limits.operationsPerCommitMax)
+        var count = 0
+        var batch: [Submission] = []
+        while let next = verified.first, batch.isEmpty || count + next.operations.count <= most {
+            count += next.operations.count
+            batch.append(verified.removeFirst())
+        }
+        operationCount -= count
+        verifiedCount -= count
+        return batch
+    }
+}

@@ -1,0 +1,107 @@
+import GRDB
+import GRDBSQLite
+import Ledger
+
+/// Inserts rows into one table, many with one statement where there are many: what SQLite does once a statement (opening its
+/// cursors, taking memory and giving it back) is then shared by the rows.
+///
+/// Texts and blobs are copied into memory of our own until the statement has run, which costs less than SQLite's copies of them.
+final class RowInsertion {
+    /// The gain is flat from here on, and a batch of a few rows is inserted one by one anyway.
+    static let rowsPerStatement = 16
+
+    private let one: PreparedStatement
+    private let many: PreparedStatement
+    private let columns: Int32
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 << 10, alignment: 8)
+
+    init(_ db: Database, into table: String, _ columns: String...) throws {
+        let head = "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+        let row = "(" + repeatElement("?", count: columns.count).joined(separator: ", ") + ")"
+        one = try PreparedStatement(db, head + row)
+        many = try PreparedStatement(
+            db, head + repeatElement(row, count: RowInsertion.rowsPerStatement).joined(separator: ", "))
+        self.columns = Int32(columns.count)
+    }
+
+    deinit { memory.deallocate() }
+
+    /// Inserts the rows in their order.
+    /// - Parameter bind: binds every column of a row.
+    func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, Row) throws -> Void) throws {
+        try rows.withUnsafeBufferPointer { rows in
+            var next = 0
+            while next < rows.count {
+                let isLarge = rows.count - next >= RowInsertion.rowsPerStatement
+                let statement = isLarge ? many : one
+                let end = isLarge ? next + RowInsertion.rowsPerStatement : next + 1
+                var parameters = RowParameters(statement: statement, memory: memory)
+                while next < end {
+                    try bind(&parameters, rows[next])
+                    parameters.before += columns
+                    next += 1
+                }
+                try statement.run()
+            }
+        }
+    }
+}
+
+/// The parameters of one row of an ``RowInsertion``'s statement, counted from 1.
+struct RowParameters {
+    private let statement: PreparedStatement
+    /// Holds texts and blobs until the statement has run.
+    private let memory: UnsafeMutableRawBufferPointer
+    private var used = 0
+    /// Parameters of the rows before it.
+    fileprivate var before: Int32 = 0
+
+    fileprivate init(statement: PreparedStatement, memory: UnsafeMutableRawBufferPointer) {
+        self.statement = statement
+        self.memory = memory
+    }
+
+    func bind(_ column: Int32, _ value: Int64) { statement.bind(before + column, value) }
+
+    func bind(_ column: Int32, _ value: Int64?) { statement.bind(before + column, value) }
+
+    mutating func bind(_ column: Int32, _ value: String) {
+        let isKept: Void? = value.utf8.withContiguousStorageIfAvailable { utf8 in
+            guard let kept = keep(UnsafeRawBufferPointer(utf8)) else { return statement.bind(before + column, value) }
+            statement.bind(before + column, keptText: kept)
+        }
+        if isKept == nil { statement.bind(before + column, value) }
+    }
+
+    mutating func bind(_ column: Int32, _ value: String?) {
+        if let value { bind(column, value) } else { statement.bind(before + column, nil as Int64?) }
+    }
+
+    mutating func bind(_ column: Int32, _ value: [UInt8]) {
+        value.withUnsafeBytes { bytes in
+            if let kept = keep(bytes) {
+                statement.bind(before + column, keptBlob: kept)
+            } else {
+                statement.bind(before + column, value)
+            }
+        }
+    }
+
+    mutating func bind(_ column: Int32, _ value: Digest) {
+        value.withUnsafeBytes { bytes in
+            if let kept = keep(bytes) {
+                statement.bind(before + column, keptBlob: kept)
+            } else {
+                statement.bind(before + column, value)
+            }
+        }
+    }
+
+    private mutating func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard memory.count - used >= bytes.count else { return nil }
+        let place = UnsafeMutableRawBufferPointer(rebasing: memory[used..<used + bytes.count])
+        place.copyMemory(from: bytes)
+        used += bytes.count
+        return UnsafeRawBufferPointer(place)
+    }
+}

@@ -1,0 +1,146 @@
+import Ledger
+import LedgerTestKit
+import NIOPosix
+import Testing
+
+@testable import LedgerServer
+
+/// Who is woken for what, and how much is verified and committed at a time.
+@Suite struct SequencerQueuesTests {
+    private final class Bench {
+        var queues: SequencerQueues
+        let lane = Lane(eventLoop: MultiThreadedEventLoopGroup.singleton.next()) { _ in }
+
+        init(_ change: (inout ServerLimits) -> Void = { _ in }, threads: Int = 2) {
+            var limits = ServerLimits()
+            change(&limits)
+            queues = SequencerQueues(limits: limits, verifierThreads: threads)
+        }
+
+        /// Submissions of one operation each: with a JWS, or without.
+        func add(signed: Int = 0, plain: Int = 0, from lane: Lane? = nil) {
+            let lane = lane ?? self.lane
+            let jws = LedgerServer.Operation.signed(.transaction([]), account: nil)
+            let operations = Array(repeating: jws, count: signed) + Array(repeating: .command(.expire), count: plain)
+            queues.add(operations.map { Submission(lane: lane, operations: [$0]) }, from: lane)
+        }
+
+        /// Whom it wakes: `v`, `w`, both or nobody.
+        var wakes: String {
+            let wakes = queues.wakes()
+            return (wakes.verifier ? "v" : "") + (wakes.writer ? "w" : "")
+        }
+
+        func batch() -> Int? { queues.nextBatch()?.count }
+    }
+
+    @Test func aLoneRequestWaitsForNothing() {
+        let bench = Bench()
+        #expect(bench.queues.isIdle && bench.wakes == "")
+        bench.add(plain: 1)
+        #expect(!bench.queues.isIdle && bench.wakes == "w" && bench.wakes == "")
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v" && bench.wakes == "")
+        let chunk = bench.queues.nextChunk()
+        #expect(chunk?.submissions.count == 1 && bench.wakes == "")
+        bench.queues.finish(chunk!)
+        #expect(bench.queues.nextChunk() == nil && bench.wakes == "w")
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func aCommitTakesNoMoreThanHalfOfManyAndAllOfFew() {
+        let bench = Bench {
+            $0.operationsPerCommitMin = 4
+            $0.operationsPerCommitMax = 100
+        }
+        bench.add(plain: 1_000)
+        #expect(bench.wakes == "w")
+        var batches: [Int] = []
+        while let count = bench.batch() { batches.append(count) }
+        #expect(batches.prefix(9) == [100, 100, 100, 100, 100, 100, 100, 100, 100])
+        #expect(batches.dropFirst(9) == [50, 25, 12, 6, 4, 3])
+    }
+
+    @Test func aCommitWaitsForAFourthWhileOthersAreVerifiedButNotForTheLast() {
+        let bench = Bench({
+            $0.verificationBatchMax = 10
+            $0.verificationsPerThreadMin = 10
+        })
+        bench.add(signed: 80)
+        #expect(bench.wakes == "v")
+        let first = bench.queues.nextChunk()!
+        #expect(first.submissions.count == 10 && bench.wakes == "v")
+        let second = bench.queues.nextChunk()!
+        // Ten of eighty are no fourth, twenty are.
+        bench.queues.finish(first)
+        #expect(bench.wakes == "")
+        let third = bench.queues.nextChunk()!
+        bench.queues.finish(second)
+        #expect(bench.wakes == "w" && bench.batch() == 20)
+        // What the writer leaves for later it is woken for, when there is enough of it.
+        #expect(bench.batch() == nil)
+        bench.queues.finish(third)
+        #expect(bench.wakes == "")
+        while let chunk = bench.queues.nextChunk() { bench.queues.finish(chunk) }
+        #expect(bench.queues.nextChunk() == nil)
+        #expect(bench.wakes == "w" && bench.batch() == 60 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func theFourthIsBounded() {
+        let bench = Bench({
+            $0.operationsPerCommitWorthwhile = 5
+            $0.verificationBatchMax = 5
+            $0.verificationsPerThreadMin = 1
+        })
+        bench.add(signed: 400)
+        _ = bench.wakes
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.wakes.hasSuffix("w") && bench.batch() == 5)
+    }
+
+    @Test func anotherThreadHelpsOnlyWhereThereIsMuch() {
+        let bench = Bench({ $0.verificationsPerThreadMin = 8 })
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        bench.add(signed: 7)
+        #expect(bench.wakes == "")
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v" && bench.wakes == "")
+        #expect(bench.queues.nextChunk()?.submissions.count == 8)
+        bench.queues.finish(chunk)
+        #expect(bench.queues.nextChunk() == nil)
+    }
+
+    @Test func chunksLeaveInTheOrderInWhichTheyWereTaken() {
+        let bench = Bench({
+            $0.verificationBatchMax = 2
+            $0.verificationsPerThreadMin = 1
+        })
+        bench.add(signed: 6)
+        _ = bench.wakes
+        _ = bench.wakes
+        let chunks = [bench.queues.nextChunk()!, bench.queues.nextChunk()!, bench.queues.nextChunk()!]
+        bench.queues.finish(chunks[2])
+        bench.queues.finish(chunks[1])
+        #expect(bench.wakes == "" && bench.lane.unverified == 6)
+        bench.queues.finish(chunks[0])
+        #expect(bench.wakes == "w" && bench.lane.unverified == 0 && bench.batch() == 6)
+    }
+
+    @Test func whatHasNoJWSPassesOtherLanesAndNotItsOwn() {
+        let bench = Bench()
+        let other = Lane(eventLoop: MultiThreadedEventLoopGroup.singleton.next()) { _ in }
+        bench.add(signed: 1)
+        bench.add(plain: 1)
+        bench.add(plain: 1, from: other)
+        #expect(bench.wakes == "vw")
+        #expect(bench.queues.nextBatch()?.map { $0.lane === other } == [true])
+        let chunk = bench.queues.nextChunk()!
+        #expect(chunk.submissions.count == 2)
+        bench.queues.finish(chunk)
+        #expect(bench.batch() == 2)
+    }
+}
