@@ -48,7 +48,7 @@ final class Sequencer: Sendable {
 
     /// - Parameters:
     ///   - verifierPool: of `verifierThreads` threads.
-    ///   - writerPool: of one thread, on which the store commits but for a lone credit's batch: one at a time, wherever.
+    ///   - writerPool: of one thread, on which the store commits.
     init(
         store: any Store, verifier: Verifier, limits: ServerLimits, verifierPool: NIOThreadPool, verifierThreads: Int,
         writerPool: NIOThreadPool, logger: Logger, now: @escaping @Sendable () -> Timestamp
@@ -103,20 +103,13 @@ final class Sequencer: Sendable {
         giveWay()
         var done: SequencerQueues.Chunk?
         while true {
-            var (next, wakes) = state.withLockedValue { state in
+            let (next, wakes) = state.withLockedValue { state in
                 if let done { state.queues.finish(done) }
                 let next = state.queues.nextChunk()
                 return (next, state.queues.wakes())
             }
-            guard var chunk = next.take() else {
-                // Nothing else to verify: a lone credit is committed here, without waiting for another thread to wake.
-                let mustWrite = wakes.writer
-                wakes.writer = false
-                wake(wakes)
-                if mustWrite { writeOnce() }
-                return
-            }
             wake(wakes)
+            guard var chunk = next else { return }
             verify(&chunk.submissions)
             done = chunk
         }
@@ -149,25 +142,26 @@ final class Sequencer: Sendable {
 
     /// Commits until nothing is left.
     private func write() {
-        while let batch = nextBatch() { deliver(commit(batch), to: batch) }
+        while let work = nextForWriter() {
+            switch work {
+            case .commit(let batch):
+                deliver(commit(batch), to: batch)
+            case .verify(var chunk):
+                verify(&chunk.submissions)
+                state.withLockedValue { $0.queues.finish(chunk) }
+            }
+        }
     }
 
-    /// Commits one batch; whatever came meanwhile is for the writer's thread.
-    private func writeOnce() {
-        guard let batch = nextBatch() else { return }
-        deliver(commit(batch), to: batch)
-        writerPool.submit { _ in self.write() }
-    }
-
-    private func nextBatch() -> [Submission]? {
-        let (batch, waiters) = state.withLockedValue { state in
-            let batch = state.queues.nextBatch()
-            guard state.queues.isIdle else { return (batch, [] as [CheckedContinuation<Void, Never>]) }
+    private func nextForWriter() -> SequencerQueues.WriterWork? {
+        let (work, waiters) = state.withLockedValue { state in
+            let work = state.queues.nextForWriter()
+            guard state.queues.isIdle else { return (work, [] as [CheckedContinuation<Void, Never>]) }
             defer { state.idleWaiters = [] }
-            return (batch, state.idleWaiters)
+            return (work, state.idleWaiters)
         }
         for waiter in waiters { waiter.resume() }
-        return batch
+        return work
     }
 
     /// The results of a batch: one list for each submission.

@@ -4,12 +4,19 @@ import NIOCore
 /// asks under its lock.
 ///
 /// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer until
-/// ``nextBatch()`` has none.
+/// ``nextForWriter()`` has none.
 struct SequencerQueues {
     /// What a thread verifies, and the number under which it gives it back.
     struct Chunk {
         var number: Int
         var submissions: [Submission]
+    }
+
+    /// What the writer's thread does next.
+    enum WriterWork {
+        case commit([Submission])
+        /// A lone JWS that nobody else verifies: to be given back, and then committed without waiting for another thread to wake.
+        case verify(Chunk)
     }
 
     /// Whom to wake.
@@ -41,7 +48,10 @@ struct SequencerQueues {
     private var verifiedCount = 0
     /// Operations in all of these.
     private var operationCount = 0
-    private var isCommitting = false
+    /// Whether the writer is at work.
+    private var isWriting = false
+    /// Whether it was woken for a lone JWS that it has not taken yet.
+    private var isExpectedForLoneJWS = false
 
     init(limits: ServerLimits, verifierThreads: Int) {
         self.limits = limits
@@ -49,7 +59,7 @@ struct SequencerQueues {
     }
 
     /// Whether nothing waits and nobody works.
-    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isCommitting && verified.isEmpty }
+    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isWriting && verified.isEmpty }
 
     private var isVerifyingDone: Bool { chunks.isEmpty && unverified.isEmpty }
 
@@ -70,10 +80,14 @@ struct SequencerQueues {
 
     /// Whom there is work for who has none.
     mutating func wakes() -> Wakes {
-        let wakes = Wakes(verifier: wakesVerifier, writer: !isCommitting && isWorthCommitting)
-        if wakes.verifier { verifying += 1 }
-        if wakes.writer { isCommitting = true }
-        return wakes
+        let isWriterWoken = !isWriting && (isWorthCommitting || hasLoneJWS)
+        if isWriterWoken {
+            isWriting = true
+            isExpectedForLoneJWS = hasLoneJWS
+        }
+        let isVerifierWoken = wakesVerifier && !(isExpectedForLoneJWS && hasLoneJWS)
+        if isVerifierWoken { verifying += 1 }
+        return Wakes(verifier: isVerifierWoken, writer: isWriterWoken)
     }
 
     // MARK: Verifying
@@ -85,6 +99,9 @@ struct SequencerQueues {
         return verifying == 0 || unverifiedCount >= limits.verificationsPerThreadMin
     }
 
+    /// Whether one JWS waits, and nobody is at another.
+    private var hasLoneJWS: Bool { unverifiedCount == 1 && chunks.isEmpty && verified.isEmpty }
+
     /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing waits.
     mutating func nextChunk() -> Chunk? {
         guard !unverified.isEmpty else {
@@ -93,7 +110,10 @@ struct SequencerQueues {
         }
         let free = verifierThreads - verifying + 1
         let share = max(limits.verificationsPerThreadMin, (unverifiedCount + free - 1) / free)
-        let most = min(share, limits.verificationBatchMax)
+        return takeChunk(min(share, limits.verificationBatchMax))
+    }
+
+    private mutating func takeChunk(_ most: Int) -> Chunk {
         var chunk = Chunk(number: firstChunk + chunks.count, submissions: [])
         var signed = 0
         while let next = unverified.first, chunk.submissions.isEmpty || signed + next.signedCount <= most {
@@ -129,15 +149,18 @@ struct SequencerQueues {
         return isVerifyingDone || verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile)
     }
 
-    /// The next commit's submissions; `nil` where there are none.
-    ///
+    /// What the writer does next; `nil` where there is nothing for it.
+    mutating func nextForWriter() -> WriterWork? {
+        isExpectedForLoneJWS = false
+        if isWorthCommitting { return .commit(takeBatch()) }
+        if hasLoneJWS { return .verify(takeChunk(1)) }
+        isWriting = false
+        return nil
+    }
+
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest is committed the
     /// clients of the first go on. One commit of all would leave the cores idle by turns.
-    mutating func nextBatch() -> [Submission]? {
-        guard isWorthCommitting else {
-            isCommitting = false
-            return nil
-        }
+    private mutating func takeBatch() -> [Submission] {
         let most = min(max(limits.operationsPerCommitMin, operationCount / 2), limits.operationsPerCommitMax)
         var count = 0
         var batch: [Submission] = []

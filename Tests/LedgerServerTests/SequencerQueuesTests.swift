@@ -31,7 +31,11 @@ import Testing
             return (wakes.verifier ? "v" : "") + (wakes.writer ? "w" : "")
         }
 
-        func batch() -> Int? { queues.nextBatch()?.count }
+        /// How many submissions the writer commits next.
+        func batch() -> Int? {
+            guard case .commit(let batch) = queues.nextForWriter() else { return nil }
+            return batch.count
+        }
     }
 
     @Test func aLoneRequestWaitsForNothing() {
@@ -41,12 +45,44 @@ import Testing
         #expect(!bench.queues.isIdle && bench.wakes == "w" && bench.wakes == "")
         #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
 
+        // A lone JWS is verified by the writer itself.
+        bench.add(signed: 1)
+        #expect(bench.wakes == "w" && bench.wakes == "")
+        guard case .verify(let chunk) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
+        #expect(chunk.submissions.count == 1 && bench.wakes == "" && !bench.queues.isIdle)
+        bench.queues.finish(chunk)
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func whatComesWhileTheWriterVerifiesGoesToAThread() {
+        let bench = Bench()
+        bench.add(signed: 1)
+        #expect(bench.wakes == "w")
+        guard case .verify(let lone) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
         bench.add(signed: 1)
         #expect(bench.wakes == "v" && bench.wakes == "")
-        let chunk = bench.queues.nextChunk()
-        #expect(chunk?.submissions.count == 1 && bench.wakes == "")
-        bench.queues.finish(chunk!)
-        #expect(bench.queues.nextChunk() == nil && bench.wakes == "w")
+        let next = bench.queues.nextChunk()!
+        bench.queues.finish(next)
+        // It waits for the one before it.
+        #expect(bench.queues.nextChunk() == nil && bench.lane.unverified == 2)
+        bench.queues.finish(lone)
+        #expect(bench.batch() == 2 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func aLoneJWSIsAThreadsWhileTheWriterIsBusy() {
+        let bench = Bench()
+        bench.add(plain: 1)
+        #expect(bench.wakes == "w" && bench.batch() == 1)
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v")
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.queues.nextChunk() == nil)
         #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
     }
 
@@ -102,7 +138,7 @@ import Testing
 
     @Test func anotherThreadHelpsOnlyWhereThereIsMuch() {
         let bench = Bench({ $0.verificationsPerThreadMin = 8 })
-        bench.add(signed: 1)
+        bench.add(signed: 2)
         #expect(bench.wakes == "v")
         let chunk = bench.queues.nextChunk()!
         bench.add(signed: 7)
@@ -137,7 +173,11 @@ import Testing
         bench.add(plain: 1)
         bench.add(plain: 1, from: other)
         #expect(bench.wakes == "vw")
-        #expect(bench.queues.nextBatch()?.map { $0.lane === other } == [true])
+        guard case .commit(let batch) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to commit")
+            return
+        }
+        #expect(batch.map { $0.lane === other } == [true])
         let chunk = bench.queues.nextChunk()!
         #expect(chunk.submissions.count == 2)
         bench.queues.finish(chunk)
