@@ -3,24 +3,24 @@ import Ledger
 
 /// Brings what a batch needs from the tables into the books. What is in the books already is newer and stays.
 final class BooksLoader {
-    private let selectAccountByName: PreparedStatement
-    private let selectAccountName: PreparedStatement
-    private let selectWallets: PreparedStatement
-    private let selectOpenLots: PreparedStatement
-    private let selectLot: PreparedStatement
-    private let selectPurchase: PreparedStatement
-    private let selectAssignment: PreparedStatement
-    private let selectEvidence: PreparedStatement
-    private let selectLaterEvidence: PreparedStatement
-    private let selectNotificationEvents: PreparedStatement
-    private let selectFirstTransfer: PreparedStatement
-    private let selectRequest: PreparedStatement
-    private let selectNotification: PreparedStatement
-    private let selectOpenHolds: PreparedStatement
-    private let selectHeldParts: PreparedStatement
-    private let selectReturned: PreparedStatement
-    private let selectHoldEnd: PreparedStatement
-    private let selectDeadlines: PreparedStatement
+    let selectAccountByName: PreparedStatement
+    let selectAccountName: PreparedStatement
+    let selectWallets: PreparedStatement
+    let selectOpenLots: PreparedStatement
+    let selectLot: PreparedStatement
+    let selectPurchase: PreparedStatement
+    let selectAssignment: PreparedStatement
+    let selectEvidence: PreparedStatement
+    let selectLaterEvidence: PreparedStatement
+    let selectNotificationEvents: PreparedStatement
+    let selectFirstTransfer: PreparedStatement
+    let selectRequest: PreparedStatement
+    let selectNotification: PreparedStatement
+    let selectOpenHolds: PreparedStatement
+    let selectHeldParts: PreparedStatement
+    let selectReturned: PreparedStatement
+    let selectHoldEnd: PreparedStatement
+    let selectDeadlines: PreparedStatement
 
     private static let lotColumns = """
         id, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded, indebted, recovered,
@@ -151,7 +151,7 @@ final class BooksLoader {
         lastKey = last
     }
 
-    private func load(_ key: RequestKey, into books: inout Books) throws {
+    func load(_ key: RequestKey, into books: inout Books) throws {
         selectRequest.bind(1, key.text)
         guard try selectRequest.next() else { return }
         defer { selectRequest.reset() }
@@ -221,85 +221,6 @@ final class BooksLoader {
         return lot
     }
 
-    // MARK: Spends and holds that are named by their key
-
-    /// The players and lots of a key's spends, and what of them went back.
-    private func loadSpends(_ key: RequestKey, into books: inout Books) throws {
-        if books.answers[key] == nil { try load(key, into: &books) }
-        for (_, spend) in books.answers[key]?.answer.spends ?? [] where books.returned[spend.trace.first] == nil {
-            let first = spend.trace.first
-            try load(player: spend.trace.player, into: &books)
-            var lots: [CurrencyID: [LotID]] = [:]
-            for part in spend.drawn {
-                guard let currency = books.currencyID(part.currency) else {
-                    throw StoreError("a spend drew currency \(part.currency), which the ledger does not have")
-                }
-                lots[currency, default: []].append(part.lot)
-            }
-            for (currency, ids) in lots {
-                try load(lots: ids, of: spend.trace.player, currency, into: &books)
-            }
-            var returned: [LotID: Int64] = [:]
-            selectReturned.bind(1, first)
-            while try selectReturned.next() { returned[selectReturned.integer(0)] = selectReturned.integer(1) }
-            books.load(returned: returned, of: first)
-        }
-    }
-
-    /// The players of a key's holds, and how those ended that are not open.
-    private func loadHolds(_ key: RequestKey, into books: inout Books) throws {
-        if books.answers[key] == nil { try load(key, into: &books) }
-        for (_, hold) in books.answers[key]?.answer.holds ?? [] {
-            let first = hold.trace.first
-            try load(player: hold.trace.player, into: &books)
-            if books.players[hold.trace.player]?.holds.contains(where: { $0.id == first }) == true { continue }
-            selectHoldEnd.bind(1, first)
-            guard try selectHoldEnd.next() else { throw StoreError("hold \(first) is not open, and nothing closed it") }
-            let isExpired = selectHoldEnd.integer(0) == EntryKind.holdExpiry.rawValue
-            selectHoldEnd.reset()
-            books.load(isExpired ? .expired : .closed, of: first)
-        }
-    }
-
-    private func loadOpenHolds(_ player: inout Player) throws {
-        var amounts: [Int64] = []
-        selectOpenHolds.bind(1, player.id)
-        while try selectOpenHolds.next() {
-            player.holds.append(
-                OpenHold(
-                    id: selectOpenHolds.integer(0),
-                    currency: CurrencyID(truncatingIfNeeded: selectOpenHolds.integer(1)),
-                    expiresAt: selectOpenHolds.integer(3)))
-            amounts.append(selectOpenHolds.integer(2))
-        }
-        for (index, amount) in amounts.enumerated() {
-            let hold = player.holds[index]
-            guard let wallet = player.walletIndex(hold.currency) else {
-                throw StoreError("hold \(hold.id) of account \(player.id) has no wallet")
-            }
-            let account = LedgerAccount(.held, hold.currency, player: player.id).number
-            selectHeldParts.bind(1, hold.id)
-            while player.holds[index].amount < amount, try selectHeldParts.next(), selectHeldParts.integer(0) == account
-            {
-                let lot = selectHeldParts.integer(1)
-                player.holds[index].add(
-                    LotPart(
-                        lot: lot, units: selectHeldParts.integer(2),
-                        transaction: player.wallets[wallet].lot(lot)?.transaction))
-            }
-            selectHeldParts.reset()
-            guard player.holds[index].amount == amount else {
-                throw StoreError("the transfers of hold \(hold.id) are not its amount")
-            }
-        }
-        for wallet in player.wallets {
-            let held = player.holds.reduce(0) { $0 + ($1.currency == wallet.currency ? $1.amount : 0) }
-            guard held == wallet.held else {
-                throw StoreError("what account \(player.id) has held is not the sum of the holds")
-            }
-        }
-    }
-
     /// The players of whom something expires first, as many as one batch posts. Those whom memory knows better (what was
     /// due of them was posted, and the projection does not say so yet) do not count.
     private func loadDeadlines(into books: inout Books) throws {
@@ -311,93 +232,5 @@ final class BooksLoader {
         }
         selectDeadlines.reset()
         for id in due { try load(player: id, into: &books) }
-    }
-
-    private func load(_ transaction: TransactionID, into books: inout Books) throws {
-        selectPurchase.bind(1, transaction.number)
-        guard try selectPurchase.next() else { return }
-        var account = selectPurchase.optionalInteger(0)
-        let facts = PurchaseFacts(
-            transaction: transaction, product: selectPurchase.text(1), quantity: selectPurchase.integer(2),
-            purchaseDate: selectPurchase.integer(3), price: selectPurchase.optionalInteger(4),
-            priceCurrency: selectPurchase.optionalText(5))
-        let grants = try readGrants(selectPurchase.text(6), transaction, books)
-        let firstEvidence = selectPurchase.integer(7)
-        var openingEntry = selectPurchase.optionalInteger(8)
-        selectPurchase.reset()
-        var assigned: Timestamp?
-        if account == nil {
-            selectAssignment.bind(1, transaction.number)
-            if try selectAssignment.next() {
-                account = selectAssignment.integer(0)
-                openingEntry = selectAssignment.integer(1)
-                assigned = selectAssignment.integer(2)
-                selectAssignment.reset()
-            }
-        }
-        let register = PurchaseRegister(
-            facts: facts, grants: grants, account: account, opening: try readOpening(openingEntry), assigned: assigned,
-            signed: try readEvents(transaction, firstEvidence), told: try readNotificationEvents(transaction))
-        guard let register else { throw StoreError("purchase \(transaction) has no evidence") }
-        if let account {
-            try load(player: account, into: &books)
-            for (grant, lot) in zip(grants, register.lots) {
-                try load(lots: [lot], of: account, grant.currency, into: &books)
-            }
-        }
-        books.load(register)
-    }
-
-    private func readEvents(_ transaction: TransactionID, _ first: Int64) throws -> [PurchaseView.Event] {
-        var events: [PurchaseView.Event] = []
-        func read(_ row: PreparedStatement) {
-            events.append(
-                PurchaseView.Event(
-                    time: row.integer(0), signedDate: row.integer(1), revoked: row.integer(2),
-                    entry: row.optionalInteger(3)))
-        }
-        selectEvidence.bind(1, first)
-        while try selectEvidence.next() { read(selectEvidence) }
-        selectLaterEvidence.bind(1, transaction.number)
-        while try selectLaterEvidence.next() { read(selectLaterEvidence) }
-        return events
-    }
-
-    private func readNotificationEvents(_ transaction: TransactionID) throws -> [PurchaseView.Event] {
-        var events: [PurchaseView.Event] = []
-        selectNotificationEvents.bind(1, transaction.number)
-        while try selectNotificationEvents.next() {
-            guard let kind = PurchaseView.Event.Kind(notificationType: selectNotificationEvents.text(0)) else {
-                continue
-            }
-            events.append(
-                PurchaseView.Event(
-                    kind: kind, time: selectNotificationEvents.integer(1),
-                    signedDate: selectNotificationEvents.integer(2), revoked: nil, entry: nil,
-                    reason: selectNotificationEvents.optionalText(3)))
-        }
-        return events
-    }
-
-    private func readOpening(_ entry: EntryID?) throws -> PurchaseRegister.Opening? {
-        guard let entry else { return nil }
-        selectFirstTransfer.bind(1, entry)
-        guard try selectFirstTransfer.next() else { throw StoreError("entry \(entry) is missing from the journal") }
-        defer { selectFirstTransfer.reset() }
-        return PurchaseRegister.Opening(entry: entry, firstTransfer: selectFirstTransfer.integer(0))
-    }
-
-    private func readGrants(
-        _ text: String, _ transaction: TransactionID, _ books: borrowing Books
-    ) throws -> [PurchaseRegister.Grant] {
-        var grants: [PurchaseRegister.Grant] = []
-        for part in text.split(separator: " ") {
-            let pair = part.split(separator: ":")
-            guard pair.count == 2, let code = CurrencyCode(String(pair[0])), let currency = books.currencyID(code),
-                let units = Int64(pair[1]), units > 0
-            else { throw StoreError("the grants of purchase \(transaction) cannot be read") }
-            grants.append(PurchaseRegister.Grant(currency: currency, units: units))
-        }
-        return grants
     }
 }
