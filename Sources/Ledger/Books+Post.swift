@@ -73,12 +73,8 @@ extension Books {
         precondition(wallet.available >= 0 && wallet.held >= 0 && wallet.debt >= 0, "a balance is negative")
         precondition(wallet.available == 0 || wallet.debt == 0, "a debt stands beside something available")
         precondition(wallet.paid >= 0 && wallet.paid <= wallet.available, "paid is not a part of available")
-        assert(wallet.available == wallet.lots.reduce(0) { $0 + $1.remaining }, "available is not the sum of the lots")
-        assert(
-            wallet.paid == wallet.lots.reduce(0) { $0 + ($1.lotClass == .paid ? $1.remaining : 0) },
-            "paid is not the sum of the paid lots")
-        assert(wallet.held == wallet.lots.reduce(0) { $0 + $1.held }, "held is not the sum of the lots")
-        assert(wallet.debt == wallet.lots.reduce(0) { $0 + $1.owed }, "debt is not the sum of the lots")
+        precondition(wallet.hasAllLots || wallet.isCreditedWithoutLots, "a wallet lacks lots that it needs")
+        assert(!wallet.hasAllLots || wallet.isSumOfLots, "a wallet is not the sum of its lots")
         assert(
             wallet.lots.allSatisfy {
                 $0.remaining >= 0 && $0.owed >= 0

@@ -104,8 +104,6 @@ package struct Books {
 
     // MARK: Loading
 
-    package func isLoaded(_ name: AccountName) -> Bool { playerIDs[name] != nil }
-
     /// Loads a player as the projection has him.
     package mutating func load(_ player: Player) {
         var player = player
@@ -129,6 +127,26 @@ package struct Books {
         lotsKept += missing.count
         if missing.count == 1 { self[place].insert(missing[0]) } else { self[place].insert(missing) }
         borrowers.append(player)
+    }
+
+    /// The wallets of a loaded player whose lots were left in the store.
+    package func walletsWithoutLots(of player: PlayerID) -> [CurrencyID] {
+        guard let slot = players.slot(of: player) else { return [] }
+        // Almost always none, which must cost nothing.
+        guard players[slot: slot].wallets.contains(where: { !$0.hasAllLots }) else { return [] }
+        return players[slot: slot].wallets.filter { !$0.hasAllLots }.map(\.currency)
+    }
+
+    /// Gives a wallet that was loaded without its lots all open ones that the store has.
+    /// - Returns: whether the wallet is their sum.
+    package mutating func complete(_ player: PlayerID, _ currency: CurrencyID, with stored: [Lot]) -> Bool {
+        guard let place = place(player, currency) else {
+            preconditionFailure("lots of player \(player) were loaded before their wallet")
+        }
+        let before = self[place].lots.count
+        self[place].complete(with: stored)
+        lotsKept += self[place].lots.count - before
+        return self[place].isSumOfLots
     }
 
     /// Says what of a spend went back before.

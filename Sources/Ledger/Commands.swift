@@ -293,7 +293,11 @@ package enum Command: Sendable {
 
 /// The state that a batch of commands reads: a store has it in the books before they decide.
 package struct Needs {
+    /// Accounts with everything that is open of them.
     package var accounts: [AccountName] = []
+    /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots`` the
+    /// lots may stay where they are.
+    package var wallets: [AccountName] = []
     package var keys: [RequestKey] = []
     /// With a purchase come its account's wallets and its own lots, also those that are used up.
     package var transactions: [TransactionID] = []
@@ -338,7 +342,7 @@ package struct Needs {
         case .expire:
             expirations = true
         case .balance(let account, _):
-            accounts.append(account)
+            wallets.append(account)
         case .purchase(let transaction):
             transactions.append(transaction)
         case .consumption(let query):
@@ -359,6 +363,6 @@ package struct Needs {
 
     private mutating func add(_ signed: SignedPurchase, _ account: AccountName?) {
         transactions.append(signed.facts.transaction)
-        if let account = signed.facts.token ?? account { accounts.append(account) }
+        if let account = signed.facts.token ?? account { wallets.append(account) }
     }
 }

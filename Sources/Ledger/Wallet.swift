@@ -10,7 +10,7 @@ package struct Wallet: Sendable {
     package var lastEntry: EntryID = 0
     /// The head of the chain of its transfers.
     package var lastTransfer: TransferID = 0
-    /// By age: the open lots, and closed ones that the projection does not have yet or that were loaded for this batch.
+    /// By age: the open lots (all of them where ``hasAllLots``), and closed ones that the projection does not have yet or that were loaded for this batch.
     /// A lot that closes or opens again stays where it is, so that nothing is moved for it.
     package private(set) var lots: [Lot] = []
     /// No paid lot before this place, and no free one before that, has anything left: draws begin there, so that they
@@ -18,12 +18,18 @@ package struct Wallet: Sendable {
     private var firstPaid = 0
     private var firstFree = 0
     private var closedCount = 0
+    /// Whether every open lot is in memory. Where not, the missing ones are those of a wallet that was
+    /// ``isCreditedWithoutLots``: purchased, with something left, and older than those that are here.
+    package private(set) var hasAllLots = true
     /// Whether it differs from the stored projection.
     package var isDirty = false
     /// Whether the stored projection has it, as it is or as it was.
     package var isStored = false
 
     package init(currency: CurrencyID) { self.currency = currency }
+
+    /// Whether a credit, and whoever asks for its balance, can do without its lots: nothing of it expires, is set aside or is owed.
+    package var isCreditedWithoutLots: Bool { available == paid && held == 0 && debt == 0 }
 
     package var balance: Balance {
         Balance(available: available, held: held, debt: debt, paid: paid, version: version)
@@ -68,6 +74,30 @@ package struct Wallet: Sendable {
         lots.insert(lot, at: place)
         if !lot.isOpen { closedCount += 1 }
         beginDraws(at: place)
+    }
+
+    /// Leaves its lots where they are, of which none was loaded.
+    package mutating func leaveLots() {
+        precondition(isCreditedWithoutLots && lots.isEmpty, "a wallet is left without lots that it needs")
+        hasAllLots = available == 0
+    }
+
+    /// Takes over every open lot that the store has; one that is in memory already is newer there.
+    package mutating func complete(with stored: [Lot]) {
+        insert(stored.filter { index($0.id) == nil })
+        hasAllLots = true
+    }
+
+    /// Whether each of its parts is the sum of its lots', all of which are in memory.
+    package var isSumOfLots: Bool {
+        var sum = Balance()
+        for lot in lots {
+            sum.available += lot.remaining
+            if lot.lotClass == .paid { sum.paid += lot.remaining }
+            sum.held += lot.held
+            sum.debt += lot.owed
+        }
+        return available == sum.available && paid == sum.paid && held == sum.held && debt == sum.debt
     }
 
     /// Puts loaded lots, which are not in it, in their places by age.
@@ -122,6 +152,7 @@ package struct Wallet: Sendable {
 
     /// Which lots give how much of `amount`, which the wallet has.
     mutating func draw(_ amount: Int64, _ funds: Funds, _ order: SpendOrder) -> [LotPart] {
+        precondition(hasAllLots, "a wallet is drawn from whose lots were not loaded")
         skipUsedLots()
         var left = amount
         var drawn: [LotPart] = []

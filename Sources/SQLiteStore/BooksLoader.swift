@@ -90,7 +90,8 @@ final class BooksLoader {
     }
 
     func load(_ needs: Needs, into books: inout Books) throws {
-        for name in needs.accounts where !books.isLoaded(name) { try load(name, into: &books) }
+        for name in needs.accounts { try load(name, withLots: true, into: &books) }
+        for name in needs.wallets { try load(name, withLots: false, into: &books) }
         try load(needs.keys, into: &books)
         for key in needs.spends { try loadSpends(key, into: &books) }
         for key in needs.holds { try loadHolds(key, into: &books) }
@@ -107,14 +108,14 @@ final class BooksLoader {
         }
     }
 
-    /// Loads a player by number, for a purchase or for the journal's tail.
+    /// Loads a player by number with all that is open, for a purchase or for the journal's tail.
     func load(player id: PlayerID, into books: inout Books) throws {
-        if books.players[id] != nil { return }
+        if books.players.slot(of: id) != nil { return try complete(id, &books) }
         selectAccountName.bind(1, id)
         guard try selectAccountName.next() else { throw StoreError("account \(id) is missing from the journal") }
         let name = AccountName(stored: selectAccountName.text(0))
         selectAccountName.reset()
-        books.load(try player(id, name, books))
+        books.load(try player(id, name, withLots: true, books))
     }
 
     /// Loads lots of a loaded wallet that are not open.
@@ -129,12 +130,25 @@ final class BooksLoader {
         if !lots.isEmpty { books.load(lots, player: player, currency: currency) }
     }
 
-    private func load(_ name: AccountName, into books: inout Books) throws {
+    private func load(_ name: AccountName, withLots: Bool, into books: inout Books) throws {
+        if let id = books.playerIDs[name] {
+            if withLots { try complete(id, &books) }
+            return
+        }
         selectAccountByName.bind(1, name.text)
         guard try selectAccountByName.next() else { return }
         let id = selectAccountByName.integer(0)
         selectAccountByName.reset()
-        books.load(try player(id, name, books))
+        books.load(try player(id, name, withLots: withLots, books))
+    }
+
+    /// Loads the lots that were left out when their player was loaded.
+    private func complete(_ id: PlayerID, _ books: inout Books) throws {
+        for currency in books.walletsWithoutLots(of: id) {
+            if !books.complete(id, currency, with: try readOpenLots(id, currency)) {
+                throw BooksLoader.isNotSumOfLots(id, currency)
+            }
+        }
     }
 
     /// A key past all that were ever used has no answer: where keys are ordered by time most are not looked up.
@@ -162,7 +176,10 @@ final class BooksLoader {
         books.load(key, Books.Answered(fingerprint: fingerprint, answer: answer))
     }
 
-    private func player(_ id: PlayerID, _ name: AccountName, _ books: borrowing Books) throws -> Player {
+    /// - Parameter withLots: whether all open lots are wanted, or only those of wallets that cannot do without.
+    private func player(
+        _ id: PlayerID, _ name: AccountName, withLots: Bool, _ books: borrowing Books
+    ) throws -> Player {
         var player = Player(id: id, name: name)
         selectWallets.bind(1, id)
         while try selectWallets.next() {
@@ -181,23 +198,30 @@ final class BooksLoader {
             wallet.lastTransfer = selectWallets.integer(7)
             player.wallets.append(wallet)
         }
-        for index in player.wallets.indices { try loadOpenLots(id, &player.wallets[index]) }
+        for index in player.wallets.indices {
+            if !withLots && player.wallets[index].isCreditedWithoutLots {
+                player.wallets[index].leaveLots()
+                continue
+            }
+            let currency = player.wallets[index].currency
+            player.wallets[index].complete(with: try readOpenLots(id, currency))
+            guard player.wallets[index].isSumOfLots else { throw BooksLoader.isNotSumOfLots(id, currency) }
+        }
         if player.wallets.contains(where: { $0.held > 0 }) { try loadOpenHolds(&player) }
         return player
     }
 
-    private func loadOpenLots(_ player: PlayerID, _ wallet: inout Wallet) throws {
+    private func readOpenLots(_ player: PlayerID, _ currency: CurrencyID) throws -> [Lot] {
+        var lots: [Lot] = []
         selectOpenLots.bind(1, player)
-        selectOpenLots.bind(2, Int64(wallet.currency))
-        while try selectOpenLots.next() { wallet.insert(try readLot(selectOpenLots)) }
-        // Checked before writing, and after reading: the pair guards the disk.
-        let lots = wallet.lots
-        guard lots.reduce(0, { $0 + $1.remaining }) == wallet.available,
-            lots.reduce(0, { $0 + ($1.lotClass == .paid ? $1.remaining : 0) }) == wallet.paid,
-            lots.reduce(0, { $0 + $1.held }) == wallet.held, lots.reduce(0, { $0 + $1.owed }) == wallet.debt
-        else {
-            throw StoreError("the wallet of account \(player), currency \(wallet.currency) is not the sum of its lots")
-        }
+        selectOpenLots.bind(2, Int64(currency))
+        while try selectOpenLots.next() { lots.append(try readLot(selectOpenLots)) }
+        return lots
+    }
+
+    /// Checked before writing, and after reading: the pair guards the disk.
+    private static func isNotSumOfLots(_ player: PlayerID, _ currency: CurrencyID) -> StoreError {
+        StoreError("the wallet of account \(player), currency \(currency) is not the sum of its lots")
     }
 
     private func readLot(_ row: PreparedStatement) throws -> Lot {

@@ -10,6 +10,10 @@ struct AuditedStore {
         var closedLots: [LotID: Lot] = [:]
         var transfers = 0
         var totals: Totals
+
+        func lots(_ player: PlayerID, _ currency: CurrencyID) -> [Lot] {
+            players[player]?.wallets.first { $0.currency == currency }?.lots ?? []
+        }
     }
 
     private(set) var books: Books
@@ -58,8 +62,11 @@ struct AuditedStore {
             }
             books.load(register)
         }
-        for name in needs.accounts where !books.isLoaded(name) {
+        for name in needs.accounts {
             if let player = index.players[name] { load(player) }
+        }
+        for name in needs.wallets {
+            if let player = index.players[name] { load(player, withLots: false) }
         }
         for key in needs.keys {
             if let answered = index.answered(key) { books.load(key, answered) }
@@ -83,9 +90,17 @@ struct AuditedStore {
         }
     }
 
-    private mutating func load(_ player: PlayerID) {
-        guard books.players[player] == nil else { return }
-        books.load(projection.players[player] ?? Player(id: player, name: index.name(player)))
+    private mutating func load(_ id: PlayerID, withLots: Bool = true) {
+        if books.players[id] == nil {
+            var player = projection.players[id] ?? Player(id: id, name: index.name(id))
+            if !withLots { for place in player.wallets.indices { player.wallets[place].leaveLotsIfItCan() } }
+            return books.load(player)
+        }
+        guard withLots else { return }
+        for currency in books.walletsWithoutLots(of: id) {
+            let isSum = books.complete(id, currency, with: projection.lots(id, currency))
+            precondition(isSum, "a wallet that was completed is not the sum of its lots")
+        }
     }
 
     private mutating func load(_ lot: LotID, _ player: PlayerID, _ currency: CurrencyID) {
@@ -104,7 +119,11 @@ struct AuditedStore {
                 for lot in wallet.open { projection.closedLots[lot.id] = nil }
             }
             books.written(id)
-            projection.players[id] = books.players[id]
+            guard var player = books.players[id] else { continue }
+            for place in player.wallets.indices where !player.wallets[place].hasAllLots {
+                player.wallets[place].complete(with: projection.lots(id, player.wallets[place].currency))
+            }
+            projection.players[id] = player
         }
         projection.transfers = index.rows.transfers.count
         projection.totals = books.totals
@@ -127,6 +146,13 @@ struct AuditedStore {
                 transfer, player: owner.player, opening: index.opening(transfer),
                 hold: index.hold(transfer))
         }
+    }
+
+    /// A player with all lots, wherever they are kept.
+    mutating func player(_ name: AccountName) -> Player? {
+        guard let id = index.players[name] else { return nil }
+        load(id)
+        return books.players[id]
     }
 
     // MARK: The whole
@@ -164,5 +190,17 @@ struct AuditedStore {
         }
         snapshot.lots = lots.values.sorted { $0.id < $1.id }
         return snapshot
+    }
+}
+
+extension Wallet {
+    /// The wallet as a store has it that leaves out the lots which a credit does not need.
+    fileprivate mutating func leaveLotsIfItCan() {
+        guard isCreditedWithoutLots else { return }
+        var bare = Wallet(currency: currency)
+        (bare.available, bare.paid, bare.version) = (available, paid, version)
+        (bare.lastEntry, bare.lastTransfer, bare.isStored) = (lastEntry, lastTransfer, isStored)
+        bare.leaveLots()
+        self = bare
     }
 }

@@ -358,7 +358,8 @@ struct Auditor {
         expect(wallet.open.map(\.id) == wallet.open.map(\.id).sorted(), "wallet \(account.number) is out of order")
         for (id, lot) in own {
             let isOpen = lot.remaining > 0 || lot.owed > 0 || lot.held > 0
-            expect(isOpen == wallet.open.contains { $0.id == id }, "lot \(id) is wrongly open or closed")
+            let isKept = wallet.open.contains { $0.id == id }
+            expect(isOpen == isKept || isOpen && !wallet.hasAllLots, "lot \(id) is wrongly open or closed")
             expect(
                 lot.remaining >= 0 && lot.held >= 0 && lot.spent >= 0 && lot.expired >= 0 && lot.owed >= 0
                     && lot.writtenOff >= 0 && lot.refunded >= 0

@@ -23,7 +23,7 @@ import Testing
         let toReach: Set<String> = [
             "an atomic", "an atomic undone", "an answer again", "a refusal again", "a part captured", "released",
             "reversed", "hold closed", "hold expired", "debt", "debt beside a hold", "debt paid", "a lot expired",
-            "a hold expired", "expired on the way back",
+            "a hold expired", "expired on the way back", "lots left in the store",
         ]
         let missing = toReach.subtracting(reached)
         #expect(missing.isEmpty)
@@ -44,6 +44,9 @@ import Testing
             if let key = command.key { model.note(key) }
             let expected = model.take(command, at: store.books.entryTime(store.now))
             let outcome = store.commit([command])[0]
+            if store.books.players.values.contains(where: { $0.wallets.contains { !$0.hasAllLots } }) {
+                reached.insert("lots left in the store")
+            }
             var told: Refusal?
             if case .refused(let refusal) = outcome { told = refusal }
             try #require(told == expected, "seed \(seed), step \(step): \(command) answered \(outcome)")
@@ -70,8 +73,8 @@ import Testing
                 let balance = told.balances.first { $0.currency == currency }?.balance ?? Balance()
                 let numbers = [balance.available, balance.held, balance.debt]
                 try #require(numbers == [model.available(wallet), model.held(wallet), model.debt(wallet)], place)
-                let player = store.index.players[account].flatMap { store.books.players[$0] }
-                let open = player?.wallets.first { store.books.code($0.currency) == currency }?.open ?? []
+                let kept = store.player(account)?.wallets.first { store.books.code($0.currency) == currency }
+                let open = kept?.open ?? []
                 let lots = open.map { [$0.granted, $0.remaining, $0.held, $0.spent, $0.expired, $0.owed] }
                 try #require(lots == (model.lots[wallet] ?? []).filter(\.isOpen).map(\.numbers), place)
             }
