@@ -100,7 +100,7 @@ extension Books {
             : register.revoked == 0 ? .standing : register.revoked == Limits.wholeShare ? .revoked : .partlyRevoked
         return .purchaseView(
             PurchaseView(
-                transaction: transaction, state: state, account: register.account.flatMap { players[$0]?.name },
+                transaction: transaction, state: state, account: name(of: register.account),
                 product: register.facts.product, quantity: register.facts.quantity,
                 purchaseDate: register.facts.purchaseDate, price: register.facts.price,
                 priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,

@@ -224,7 +224,7 @@ extension Books {
     ) -> PurchaseReceipt {
         PurchaseReceipt(
             outcome: outcome, transaction: register.facts.transaction,
-            account: register.account.flatMap { players[$0]?.name }, posted: posted,
+            account: name(of: register.account), posted: posted,
             balances: register.account.map { balances($0, register.grants.map(\.currency)) } ?? [],
             entry: register.lastEntry, finish: register.account != nil)
     }
@@ -265,7 +265,8 @@ extension Books {
 
     /// Whether a credit would take the player's wallet, or the sum of a kind of account, past the limit.
     func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?, from debit: AccountKind) -> Bool {
-        let owned = place(player, currency).map { self[$0].available + self[$0].held } ?? 0
+        let balance = balance(place(player, currency))
+        let owned = balance.available + balance.held
         return owned + units > Limits.amountMax || !allows(units, currency, debit: debit, credit: .wallet)
     }
 }

@@ -49,13 +49,13 @@ extension Books {
     /// Why the debits cannot be made; a currency that the ledger does not have comes after all of these.
     private func refusal(_ spend: Spend, _ debits: [Debit]) -> Refusal.Reason? {
         for debit in debits {
-            let available = debit.place.map { self[$0].available(for: spend.funds) } ?? 0
+            let available = available(debit.place, for: spend.funds)
             if debit.amount > available {
                 return .insufficientFunds(currency: code(debit.currency), available: available)
             }
         }
         if let first = debits.first {
-            let balance = first.place.map { self[$0].balance } ?? Balance()
+            let balance = balance(first.place)
             if let expected = spend.expectedVersion, balance.version != expected {
                 return .versionMismatch(version: balance.version)
             }
@@ -67,6 +67,11 @@ extension Books {
             return .balanceLimit(currency: code(debit.currency))
         }
         return nil
+    }
+
+    private func available(_ place: WalletPlace?, for funds: Funds) -> Int64 {
+        guard let place else { return 0 }
+        return self[place].available(for: funds)
     }
 
     func drawnLot(_ part: LotPart, _ currency: CurrencyID) -> DrawnLot {

@@ -244,16 +244,30 @@ package struct Books {
         return position.account
     }
 
+    func name(of player: PlayerID?) -> AccountName? {
+        guard let player, let slot = players.slot(of: player) else { return nil }
+        return players[slot: slot].name
+    }
+
     package func balances(_ player: Player) -> [CurrencyBalance] {
         player.wallets.map { CurrencyBalance(currency: code($0.currency), balance: $0.balance) }
             .sorted { $0.currency < $1.currency }
     }
 
     func balances(_ player: PlayerID, _ chosen: some Sequence<CurrencyID>) -> [CurrencyBalance] {
-        chosen.map { currency in
-            let balance = place(player, currency).map { self[$0].balance }
-            return CurrencyBalance(currency: code(currency), balance: balance ?? Balance())
+        // No closures here and where a spend is decided: what captures the books may copy them.
+        var balances: [CurrencyBalance] = []
+        balances.reserveCapacity(chosen.underestimatedCount)
+        for currency in chosen {
+            balances.append(CurrencyBalance(currency: code(currency), balance: balance(place(player, currency))))
         }
+        return balances
+    }
+
+    /// Nothing where there is no wallet.
+    func balance(_ place: WalletPlace?) -> Balance {
+        guard let place else { return Balance() }
+        return self[place].balance
     }
 
     // MARK: Wallets

@@ -73,11 +73,7 @@ final class Sequencer: Sendable {
             rest = rest.dropFirst(limits.operationsPerSubmissionMax)
         }
         if !rest.isEmpty { submissions.append(Submission(lane: lane, operations: Array(rest))) }
-        wake(
-            state.withLockedValue { state in
-                state.queues.add(submissions, from: lane)
-                return state.queues.wakes()
-            })
+        update { $0.add(submissions, from: lane) }
     }
 
     /// Returns when everything that was submitted is answered.
@@ -91,9 +87,22 @@ final class Sequencer: Sendable {
         }
     }
 
-    private func wake(_ wakes: SequencerQueues.Wakes) {
+    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever waits for
+    /// there being nothing is told, whichever thread was the last to have something.
+    private func update<Result>(_ body: (inout SequencerQueues) -> Result) -> Result {
+        let (result, wakes, waiters) = state.withLockedValue { state in
+            let result = body(&state.queues)
+            let wakes = state.queues.wakes()
+            guard state.queues.isIdle, !state.idleWaiters.isEmpty else {
+                return (result, wakes, [] as [CheckedContinuation<Void, Never>])
+            }
+            defer { state.idleWaiters = [] }
+            return (result, wakes, state.idleWaiters)
+        }
         if wakes.verifier { verifierPool.submit { _ in self.verify() } }
         if wakes.writer { writerPool.submit { _ in self.write() } }
+        for waiter in waiters { waiter.resume() }
+        return result
     }
 
     // MARK: The verifying threads
@@ -103,12 +112,10 @@ final class Sequencer: Sendable {
         giveWay()
         var done: SequencerQueues.Chunk?
         while true {
-            let (next, wakes) = state.withLockedValue { state in
-                if let done { state.queues.finish(done) }
-                let next = state.queues.nextChunk()
-                return (next, state.queues.wakes())
+            let next = update { queues in
+                if let done { queues.finish(done) }
+                return queues.nextChunk()
             }
-            wake(wakes)
             guard var chunk = next else { return }
             verify(&chunk.submissions)
             done = chunk
@@ -142,26 +149,15 @@ final class Sequencer: Sendable {
 
     /// Commits until nothing is left.
     private func write() {
-        while let work = nextForWriter() {
+        while let work = update({ $0.nextForWriter() }) {
             switch work {
             case .commit(let batch):
                 deliver(commit(batch), to: batch)
             case .verify(var chunk):
                 verify(&chunk.submissions)
-                state.withLockedValue { $0.queues.finish(chunk) }
+                update { $0.finish(chunk) }
             }
         }
-    }
-
-    private func nextForWriter() -> SequencerQueues.WriterWork? {
-        let (work, waiters) = state.withLockedValue { state in
-            let work = state.queues.nextForWriter()
-            guard state.queues.isIdle else { return (work, [] as [CheckedContinuation<Void, Never>]) }
-            defer { state.idleWaiters = [] }
-            return (work, state.idleWaiters)
-        }
-        for waiter in waiters { waiter.resume() }
-        return work
     }
 
     /// The results of a batch: one list for each submission.

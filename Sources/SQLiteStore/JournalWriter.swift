@@ -114,68 +114,68 @@ final class JournalWriter {
 
     private func append(_ rows: [Entry]) throws {
         try insertEntry.run(rows) { parameters, row in
-            parameters.bind(1, row.id)
-            parameters.bind(2, row.time)
-            parameters.bind(3, row.kind.rawValue)
-            parameters.bind(4, row.firstTransfer)
-            parameters.bind(5, row.transaction?.number)
-            parameters.bind(6, row.key?.text)
-            parameters.bind(7, row.note)
+            parameters.bind(1, row.pointee.id)
+            parameters.bind(2, row.pointee.time)
+            parameters.bind(3, row.pointee.kind.rawValue)
+            parameters.bind(4, row.pointee.firstTransfer)
+            parameters.bind(5, row.pointee.transaction?.number)
+            parameters.bind(6, row.pointee.key?.text)
+            parameters.bind(7, row.pointee.note)
         }
     }
 
     private func append(_ rows: [Transfer]) throws {
         try insertTransfer.run(rows) { parameters, row in
-            parameters.bind(1, row.id)
-            parameters.bind(2, row.entry)
-            parameters.bind(3, row.debit.number)
-            parameters.bind(4, row.credit.number)
-            parameters.bind(5, row.amount)
-            parameters.bind(6, row.lot)
-            parameters.bind(7, row.debtLot)
-            parameters.bind(8, row.previous)
-            parameters.bind(9, row.spendOrder?.number)
-            parameters.bind(10, row.reference)
+            parameters.bind(1, row.pointee.id)
+            parameters.bind(2, row.pointee.entry)
+            parameters.bind(3, row.pointee.debit.number)
+            parameters.bind(4, row.pointee.credit.number)
+            parameters.bind(5, row.pointee.amount)
+            parameters.bind(6, row.pointee.lot)
+            parameters.bind(7, row.pointee.debtLot)
+            parameters.bind(8, row.pointee.previous)
+            parameters.bind(9, row.pointee.spendOrder?.number)
+            parameters.bind(10, row.pointee.reference)
         }
     }
 
     private func append(_ rows: [Journal.PurchaseRow], _ codes: [CurrencyCode]) throws {
         try insertPurchase.run(rows) { parameters, row in
-            parameters.bind(1, row.facts.transaction.number)
-            parameters.bind(2, row.account)
-            parameters.bind(3, row.facts.product)
-            parameters.bind(4, row.facts.quantity)
-            parameters.bind(5, row.facts.purchaseDate)
-            parameters.bind(6, row.facts.price)
-            parameters.bind(7, row.facts.priceCurrency)
-            parameters.bind(8, row.grantsText(codes))
-            parameters.bind(9, row.evidence)
-            parameters.bind(10, row.entry)
+            parameters.bind(1, row.pointee.facts.transaction.number)
+            parameters.bind(2, row.pointee.account)
+            parameters.bind(3, row.pointee.facts.product)
+            parameters.bind(4, row.pointee.facts.quantity)
+            parameters.bind(5, row.pointee.facts.purchaseDate)
+            parameters.bind(6, row.pointee.facts.price)
+            parameters.bind(7, row.pointee.facts.priceCurrency)
+            parameters.bind(8, row.pointee.grantsText(codes))
+            parameters.bind(9, row.pointee.evidence)
+            parameters.bind(10, row.pointee.entry)
         }
     }
 
     private func append(_ rows: [Journal.EvidenceRow]) throws {
         try insertEvidence.run(rows) { parameters, row in
-            parameters.bind(1, row.id)
-            parameters.bind(2, row.transaction.number)
-            parameters.bind(3, row.isFirst ? 1 : 0)
-            parameters.bind(4, row.signedDate)
-            parameters.bind(5, row.revoked)
-            parameters.bind(6, row.time)
-            parameters.bind(7, row.entry)
-            parameters.bind(8, try headerID(row.evidence))
-            parameters.bind(9, row.evidence.payload)
-            parameters.bind(10, row.evidence.signature)
+            parameters.bind(1, row.pointee.id)
+            parameters.bind(2, row.pointee.transaction.number)
+            parameters.bind(3, row.pointee.isFirst ? 1 : 0)
+            parameters.bind(4, row.pointee.signedDate)
+            parameters.bind(5, row.pointee.revoked)
+            parameters.bind(6, row.pointee.time)
+            parameters.bind(7, row.pointee.entry)
+            parameters.bind(8, try headerID(row.pointee.evidence))
+            parameters.bind(9, row.pointee.evidence.payload)
+            parameters.bind(10, row.pointee.evidence.signature)
         }
     }
 
     private func append(_ rows: [Journal.RequestRow]) throws {
         try insertRequest.run(rows) { parameters, row in
-            parameters.bind(1, row.key.text)
-            parameters.bind(2, row.id)
-            parameters.bind(3, row.fingerprint)
-            parameters.bind(4, row.entry)
-            parameters.bind(5, row.answer)
+            parameters.bind(1, row.pointee.key.text)
+            parameters.bind(2, row.pointee.id)
+            parameters.bind(3, row.pointee.fingerprint)
+            parameters.bind(4, row.pointee.entry)
+            parameters.bind(5, row.pointee.answer)
         }
     }
 

@@ -212,21 +212,21 @@ final class ProjectionWriter {
 
     private func insert(_ new: NewRows) throws {
         try insertWallet.run(new.wallets) { parameters, row in
-            parameters.bind(1, row.player)
-            parameters.bind(2, Int64(row.wallet.currency))
-            parameters.bind(3, row.wallet.available)
-            parameters.bind(4, row.wallet.paid)
-            parameters.bind(5, row.wallet.held)
-            parameters.bind(6, row.wallet.debt)
-            parameters.bind(7, row.wallet.version)
-            parameters.bind(8, row.wallet.lastEntry)
-            parameters.bind(9, row.wallet.lastTransfer)
+            parameters.bind(1, row.pointee.player)
+            parameters.bind(2, Int64(row.pointee.wallet.currency))
+            parameters.bind(3, row.pointee.wallet.available)
+            parameters.bind(4, row.pointee.wallet.paid)
+            parameters.bind(5, row.pointee.wallet.held)
+            parameters.bind(6, row.pointee.wallet.debt)
+            parameters.bind(7, row.pointee.wallet.version)
+            parameters.bind(8, row.pointee.wallet.lastEntry)
+            parameters.bind(9, row.pointee.wallet.lastTransfer)
         }
         try insertLot.run(new.lots) { parameters, row in
-            let lot = row.lot
+            let lot = row.pointee.lot
             parameters.bind(1, lot.id)
-            parameters.bind(2, row.player)
-            parameters.bind(3, Int64(row.currency))
+            parameters.bind(2, row.pointee.player)
+            parameters.bind(3, Int64(row.pointee.currency))
             parameters.bind(4, lot.lotClass.rawValue)
             parameters.bind(5, lot.transaction?.number)
             parameters.bind(6, lot.time)

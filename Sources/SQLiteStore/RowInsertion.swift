@@ -27,9 +27,11 @@ final class RowInsertion {
     deinit { memory.deallocate() }
 
     /// Inserts the rows in their order.
-    /// - Parameter bind: binds every column of a row.
-    func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, Row) throws -> Void) throws {
+    /// - Parameter bind: binds every column of the row at a place. (A row that is passed itself would be copied, its texts and blobs
+    ///   each retained and released.)
+    func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, UnsafePointer<Row>) throws -> Void) throws {
         try rows.withUnsafeBufferPointer { rows in
+            guard let first = rows.baseAddress else { return }
             var next = 0
             while next < rows.count {
                 let isLarge = rows.count - next >= RowInsertion.rowsPerStatement
@@ -37,7 +39,7 @@ final class RowInsertion {
                 let end = isLarge ? next + RowInsertion.rowsPerStatement : next + 1
                 var parameters = RowParameters(statement: statement, memory: memory)
                 while next < end {
-                    try bind(&parameters, rows[next])
+                    try bind(&parameters, first + next)
                     parameters.before += columns
                     next += 1
                 }

@@ -1,3 +1,4 @@
+import Dispatch
 import Ledger
 import LedgerTestKit
 import LedgerWire
@@ -15,7 +16,7 @@ import Testing
         let logs: LogCapture
         let app: SandboxApp
         let sequencer: Sequencer
-        private let verifiers: NIOThreadPool
+        let verifiers: NIOThreadPool
         private let writer: NIOThreadPool
         private let lock = NIOLock()
         private var delivered: [[String]] = []
@@ -190,6 +191,32 @@ import Testing
         #expect(bench.results(granting).count == 1)
         let lanes = bench.deliveredLanes
         #expect(try #require(lanes.firstIndex(of: granting)) < #require(lanes.lastIndex(of: crediting)))
+        try await bench.stop()
+    }
+
+    /// A thread that was woken for a JWS which the writer took meanwhile has nothing to do, and may be the last to find that out.
+    @Test func whoWaitsForTheEndIsToldThoughAThreadWakesUpForNothing() async throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { _ in gate.wait() } }
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try await eventually { bench.store.waiting == 1 })
+        // The writer is busy, so a thread is to verify it; but the threads are.
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        bench.store.release()
+        #expect(try await eventually { bench.results(0).count == 2 })
+        let end = NIOLockedValueBox(false)
+        let waiting = Task {
+            await bench.sequencer.idle()
+            end.withLockedValue { $0 = true }
+        }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(!end.withLockedValue { $0 })
+        for _ in 0..<2 { gate.signal() }
+        try #require(try await eventually { end.withLockedValue { $0 } })
+        await waiting.value
         try await bench.stop()
     }
 

@@ -30,10 +30,10 @@ import Testing
         try queue.writeWithoutTransaction { db in
             let insertion = try RowInsertion(db, into: "line", "id", "text", "blob", "number")
             try insertion.run(lines) { parameters, line in
-                parameters.bind(1, line.id)
-                parameters.bind(2, line.text)
-                parameters.bind(3, line.blob)
-                parameters.bind(4, line.number)
+                parameters.bind(1, line.pointee.id)
+                parameters.bind(2, line.pointee.text)
+                parameters.bind(3, line.pointee.blob)
+                parameters.bind(4, line.pointee.number)
             }
         }
     }
