@@ -227,7 +227,7 @@ CREATE TABLE lot (
 ) STRICT;
 
 -- Finds the lots of a wallet that a spend, a hold or a debt concerns.
-CREATE INDEX lot_open ON lot (account, currency, id) WHERE is_open;
+CREATE INDEX lot_open ON lot (account, currency) WHERE is_open;
 
 -- Holds that are neither captured nor released, of each player.
 CREATE TABLE open_hold (

@@ -3,8 +3,8 @@
 /// `decide` reads and changes nothing but this value; a store fills it (``Needs``), keeps its journal and drops it when
 /// a commit fails. Invariants, asserted after every decision:
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
-/// 2. a wallet's `available` is the sum of its lots' remainders and never negative, `held` that of their held parts,
-///    `debt` that of what they owe; a wallet never has both, something available and a debt;
+/// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held` that of their
+///    held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
 /// 3. what a purchase has posted is what its newest JWS says;
 /// 4. no transaction id posts twice, no key has two answers;
 /// 5. journal rows are only ever added.

@@ -19,7 +19,7 @@ package struct Wallet: Sendable {
     private var firstFree = 0
     private var closedCount = 0
     /// Whether every open lot is in memory. Where not, the missing ones are those of a wallet that was
-    /// ``isCreditedWithoutLots``: purchased, with something left, and older than those that are here.
+    /// ``isCreditedWithoutLots``: purchased, and older than those that are here.
     package private(set) var hasAllLots = true
     /// Whether it differs from the stored projection.
     package var isDirty = false
@@ -79,7 +79,7 @@ package struct Wallet: Sendable {
     /// Leaves its lots where they are, of which none was loaded.
     package mutating func leaveLots() {
         precondition(isCreditedWithoutLots && lots.isEmpty, "a wallet is left without lots that it needs")
-        hasAllLots = available == 0
+        hasAllLots = false
     }
 
     /// Takes over every open lot that the store has; one that is in memory already is newer there.

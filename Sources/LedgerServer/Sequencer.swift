@@ -1,4 +1,5 @@
 import AppStore
+import Glibc
 import Ledger
 import LedgerWire
 import Logging
@@ -6,17 +7,13 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// The one order in which requests take effect, in two stages that work at the same time.
 ///
 /// ```
 /// connections → unverified → [verify, all cores] → verified → [commit, one thread] → connections
 /// ```
+///
+/// A lone JWS under certificates that are known is verified by the writer's thread too.
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for nothing
 /// and batches grow with load; how much it takes, ``SequencerQueues`` says.
@@ -25,7 +22,8 @@ import Musl
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission without a
 ///    JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage in the order in
 ///    which it came in, however its chunks overtake each other.
-/// 2. At most `verifierThreads` chunks are being verified, and one batch committed, at a time.
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch is committed
+///    there.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
     private struct State {
@@ -128,6 +126,22 @@ final class Sequencer: Sendable {
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
     }
 
+    /// Verifies a chunk and gives it back.
+    private func verify(_ chunk: SequencerQueues.Chunk) {
+        var chunk = chunk
+        verify(&chunk.submissions)
+        update { $0.finish(chunk) }
+    }
+
+    private func remembersCertificates(of chunk: SequencerQueues.Chunk) -> Bool {
+        chunk.submissions.allSatisfy { submission in
+            submission.operations.allSatisfy { operation in
+                guard case .signed(let object, _) = operation else { return true }
+                return verifier.remembersCertificates(of: object)
+            }
+        }
+    }
+
     /// Puts every JWS's verdict in its place: no JWS is left that was not verified.
     private func verify(_ submissions: inout [Submission]) {
         var objects: [SignedObject] = []
@@ -153,9 +167,16 @@ final class Sequencer: Sendable {
             switch work {
             case .commit(let batch):
                 deliver(commit(batch), to: batch)
-            case .verify(var chunk):
-                verify(&chunk.submissions)
-                update { $0.finish(chunk) }
+            case .verify(let chunk):
+                // Certificates take milliseconds, and anybody can send some: not on the thread that all others wait for.
+                if remembersCertificates(of: chunk) {
+                    verify(chunk)
+                } else {
+                    verifierPool.submit { _ in
+                        self.giveWay()
+                        self.verify(chunk)
+                    }
+                }
             }
         }
     }

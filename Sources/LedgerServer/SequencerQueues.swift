@@ -46,6 +46,8 @@ struct SequencerQueues {
     private var verified = CircularBuffer<Submission>()
     /// Operations in `verified`.
     private var verifiedCount = 0
+    /// Submissions in `verified` that have no JWS.
+    private var plainCount = 0
     /// Operations in all of these.
     private var operationCount = 0
     /// Whether the writer is at work.
@@ -68,8 +70,7 @@ struct SequencerQueues {
         for submission in submissions {
             operationCount += submission.operations.count
             if submission.signedCount == 0 && lane.unverified == 0 {
-                verified.append(submission)
-                verifiedCount += submission.operations.count
+                appendVerified(submission)
             } else {
                 lane.unverified += 1
                 unverified.append(submission)
@@ -132,21 +133,27 @@ struct SequencerQueues {
         while let first = chunks.first, first.isVerified {
             for submission in first.submissions {
                 submission.lane.unverified -= 1
-                verified.append(submission)
-                verifiedCount += submission.operations.count
+                appendVerified(submission)
             }
             chunks.removeFirst()
             firstChunk += 1
         }
     }
 
+    private mutating func appendVerified(_ submission: Submission) {
+        verified.append(submission)
+        verifiedCount += submission.operations.count
+        if submission.signedCount == 0 { plainCount += 1 }
+    }
+
     // MARK: Committing
 
-    /// While JWS are being verified a commit waits until it has a good part of everything: many small commits would write
-    /// the same pages again and again. Where none are, it waits for nothing.
+    /// While JWS are being verified a commit of others waits until it has a good part of everything: many small commits would
+    /// write the same pages again and again. Where none are, and with a request that has none, it waits for nothing.
     private var isWorthCommitting: Bool {
         if verified.isEmpty { return false }
-        return isVerifyingDone || verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile)
+        if isVerifyingDone || plainCount > 0 { return true }
+        return verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile)
     }
 
     /// What the writer does next; `nil` where there is nothing for it.
@@ -166,6 +173,7 @@ struct SequencerQueues {
         var batch: [Submission] = []
         while let next = verified.first, batch.isEmpty || count + next.operations.count <= most {
             count += next.operations.count
+            if next.signedCount == 0 { plainCount -= 1 }
             batch.append(verified.removeFirst())
         }
         operationCount -= count

@@ -2,9 +2,14 @@ import Dispatch
 import Ledger
 
 /// The hash that closes a block: that of a large one is computed on another core while its rows are inserted.
-final class BlockDigest: @unchecked Sendable {
-    // `@unchecked Sendable`: written by the one work item, read by who has waited for it.
-    private var digest: Digest?
+struct BlockDigest {
+    /// What the work item writes and who has waited for it reads. It knows nothing of the work item, so that one that nobody waits
+    /// for, after a failed insert, goes with its journal.
+    private final class Result: @unchecked Sendable {
+        var digest: Digest?
+    }
+
+    private let result = Result()
     private var work: DispatchWorkItem?
     private static let queue = DispatchQueue(label: "ledger.block-digest", qos: .userInitiated)
 
@@ -16,11 +21,11 @@ final class BlockDigest: @unchecked Sendable {
     ) {
         let rows = journal.entries.count + journal.evidence.count + journal.requests.count
         guard rows >= SQLiteLimits.digestBesideRowsMin else {
-            digest = journal.digest(after: head.hash, block: head.id + 1, currencies: currencies, hash)
+            result.digest = journal.digest(after: head.hash, block: head.id + 1, currencies: currencies, hash)
             return
         }
-        let work = DispatchWorkItem { [self] in
-            digest = journal.digest(after: head.hash, block: head.id + 1, currencies: currencies, hash)
+        let work = DispatchWorkItem { [result] in
+            result.digest = journal.digest(after: head.hash, block: head.id + 1, currencies: currencies, hash)
         }
         self.work = work
         BlockDigest.queue.async(execute: work)
@@ -29,8 +34,7 @@ final class BlockDigest: @unchecked Sendable {
     /// Waits for it.
     func value() -> Digest {
         work?.wait()
-        work = nil
-        guard let digest else { preconditionFailure("a block's hash was not computed") }
+        guard let digest = result.digest else { preconditionFailure("a block's hash was not computed") }
         return digest
     }
 }

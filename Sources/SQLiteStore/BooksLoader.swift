@@ -219,7 +219,7 @@ final class BooksLoader {
         return lots
     }
 
-    /// Checked before writing, and after reading: the pair guards the disk.
+    /// Whenever a wallet's lots are read it is compared with them: what other hands, or a disk, made of either is noticed then.
     private static func isNotSumOfLots(_ player: PlayerID, _ currency: CurrencyID) -> StoreError {
         StoreError("the wallet of account \(player), currency \(currency) is not the sum of its lots")
     }

@@ -95,10 +95,10 @@ final class Writer {
         try checkpointer.close(db)
     }
 
-    /// What is in the books of a loaded account, for a reader that follows its wallets' chains.
+    /// What the books have of an account's wallets, perhaps without their lots, for a reader that follows their chains.
     func player(_ db: Database, _ name: AccountName) throws -> (player: Player, codes: [CurrencyCode])? {
         var needs = Needs()
-        needs.accounts = [name]
+        needs.wallets = [name]
         return try commit(db, needs) { books in
             books.playerIDs[name].flatMap { books.players[$0] }.map { ($0, books.currencies.map(\.code)) }
         }

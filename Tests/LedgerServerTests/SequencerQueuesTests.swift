@@ -124,6 +124,22 @@ import Testing
         #expect(bench.wakes == "w" && bench.batch() == 60 && bench.batch() == nil && bench.queues.isIdle)
     }
 
+    @Test func aRequestWithoutAJWSDoesNotWaitForThemToBeVerified() {
+        let bench = Bench()
+        let other = Lane(eventLoop: MultiThreadedEventLoopGroup.singleton.next()) { _ in }
+        bench.add(signed: 400)
+        #expect(bench.wakes == "v" && bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        bench.queues.finish(chunk)
+        // Less than a fourth of all.
+        #expect(chunk.submissions.count < 100 && bench.wakes == "")
+        bench.add(plain: 1, from: other)
+        #expect(bench.wakes == "w" && bench.batch() == chunk.submissions.count + 1)
+        // It is gone: what is verified waits for a fourth again.
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.batch() == nil && bench.wakes == "")
+    }
+
     @Test func theFourthIsBounded() {
         let bench = Bench({
             $0.operationsPerCommitWorthwhile = 5

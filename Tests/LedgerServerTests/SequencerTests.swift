@@ -194,19 +194,43 @@ import Testing
         try await bench.stop()
     }
 
+    /// Certificates take milliseconds, and anybody can send some.
+    @Test func theWriterVerifiesALoneJWSOnlyUnderCertificatesThatItKnows() async throws {
+        let bench = try Bench()
+        let ((_, lane), (other, otherLane)) = (bench.lane(), bench.lane())
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { _ in gate.wait() } }
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        bench.sequencer.submit([Self.grant("k")], from: otherLane)
+        #expect(try await eventually { bench.results(other) == ["entry 1"] })
+        #expect(bench.results(0).isEmpty)
+        for _ in 0..<2 { gate.signal() }
+        #expect(try await eventually { bench.results(0) == ["credited 1"] })
+
+        // Now they are known.
+        for _ in 0..<2 { bench.verifiers.submit { _ in gate.wait() } }
+        bench.sequencer.submit([try Self.credit(bench, 2)], from: lane)
+        #expect(try await eventually { bench.results(0) == ["credited 1", "credited 2"] })
+        for _ in 0..<2 { gate.signal() }
+        try await bench.stop()
+    }
+
     /// A thread that was woken for a JWS which the writer took meanwhile has nothing to do, and may be the last to find that out.
     @Test func whoWaitsForTheEndIsToldThoughAThreadWakesUpForNothing() async throws {
         let bench = try Bench()
         let (_, lane) = bench.lane()
+        // The certificates are known from here on.
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        #expect(try await eventually { bench.results(0).count == 1 })
         let gate = DispatchSemaphore(value: 0)
         for _ in 0..<2 { bench.verifiers.submit { _ in gate.wait() } }
         bench.store.hold()
         bench.sequencer.submit([Self.grant("first")], from: lane)
         #expect(try await eventually { bench.store.waiting == 1 })
         // The writer is busy, so a thread is to verify it; but the threads are.
-        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        bench.sequencer.submit([try Self.credit(bench, 2)], from: lane)
         bench.store.release()
-        #expect(try await eventually { bench.results(0).count == 2 })
+        #expect(try await eventually { bench.results(0).count == 3 })
         let end = NIOLockedValueBox(false)
         let waiting = Task {
             await bench.sequencer.idle()

@@ -151,6 +151,15 @@ private let now: Timestamp = 1_800_000_000_000
         #expect(error?.description.contains("is not the sum of its lots") == true)
     }
 
+    @Test func aWalletThatIsEmptyThoughItsLotsAreNotIsNoticedToo() throws {
+        let folder = try TemporaryFolder()
+        let store = try reopened(folder)
+        try store.pool.writeWithoutTransaction { try $0.execute(sql: "UPDATE wallet SET available = 0, paid = 0") }
+        _ = try store.run(Self.credit(4), at: now)
+        let error = #expect(throws: StoreError.self) { try store.run(Self.spend("s", 1), at: now) }
+        #expect(error?.description.contains("is not the sum of its lots") == true)
+    }
+
     /// What the view shows of the player's gems.
     private static func view(_ folder: TemporaryFolder) throws -> [Int64]? {
         let store = try open(folder)

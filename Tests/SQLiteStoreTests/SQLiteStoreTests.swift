@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Ledger
+import LedgerTestKit
 import Testing
 
 @testable import SQLiteStore
@@ -123,6 +124,28 @@ private let gems = CurrencyCode("gems")!
         else { Issue.record("refused"); return }
         #expect(receipt.outcome == .credited)
         #expect(receipt.entry == 2)
+        try store.close()
+    }
+
+    @Test func nothingOfALargeBatchThatFailedIsKept() throws {
+        let folder = try TemporaryFolder()
+        let store = try open(folder)
+        try store.pool.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "CREATE TRIGGER fault BEFORE INSERT ON purchase BEGIN SELECT raise(ABORT, 'the disk is full'); END"
+            )
+        }
+        weak var evidence: Evidence?
+        do {
+            // So many that its hash is computed on another core.
+            let purchases = (0..<200).map { Workload.purchase($0, signedDate: 1) }
+            evidence = purchases[0].evidence
+            #expect(throws: StoreError.self) {
+                try store.run(purchases.map { .credit($0, account: Workload.account(1)) }, at: 1)
+            }
+        }
+        for _ in 0..<1_000 where evidence != nil { pause(milliseconds: 5) }
+        #expect(evidence == nil)
         try store.close()
     }
 
