@@ -222,7 +222,8 @@ final class ProjectionWriter {
             parameters.bind(8, row.pointee.wallet.lastEntry)
             parameters.bind(9, row.pointee.wallet.lastTransfer)
         }
-        try insertLot.run(new.lots) { parameters, row in
+        // By their numbers, so that those of one page are inserted one after the other.
+        try insertLot.run(new.lots.sorted { $0.lot.id < $1.lot.id }) { parameters, row in
             let lot = row.pointee.lot
             parameters.bind(1, lot.id)
             parameters.bind(2, row.pointee.player)
