@@ -10,8 +10,8 @@ package struct Wallet: Sendable {
     package var lastEntry: EntryID = 0
     /// The head of the chain of its transfers.
     package var lastTransfer: TransferID = 0
-    /// By age: the open lots (all of them where ``hasAllLots``), and closed ones that the projection does not have yet or that were loaded for this batch.
-    /// A lot that closes or opens again stays where it is, so that nothing is moved for it.
+    /// By age: the open lots (all of them where ``hasAllLots``), and closed ones that the projection does not have yet or that
+    /// were loaded for this batch. A lot that closes or opens again stays where it is, so that nothing is moved for it.
     package private(set) var lots: [Lot] = []
     /// No paid lot before this place, and no free one before that, has anything left: draws begin there, so that they
     /// do not pass used lots again and again.
@@ -102,6 +102,7 @@ package struct Wallet: Sendable {
 
     /// Puts loaded lots, which are not in it, in their places by age.
     package mutating func insert(_ loaded: [Lot]) {
+        if loaded.isEmpty { return }
         lots = (lots + loaded).sorted { $0.id < $1.id }
         closedCount += loaded.count { !$0.isOpen }
         (firstPaid, firstFree) = (0, 0)
