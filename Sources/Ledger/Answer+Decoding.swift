@@ -1,8 +1,9 @@
 extension Answer {
-    /// `nil` where the bytes are not a stored answer: the file was changed by other hands.
-    package init?(encoded: [UInt8]) {
-        var reader = AnswerReader(bytes: encoded[...])
-        guard let answer = reader.answer(), reader.bytes.isEmpty else { return nil }
+    /// `nil` where the bytes are not a stored answer: they were changed by other hands.
+    /// - Parameter name: the name of an account, `nil` where there is no such account.
+    package init?(encoded: ArraySlice<UInt8>, name: (PlayerID) -> AccountName?) {
+        var reader = AnswerReader(bytes: encoded)
+        guard let answer = reader.answer(name), reader.bytes.isEmpty else { return nil }
         self = answer
     }
 }
@@ -74,7 +75,7 @@ private struct AnswerReader {
         }
     }
 
-    mutating func answer() -> Answer? {
+    mutating func answer(_ name: (PlayerID) -> AccountName?) -> Answer? {
         guard let tag = integer() else { return nil }
         if tag == 8 {
             guard let operation = integer(), let tag = integer(), let reason = reason(tag) else { return nil }
@@ -99,23 +100,24 @@ private struct AnswerReader {
             return .capture(CaptureReceipt(entry: entry, replayed: false, drawn: drawn, balances: balances), trace)
         case 6:
             return balances().map { .release(ReleaseReceipt(entry: entry, replayed: false, balances: $0)) }
-        case 7: return atomic(entry)
+        case 7: return atomic(entry, name)
         default: return nil
         }
     }
 
-    private mutating func atomic(_ entry: EntryID) -> Answer? {
+    private mutating func atomic(_ entry: EntryID, _ name: (PlayerID) -> AccountName?) -> Answer? {
         guard let results = list({ $0.result() }) else { return nil }
-        let balances = list { reader -> AccountBalances? in
-            guard let account = reader.text().flatMap({ AccountName($0) }), let balances = reader.balances() else {
+        let balances = list { reader -> (player: PlayerID, balances: AccountBalances)? in
+            guard let player = reader.integer(), let account = name(player), let balances = reader.balances() else {
                 return nil
             }
-            return AccountBalances(account: account, balances: balances)
+            return (player, AccountBalances(account: account, balances: balances))
         }
         return balances.map {
             .atomic(
-                AtomicReceipt(entry: entry, replayed: false, results: results.map(\.0), balances: $0),
-                results.map(\.1))
+                AtomicReceipt(
+                    entry: entry, replayed: false, results: results.map(\.0), balances: $0.map(\.balances)),
+                results.map(\.1), players: $0.map(\.player))
         }
     }
 

@@ -1,6 +1,8 @@
-/// The stored form of an answer: a tag byte, then fields. An integer is a LEB128 varint of 64 bits (all are ≥ 0; a transaction
-/// id is stored plus one, 0 for none), a text is its length and its bytes. Shipped forms never change; a new form is a
-/// new tag.
+/// The stored form of an answer: a tag byte, then fields. An integer is a LEB128 varint of 64 bits (all are ≥ 0; a
+/// transaction
+/// id is stored plus one, 0 for none), a text is its length and its bytes, an account its number (its name can be
+/// erased).
+/// Shipped forms never change; a new form is a new tag.
 extension Answer {
     package var encoded: [UInt8] {
         var writer = AnswerWriter()
@@ -36,9 +38,9 @@ extension Answer {
             writer.integer(6)
             writer.integer(receipt.entry)
             writer.balances(receipt.balances)
-        case .atomic(let receipt, let traces):
+        case .atomic(let receipt, let traces, let players):
             writer.integer(7)
-            writer.atomic(receipt, traces)
+            writer.atomic(receipt, traces, players)
         case .refused(let reason, let operation):
             if let operation {
                 writer.integer(8)
@@ -95,13 +97,14 @@ private struct AnswerWriter: ~Copyable {
         }
     }
 
-    mutating func atomic(_ receipt: AtomicReceipt, _ traces: [Answer.Trace?]) {
+    mutating func atomic(_ receipt: AtomicReceipt, _ traces: [Answer.Trace?], _ players: [PlayerID]) {
         integer(receipt.entry)
         integer(Int64(receipt.results.count))
         for (index, result) in receipt.results.enumerated() { self.result(result, traces[index]) }
         integer(Int64(receipt.balances.count))
-        for item in receipt.balances {
-            text(item.account.text)
+        precondition(players.count == receipt.balances.count, "a stored answer names every account by its number")
+        for (player, item) in zip(players, receipt.balances) {
+            integer(player)
             balances(item.balances)
         }
     }

@@ -1,6 +1,7 @@
 /// What a keyed request was answered, as it is stored with its key and given again for ever.
 package enum Answer: Hashable, Sendable {
-    /// Where a spend, a capture or a hold stands in the journal, for requests that name its key later. Not shown on the wire.
+    /// Where a spend, a capture or a hold stands in the journal, for requests that name its key later. Not shown on
+    /// the wire.
     package struct Trace: Hashable, Sendable {
         /// Its first transfer.
         package var first: TransferID
@@ -31,8 +32,9 @@ package enum Answer: Hashable, Sendable {
     case hold(HoldReceipt, Trace)
     case capture(CaptureReceipt, Trace)
     case release(ReleaseReceipt)
-    /// A trace for each operation that is a spend, a hold or a capture.
-    case atomic(AtomicReceipt, [Trace?])
+    /// A trace for each operation that is a spend, a hold or a capture; and the number of each account that the
+    /// receipt shows.
+    case atomic(AtomicReceipt, [Trace?], players: [PlayerID])
     case refused(Refusal.Reason, operation: Int? = nil)
 
     package var entry: EntryID? {
@@ -43,7 +45,7 @@ package enum Answer: Hashable, Sendable {
         case .hold(let receipt, _): receipt.entry
         case .capture(let receipt, _): receipt.entry
         case .release(let receipt): receipt.entry
-        case .atomic(let receipt, _): receipt.entry
+        case .atomic(let receipt, _, _): receipt.entry
         case .refused: nil
         }
     }
@@ -68,7 +70,7 @@ package enum Answer: Hashable, Sendable {
         case .release(var receipt):
             receipt.replayed = replayed
             return .release(receipt)
-        case .atomic(var receipt, _):
+        case .atomic(var receipt, _, _):
             receipt.replayed = replayed
             return .atomic(receipt)
         case .refused(let reason, let operation):
@@ -78,7 +80,8 @@ package enum Answer: Hashable, Sendable {
 
     // MARK: What later requests name
 
-    /// The spend or capture that a key names: its own, or an atomic's operation of that index, which may be left out where
+    /// The spend or capture that a key names: its own, or an atomic's operation of that index, which may be left out
+    /// where
     /// the atomic has only one.
     package func spend(_ operation: Int?) -> DrawnSpend? { Answer.named(operation, isAtomic, spends) }
 
@@ -90,7 +93,7 @@ package enum Answer: Hashable, Sendable {
         switch self {
         case .spend(let receipt, let trace): [(0, DrawnSpend(drawn: receipt.drawn, trace: trace))]
         case .capture(let receipt, let trace): [(0, DrawnSpend(drawn: receipt.drawn, trace: trace))]
-        case .atomic(let receipt, let traces):
+        case .atomic(let receipt, let traces, _):
             zip(receipt.results, traces).enumerated().compactMap { index, item in
                 guard let drawn = item.0.drawn, let trace = item.1 else { return nil }
                 return (index, DrawnSpend(drawn: drawn, trace: trace))
@@ -103,7 +106,7 @@ package enum Answer: Hashable, Sendable {
     package var holds: [(operation: Int, hold: NamedHold)] {
         switch self {
         case .hold(let receipt, let trace): [(0, NamedHold(trace: trace, expiresAt: receipt.expiresAt))]
-        case .atomic(let receipt, let traces):
+        case .atomic(let receipt, let traces, _):
             zip(receipt.results, traces).enumerated().compactMap { index, item in
                 guard let expiresAt = item.0.expiresAt, let trace = item.1 else { return nil }
                 return (index, NamedHold(trace: trace, expiresAt: expiresAt))

@@ -6,12 +6,12 @@ extension Books {
         var position: JournalPosition
         var totals: Totals
         var extent: Journal.Extent
-        var dirtyPlayers: Int
         var returned: [TransferID: [LotID: Int64]]
         var holdEnds: [TransferID: HoldEnd]
     }
 
-    /// Decides operations in their order on the books as they then stand, in one entry, all or none of them. The entry's
+    /// Decides operations in their order on the books as they then stand, in one entry, all or none of them. The
+    /// entry's
     /// note is the first that an operation has.
     mutating func post(_ atomic: Atomic, at now: Timestamp) -> Answer {
         // What is due is posted as entries of its own, and stays posted where the atomic is refused.
@@ -36,10 +36,10 @@ extension Books {
                 return .refused(reason, operation: index)
             }
         }
+        let touched = balances(touchedBy: journal.transfers[first...])
         let receipt = AtomicReceipt(
-            entry: position.entry, replayed: false, results: results,
-            balances: balances(touchedBy: journal.transfers[first...]))
-        return .atomic(receipt, traces)
+            entry: position.entry, replayed: false, results: results, balances: touched.map(\.balances))
+        return .atomic(receipt, traces, players: touched.map(\.player))
     }
 
     private mutating func post(_ operation: AtomicOperation, at now: Timestamp) -> Result<Answer, Refusal.Reason> {
@@ -66,19 +66,17 @@ extension Books {
     }
 
     /// The wallets that transfers moved, by account in the order of their names.
-    private func balances(touchedBy transfers: ArraySlice<Transfer>) -> [AccountBalances] {
+    private func balances(
+        touchedBy transfers: ArraySlice<Transfer>
+    ) -> [(player: PlayerID, balances: AccountBalances)] {
         var touched: [PlayerID: Set<CurrencyID>] = [:]
-        for transfer in transfers {
-            let player = transfer.debit.kind.isPersonal ? transfer.debit.player : transfer.credit.player
-            touched[player, default: []].insert(transfer.debit.currency)
-        }
-        return touched.compactMap { player, currencies in
-            players[player].map { player in
-                AccountBalances(
-                    account: player.name,
-                    balances: balances(player.id, currencies).sorted { $0.currency < $1.currency })
+        for transfer in transfers { touched[transfer.player, default: []].insert(transfer.debit.currency) }
+        return touched.compactMap { id, currencies in
+            players[id].map { player in
+                let balances = balances(id, currencies).sorted { $0.currency < $1.currency }
+                return (player: id, balances: AccountBalances(account: player.name, balances: balances))
             }
-        }.sorted { $0.account.text < $1.account.text }
+        }.sorted { $0.balances.account.text < $1.balances.account.text }
     }
 
     // MARK: All or nothing
@@ -86,22 +84,18 @@ extension Books {
     private func snapshot(of known: [PlayerID]) -> Snapshot {
         Snapshot(
             players: Set(known).compactMap { players[$0] }, accounts: position.account, position: position,
-            totals: totals, extent: journal.extent, dirtyPlayers: dirtyPlayers.count, returned: returned,
-            holdEnds: holdEnds)
+            totals: totals, extent: journal.extent, returned: returned, holdEnds: holdEnds)
     }
 
     private mutating func restore(_ snapshot: Snapshot) {
         let new = Int(position.account - snapshot.accounts)
-        for row in journal.accounts.suffix(new) {
-            playerIDs[row.name] = nil
-            players.remove(row.id)
-        }
+        for row in journal.accounts.suffix(new) { forget(row.id) }
+        for row in journal.actors.suffix(Int(position.actor - snapshot.position.actor)) { actorIDs[row.name] = nil }
         for player in snapshot.players {
             players.insert(player)
             // The item under which he stood may have been dropped meanwhile; one too many means nothing.
             if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
         }
-        dirtyPlayers.removeLast(dirtyPlayers.count - snapshot.dirtyPlayers)
         position = snapshot.position
         totals = snapshot.totals
         journal.cut(to: snapshot.extent)

@@ -1,7 +1,9 @@
 extension Books {
     /// Decides one command: what it changes is in the books and their journal afterwards, and what it answers is
     /// given back. Pure but for this value; the caller has loaded what the command needs and passes the time in.
-    package mutating func decide(_ command: Command, at now: Timestamp) -> Outcome {
+    /// - Parameter actor: the name of the token under which it was sent, which stands with what it posts.
+    package mutating func decide(_ command: Command, by actor: String? = nil, at now: Timestamp) -> Outcome {
+        self.actor = actor
         switch command {
         case .credit(let signed, let account):
             switch register(signed, named: account, requiresAccount: true, at: now) {
@@ -50,7 +52,8 @@ extension Books {
         position.request += 1
         journal.requests.append(
             Journal.RequestRow(
-                id: position.request, key: key, fingerprint: fingerprint, entry: answer.entry, answer: answer.encoded))
+                id: position.request, key: key, fingerprint: fingerprint, entry: answer.entry,
+                answer: answer.encoded[...]))
         answers[key] = Answered(fingerprint: fingerprint, answer: answer)
         return answer.outcome(replayed: false)
     }
@@ -69,8 +72,7 @@ extension Books {
         let isNew = notifications.insert(signed.uuid).inserted
         if isNew {
             position.notification += 1
-            journal.notifications.append(
-                Journal.NotificationRow(id: position.notification, signed: signed, time: entryTime(now)))
+            append(signed, at: entryTime(now))
             if let transaction = signed.purchase?.facts.transaction, let event = signed.event(at: entryTime(now)) {
                 purchases[transaction]?.events.append(event)
             }
@@ -78,6 +80,31 @@ extension Books {
         return .notification(
             NotificationReceipt(
                 type: signed.type, subtype: signed.subtype, uuid: signed.uuid, duplicate: !isNew, purchase: receipt))
+    }
+
+    /// The header segment of the transaction nested in its payload is the one that stands in the journal once.
+    private mutating func append(_ signed: SignedNotification, at time: Timestamp) {
+        var payload = signed.evidence.payload[...]
+        var nested: Journal.NotificationRow.Nested?
+        if let evidence = signed.purchase?.evidence, let place = payload.firstRange(of: evidence.header) {
+            nested = Journal.NotificationRow.Nested(header: headerID(of: evidence), at: Int64(place.lowerBound))
+            payload.removeSubrange(place)
+        }
+        journal.notifications.append(
+            Journal.NotificationRow(
+                id: position.notification, uuid: signed.uuid, type: signed.type, subtype: signed.subtype,
+                signedDate: signed.signedDate, reason: signed.reason, time: time,
+                transaction: signed.purchase?.facts.transaction, header: headerID(of: signed.evidence),
+                payload: payload, nested: nested, signature: signed.evidence.signature[...]))
+    }
+
+    /// The number of a JWS's header segment; one that the journal does not have yet gets the next.
+    mutating func headerID(of evidence: Evidence) -> HeaderID {
+        if let id = headerIDs[evidence.headerDigest] { return id }
+        position.header += 1
+        headerIDs[evidence.headerDigest] = position.header
+        journal.headers.append(Journal.HeaderRow(id: position.header, text: evidence.header[...]))
+        return position.header
     }
 
     private func balance(_ account: AccountName, _ currency: CurrencyCode?) -> Outcome {
@@ -125,6 +152,15 @@ extension Answer {
         switch result {
         case .success(let answer): self = answer
         case .failure(let reason): self = .refused(reason)
+        }
+    }
+}
+
+extension Journal.NotificationRow {
+    /// What it tells of the purchase in it beside that purchase's own JWS.
+    package var event: PurchaseView.Event? {
+        PurchaseView.Event.Kind(notificationType: type).map {
+            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
         }
     }
 }

@@ -17,9 +17,6 @@ extension Books {
         let lot = Lot(
             id: id, lotClass: .free, transaction: nil, time: position.time, price: 0, granted: amount, remaining: 0,
             expiresAt: grant.expiresAt)
-        if let expiresAt = grant.expiresAt {
-            journal.lotExpiries.append(Journal.LotExpiryRow(lot: id, expiresAt: expiresAt))
-        }
         post(debit: .granted, credit: .wallet, amount, lot: id, player: player, currency: currency, opening: lot)
         if lot.isExpired(at: position.time) {
             post(debit: .wallet, credit: .expired, amount, lot: id, player: player, currency: currency)

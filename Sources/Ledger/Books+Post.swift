@@ -7,33 +7,37 @@ extension Books {
     ) {
         position.transfer += 1
         var transfer = Transfer(
-            id: position.transfer, entry: position.entry,
+            id: position.transfer, entry: position.entry, player: player,
             debit: LedgerAccount(debit, currency, player: player),
             credit: LedgerAccount(credit, currency, player: player), amount: amount, lot: lot, debtLot: debtLot,
             previous: 0, spendOrder: spendOrder, reference: reference)
-        transfer.previous = apply(transfer, player: player, opening: opening, hold: hold)
+        transfer.previous = apply(transfer, opening: opening, hold: hold)
         journal.transfers.append(transfer)
+        if let opening {
+            journal.lots.append(
+                Journal.LotRow(
+                    id: opening.id, lotClass: opening.lotClass, price: opening.price, expiresAt: opening.expiresAt))
+        }
     }
 
     /// Applies one transfer to its wallet and to the totals: the one place where balances change, for a new transfer
     /// and for one that is replayed at start. Gives the head of the wallet's chain before it.
     /// - Parameters:
-    ///   - player: whose wallet the transfer's lot is in.
     ///   - opening: the lot that the transfer opens, before the transfer's amount is in it.
     ///   - hold: the hold whose first transfer it is, before anything is in it.
     ///   - isTotalled: whether the totals include it already.
     package mutating func apply(
-        _ transfer: Transfer, player: PlayerID, opening: Lot?, hold: OpenHold? = nil, isTotalled: Bool = false
+        _ transfer: Transfer, opening: Lot?, hold: OpenHold? = nil, isTotalled: Bool = false
     ) -> TransferID {
         precondition(transfer.amount > 0, "a transfer moves a positive amount")
         if !isTotalled { addToTotals(transfer) }
+        let player = transfer.player
         guard let slot = players.slot(of: player) else {
             preconditionFailure("player \(player) of transfer \(transfer.id) is not loaded")
         }
-        if opening != nil { lotsKept += 1 }
         let applied = players[slot: slot].apply(transfer, opening: opening, hold: hold)
-        if applied.wasClean { dirtyPlayers.append(player) }
         if let deadline = applied.deadline { expect(player, at: deadline) }
+        if applied.closesLot { closers.append(player) }
         return applied.previous
     }
 
@@ -43,7 +47,8 @@ extension Books {
         totals[currency, transfer.credit.kind].credits += transfer.amount
     }
 
-    /// Starts an entry; what is posted until the next belongs to it. An operation of an atomic belongs to the atomic's.
+    /// Starts an entry; what is posted until the next belongs to it. An operation of an atomic belongs to the
+    /// atomic's.
     mutating func beginEntry(
         _ kind: EntryKind, at now: Timestamp, transaction: TransactionID? = nil, key: RequestKey? = nil,
         note: String? = nil
@@ -54,7 +59,21 @@ extension Books {
         journal.entries.append(
             Entry(
                 id: position.entry, time: position.time, kind: kind, firstTransfer: position.transfer + 1,
-                transaction: transaction, key: key, note: note))
+                transaction: transaction, key: key, note: note, actor: actorID(of: kind)))
+    }
+
+    /// The number of whoever asked for the entry; a name that the journal does not have yet gets the next.
+    private mutating func actorID(of kind: EntryKind) -> ActorID? {
+        switch kind {
+        case .expiry, .holdExpiry: return nil
+        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic: break
+        }
+        guard let actor else { return nil }
+        if let id = actorIDs[actor] { return id }
+        position.actor += 1
+        actorIDs[actor] = position.actor
+        journal.actors.append(Journal.ActorRow(id: position.actor, name: actor))
+        return position.actor
     }
 
     /// Whether `amount` may be moved without a balance leaving ±(2^53 − 1). What is credited to wallets must fit them

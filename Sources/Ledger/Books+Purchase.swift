@@ -113,11 +113,11 @@ extension Books {
         guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
         let facts = register.facts
         beginEntry(register.revoked == 0 ? .credit : .refund, at: now, transaction: facts.transaction)
-        for grant in register.grants {
+        for (grant, price) in zip(register.grants, register.priceShares) {
             let id = position.transfer + 1
             register.lots.append(id)
             let lot = Lot(
-                id: id, lotClass: .paid, transaction: facts.transaction, time: position.time, price: facts.price ?? 0,
+                id: id, lotClass: facts.lotClass, transaction: facts.transaction, time: position.time, price: price,
                 granted: grant.units, remaining: 0)
             post(
                 debit: .purchased, credit: .wallet, grant.units, lot: id, player: player, currency: grant.currency,
@@ -214,7 +214,8 @@ extension Books {
             Journal.EvidenceRow(
                 id: position.evidence, transaction: signed.facts.transaction, isFirst: isFirst,
                 signedDate: signed.signedDate, revoked: signed.revoked, time: time, entry: entry,
-                evidence: signed.evidence))
+                header: headerID(of: signed.evidence), payload: signed.evidence.payload[...],
+                signature: signed.evidence.signature[...]))
         register.events.append(
             PurchaseView.Event(time: time, signedDate: signed.signedDate, revoked: signed.revoked, entry: entry))
     }
@@ -230,14 +231,16 @@ extension Books {
     }
 
     private func grants(of facts: PurchaseFacts) -> [PurchaseRegister.Grant]? {
-        guard let offered = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate)?.grants else {
-            return nil
-        }
+        guard let offer = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate) else { return nil }
+        let hasWeights = offer.grants.allSatisfy { offer.priceShares[$0.currency] != nil }
         var grants: [PurchaseRegister.Grant] = []
-        for grant in offered {
+        for grant in offer.grants {
             guard let currency = currencyID(grant.currency) else { return nil }
             let (units, overflow) = grant.amount.units.multipliedReportingOverflow(by: facts.quantity)
-            grants.append(PurchaseRegister.Grant(currency: currency, units: overflow ? Int64.max : units))
+            grants.append(
+                PurchaseRegister.Grant(
+                    currency: currency, units: overflow ? Int64.max : units,
+                    weight: hasWeights ? offer.priceShares[grant.currency] ?? 1 : 1))
         }
         return grants
     }

@@ -1,9 +1,11 @@
 /// The books in memory: the part of the projection that a batch needs, and the journal rows that the batch adds.
 ///
-/// `decide` reads and changes nothing but this value; a store fills it (``Needs``), keeps its journal and drops it when
-/// a commit fails. Invariants, asserted after every decision:
+/// `decide` reads and changes nothing but this value; whoever keeps it fills it (``Needs``), takes its journal to the
+/// log, and
+/// drops it when an append fails. Invariants, asserted after every decision:
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
-/// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held` that of their
+/// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
+/// that of their
 ///    held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
 /// 3. what a purchase has posted is what its newest JWS says;
 /// 4. no transaction id posts twice, no key has two answers;
@@ -39,6 +41,24 @@ package struct Books {
         case expired
     }
 
+    /// What loads have brought into the books, by its names: whoever keeps the books decides when it goes.
+    package struct Loaded {
+        package fileprivate(set) var keys: [RequestKey] = []
+        package fileprivate(set) var transactions: [TransactionID] = []
+        package fileprivate(set) var notifications: [String] = []
+        /// Spends and holds, by their first transfer.
+        package fileprivate(set) var references: [TransferID] = []
+        /// Players to whom a lot was loaded that may be used up.
+        package fileprivate(set) var borrowers: [PlayerID] = []
+        /// How many lots.
+        package fileprivate(set) var lots = 0
+
+        /// Whether nothing came but players with what is open of them.
+        package var isEmpty: Bool {
+            keys.isEmpty && transactions.isEmpty && notifications.isEmpty && references.isEmpty && borrowers.isEmpty
+        }
+    }
+
     package let catalog: Catalog
     package let hash: HashFunction
     /// By number, from 1.
@@ -47,8 +67,8 @@ package struct Books {
 
     package internal(set) var position: JournalPosition
     package internal(set) var totals: Totals
-    /// The end of the last period that a report has seen.
-    package private(set) var closedThrough: Timestamp = -1
+    /// The end of the last period that was closed.
+    package private(set) var closedThrough: Timestamp
     package internal(set) var journal = Journal()
 
     package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
@@ -58,25 +78,35 @@ package struct Books {
     package internal(set) var notifications: Set<String> = []
     /// What of each spend that this batch may give back went back before, by the spend's first transfer and by lot.
     package internal(set) var returned: [TransferID: [LotID: Int64]] = [:]
-    /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not here.
+    /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not
+    /// here.
     package internal(set) var holdEnds: [TransferID: HoldEnd] = [:]
     /// Players in memory of whom something expires.
     var deadlines = Deadlines()
     /// Whether the entry being posted is an atomic's, which all its operations share.
     var isInAtomic = false
-    /// Players with a wallet that differs from the stored projection, each once.
-    package internal(set) var dirtyPlayers: [PlayerID] = []
-    /// Lots of all players, about: counted anew whenever some are forgotten.
-    var lotsKept = 0
-    /// Players to whom a closed lot was loaded for this batch.
-    private var borrowers: [PlayerID] = []
+    /// What was loaded since it was asked for last.
+    private var loaded = Loaded()
+    /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
+    var closers: [PlayerID] = []
+    /// The numbers of the header segments of JWS that the journal has, by their SHA-256. Apple signs with two or
+    /// three at a
+    /// time, so they are few.
+    var headerIDs: [Digest: HeaderID]
+    /// The numbers of the tokens' names that the journal has.
+    var actorIDs: [String: ActorID]
+    /// The name of the token under which the command being decided was sent.
+    var actor: String?
 
     /// - Parameters:
-    ///   - known: the currencies that the store has numbered, in that order. Those of the catalog that are not among them
+    ///   - known: the currencies that the journal has numbered, in that order. Those of the catalog that are not
+    ///     among them
     ///     get the next numbers and are added to the journal.
     ///   - totals: the turnovers of the known currencies.
     package init(
-        catalog: Catalog, known: [CurrencyCode], position: JournalPosition, totals: Totals, hash: @escaping HashFunction
+        catalog: Catalog, known: [CurrencyCode], position: JournalPosition, totals: Totals,
+        closedThrough: Timestamp = -1, headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:],
+        hash: @escaping HashFunction
     ) {
         let new = catalog.currencies.keys.filter { !known.contains($0) }.sorted()
         let currencies = known + new
@@ -92,13 +122,21 @@ package struct Books {
         self.position = position
         self.position.currency = Int64(currencies.count)
         self.totals = totals.extended(to: currencies.count)
+        self.closedThrough = closedThrough
+        headerIDs = headers
+        actorIDs = actors
         self.hash = hash
         for code in new {
             if let id = ids[code] { journal.currencies.append(Journal.CurrencyRow(id: id, code: code)) }
         }
     }
 
-    package func currencyID(_ code: CurrencyCode) -> CurrencyID? { currencyIDs[code] }
+    /// Of a few currencies the code is found sooner by comparing than by hashing.
+    package func currencyID(_ code: CurrencyCode) -> CurrencyID? {
+        if currencies.count > 8 { return currencyIDs[code] }
+        for index in currencies.indices where currencies[index].code == code { return CurrencyID(index + 1) }
+        return nil
+    }
     package func code(_ id: CurrencyID) -> CurrencyCode { currencies[Int(id) - 1].code }
     package func settings(_ id: CurrencyID) -> CurrencySettings { currencies[Int(id) - 1].settings }
 
@@ -108,14 +146,16 @@ package struct Books {
     package mutating func load(_ player: Player) {
         var player = player
         player.deadline = player.exactDeadline
-        player.projectedDeadline = player.deadline
         playerIDs[player.name] = player.id
         players.insert(player)
-        lotsKept += player.lotCount
+        loaded.lots += player.lotCount
         if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
     }
 
-    package mutating func load(_ register: PurchaseRegister) { purchases[register.facts.transaction] = register }
+    package mutating func load(_ register: PurchaseRegister) {
+        purchases[register.facts.transaction] = register
+        loaded.transactions.append(register.facts.transaction)
+    }
 
     /// Adds lots that their wallet no longer keeps; those that it has stay as they are.
     package mutating func load(_ lots: [Lot], player: PlayerID, currency: CurrencyID) {
@@ -124,9 +164,9 @@ package struct Books {
         }
         let missing = lots.filter { self[place].index($0.id) == nil }
         if missing.isEmpty { return }
-        lotsKept += missing.count
+        loaded.lots += missing.count
+        loaded.borrowers.append(player)
         if missing.count == 1 { self[place].insert(missing[0]) } else { self[place].insert(missing) }
-        borrowers.append(player)
     }
 
     /// The wallets of a loaded player whose lots were left in the store.
@@ -145,81 +185,108 @@ package struct Books {
         }
         let before = self[place].lots.count
         self[place].complete(with: stored)
-        lotsKept += self[place].lots.count - before
+        loaded.lots += self[place].lots.count - before
         return self[place].isSumOfLots
     }
 
     /// Says what of a spend went back before.
-    package mutating func load(returned: [LotID: Int64], of spend: TransferID) { self.returned[spend] = returned }
+    package mutating func load(returned: [LotID: Int64], of spend: TransferID) {
+        self.returned[spend] = returned
+        loaded.references.append(spend)
+    }
 
     /// Says how a hold ended that is not open.
-    package mutating func load(_ end: HoldEnd, of hold: TransferID) { holdEnds[hold] = end }
-
-    package mutating func load(_ key: RequestKey, _ answered: Answered) { answers[key] = answered }
-    package mutating func load(notification uuid: String) { notifications.insert(uuid) }
-
-    // MARK: Keeping
-
-    /// What the batch appended was made durable: its rows, and whatever is now to be found in the store, may go.
-    package mutating func committed() {
-        journal.removeAll()
-        if !purchases.isEmpty { purchases.removeAll(keepingCapacity: true) }
-        if !answers.isEmpty { answers.removeAll(keepingCapacity: true) }
-        if !notifications.isEmpty { notifications.removeAll(keepingCapacity: true) }
-        if !returned.isEmpty { returned.removeAll(keepingCapacity: true) }
-        if !holdEnds.isEmpty { holdEnds.removeAll(keepingCapacity: true) }
-        for id in borrowers {
-            guard let slot = players.slot(of: id) else { continue }
-            lotsKept -= players[slot: slot].lotCount
-            defer { lotsKept += players[slot: slot].lotCount }
-            for index in players[slot: slot].wallets.indices where !players[slot: slot].wallets[index].isDirty {
-                players[slot: slot].wallets[index].dropClosed()
-            }
-        }
-        if !borrowers.isEmpty { borrowers.removeAll() }
+    package mutating func load(_ end: HoldEnd, of hold: TransferID) {
+        holdEnds[hold] = end
+        loaded.references.append(hold)
     }
 
-    /// Hands over the list of dirty players to be written; whoever becomes dirty from now on is on the next list.
-    /// (A player on the handed list who changes again before being written is written as he then is.)
-    package mutating func takeDirtyPlayers() -> [PlayerID] {
-        defer { dirtyPlayers = [] }
-        return dirtyPlayers
+    package mutating func load(_ key: RequestKey, _ answered: Answered) {
+        answers[key] = answered
+        loaded.keys.append(key)
     }
 
-    /// The projection of a player was written: he is clean, and his closed lots are on disk.
-    package mutating func written(_ id: PlayerID) {
-        guard let slot = players.slot(of: id) else { return }
-        let before = players[slot: slot].lotCount
-        for index in players[slot: slot].wallets.indices { players[slot: slot].wallets[index].written() }
-        lotsKept -= before - players[slot: slot].lotCount
-        players[slot: slot].holdsAreDirty = false
-        if players[slot: slot].deadline < Timestamp.max { refreshDeadline(slot) }
-        players[slot: slot].projectedDeadline = players[slot: slot].deadline
+    package mutating func load(notification uuid: String) {
+        notifications.insert(uuid)
+        loaded.notifications.append(uuid)
     }
 
-    /// Forgets players that are clean until about `count` are kept, each with one lot: a player with many lots counts for more.
-    package mutating func forgetCleanPlayers(keeping count: Int) {
-        // A tenth over the bound before anything is done, so that the walk over all players is rare.
-        guard players.count + lotsKept > 2 * (count + count / 10) else { return }
-        var excess = players.count + lotsKept - 2 * count
-        var forgotten: [(id: PlayerID, name: AccountName)] = []
-        lotsKept = 0
-        // From anywhere on: were those forgotten first who came first, players who come by turns would never be found here.
-        let start = Int((UInt64(bitPattern: position.transfer) &* 0x9E37_79B9_7F4A_7C15) >> 32) % max(players.count, 1)
-        for step in 0..<players.count {
-            let slot = (start + step) % players.count
-            let lots = players[slot: slot].lotCount
-            if excess > 0 && !players[slot: slot].wallets.contains(where: \.isDirty) {
-                forgotten.append((players[slot: slot].id, players[slot: slot].name))
-                excess -= 1 + lots
-            } else {
-                lotsKept += lots
-            }
+    /// What was loaded since it was asked for last.
+    package mutating func takeLoaded() -> Loaded {
+        defer { loaded = Loaded() }
+        return loaded
+    }
+
+    // MARK: Handing over, and forgetting
+
+    /// What requests left in the books beside players: keys with their answers, purchases, notifications, and what
+    /// became of
+    /// spends and holds. Found again by whoever loads.
+    package struct Records: Sendable {
+        package fileprivate(set) var purchases: [TransactionID: PurchaseRegister] = [:]
+        package fileprivate(set) var answers: [RequestKey: Answered] = [:]
+        package fileprivate(set) var notifications: Set<String> = []
+        package fileprivate(set) var returned: [TransferID: [LotID: Int64]] = [:]
+        package fileprivate(set) var holdEnds: [TransferID: HoldEnd] = [:]
+
+        package var isEmpty: Bool {
+            purchases.isEmpty && answers.isEmpty && notifications.isEmpty && returned.isEmpty && holdEnds.isEmpty
         }
-        for (id, name) in forgotten {
-            players.remove(id)
-            playerIDs[name] = nil
+    }
+
+    /// Hands over all records; the books have none then.
+    package mutating func takeRecords() -> Records {
+        var records = Records()
+        swap(&records.purchases, &purchases)
+        swap(&records.answers, &answers)
+        swap(&records.notifications, &notifications)
+        swap(&records.returned, &returned)
+        swap(&records.holdEnds, &holdEnds)
+        return records
+    }
+
+    /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
+    package mutating func takeClosers() -> [PlayerID] {
+        if closers.isEmpty { return [] }
+        defer { closers = [] }
+        return closers
+    }
+
+    /// Hands over the rows that were added since it was asked last.
+    package mutating func takeJournal() -> Journal {
+        let taken = journal
+        journal = Journal()
+        return taken
+    }
+
+    /// What is forgotten must be found by whoever loads: the caller knows what is projected.
+    package mutating func forget(_ player: PlayerID) {
+        guard let slot = players.slot(of: player) else { return }
+        playerIDs[players[slot: slot].name] = nil
+        players.remove(player)
+    }
+
+    /// Forgets a player's used lots that nothing after `transfer` has changed.
+    package mutating func forgetClosedLots(of player: PlayerID, through transfer: TransferID) {
+        guard let slot = players.slot(of: player) else { return }
+        for index in players[slot: slot].wallets.indices {
+            players[slot: slot].wallets[index].dropClosed(through: transfer)
         }
+    }
+
+    package mutating func forget(_ key: RequestKey) { answers[key] = nil }
+    package mutating func forget(_ transaction: TransactionID) { purchases[transaction] = nil }
+    package mutating func forget(notification uuid: String) { notifications.remove(uuid) }
+    /// What went back of a spend, and how a hold ended.
+    package mutating func forget(reference: TransferID) {
+        returned[reference] = nil
+        holdEnds[reference] = nil
+    }
+
+    /// Forgets everything but players, for whoever finds all of it elsewhere.
+    package mutating func forgetAllButPlayers() {
+        _ = takeRecords()
+        _ = takeClosers()
     }
 
     // MARK: Time
@@ -230,8 +297,14 @@ package struct Books {
     /// An entry's time is never earlier than that of the entry before it, and later than every closed period.
     package func entryTime(_ now: Timestamp) -> Timestamp { max(latestTime(now), closedThrough + 1) }
 
-    /// Closes the period up to `time`: entries posted from now on are later.
-    package mutating func close(through time: Timestamp) { closedThrough = max(closedThrough, time) }
+    /// Closes the period up to `time`: entries posted from now on are later, also after a restart with another clock.
+    /// A period
+    /// that the last entry is later than is closed by itself.
+    package mutating func close(through time: Timestamp) {
+        guard time > closedThrough, time >= position.time else { return }
+        closedThrough = time
+        journal.closedThrough = time
+    }
 
     // MARK: Players
 
@@ -296,7 +369,8 @@ package struct Books {
         return WalletPlace(slot: slot, wallet: wallet)
     }
 
-    /// A wallet where it stands. One that is read is not to be kept while something is posted: its lots would be copied.
+    /// A wallet where it stands. One that is read is not to be kept while something is posted: its lots would be
+    /// copied.
     subscript(_ place: WalletPlace) -> Wallet {
         _read { yield players[slot: place.slot].wallets[place.wallet] }
         _modify { yield &players[slot: place.slot].wallets[place.wallet] }

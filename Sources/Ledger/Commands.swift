@@ -190,22 +190,41 @@ package final class Evidence: Sendable {
     package let payload: [UInt8]
     /// The 64 bytes r‖s.
     package let signature: [UInt8]
-    /// SHA-256 of what was signed, `base64url(header).base64url(payload)`: header and payload in 32 bytes.
-    package let signedDigest: Digest
 
-    package init(
-        headerDigest: Digest, header: [UInt8], payload: [UInt8], signature: [UInt8], signedDigest: Digest
-    ) {
+    package init(headerDigest: Digest, header: [UInt8], payload: [UInt8], signature: [UInt8]) {
         self.headerDigest = headerDigest
         self.header = header
         self.payload = payload
         self.signature = signature
-        self.signedDigest = signedDigest
     }
+}
+
+/// Who says what was bought. Raw values are stored and never change.
+package enum PurchaseSource: Int64, CaseIterable, Sendable {
+    case appStore = 1
+    /// Carried over from the books that a game kept before.
+    case imported = 2
+    /// Another store.
+    case external = 3
 }
 
 /// What stays true of a purchase however often Apple signs it anew.
 package struct PurchaseFacts: Hashable, Sendable {
+    /// What made the price another one than the product's.
+    package struct Offer: Hashable, Sendable {
+        /// Apple's number of the type of offer.
+        package var type: Int64
+        package var identifier: String?
+        /// Apple's name of the payment mode, as `FREE_TRIAL`.
+        package var discountType: String?
+
+        package init(type: Int64, identifier: String? = nil, discountType: String? = nil) {
+            self.type = type
+            self.identifier = identifier
+            self.discountType = discountType
+        }
+    }
+
     package var transaction: TransactionID
     package var product: String
     package var quantity: Int64
@@ -213,12 +232,21 @@ package struct PurchaseFacts: Hashable, Sendable {
     /// The price in thousandths of `priceCurrency`, as Apple states it.
     package var price: Int64?
     package var priceCurrency: String?
-    /// The purchase's own `appAccountToken`.
+    /// The purchase's own `appAccountToken`. It stands in the evidence and nowhere else.
     package var token: AccountName?
+    package var source: PurchaseSource
+    /// The three letters of the storefront's country or region.
+    package var storefront: String?
+    package var offer: Offer?
+    /// The transaction that it restores or renews; for a consumable its own.
+    package var original: TransactionID?
+    /// Apple's name of how the player came by it, as `PURCHASED`.
+    package var ownership: String?
 
     package init(
         transaction: TransactionID, product: String, quantity: Int64, purchaseDate: Timestamp, price: Int64? = nil,
-        priceCurrency: String? = nil, token: AccountName? = nil
+        priceCurrency: String? = nil, token: AccountName? = nil, source: PurchaseSource = .appStore,
+        storefront: String? = nil, offer: Offer? = nil, original: TransactionID? = nil, ownership: String? = nil
     ) {
         self.transaction = transaction
         self.product = product
@@ -227,6 +255,11 @@ package struct PurchaseFacts: Hashable, Sendable {
         self.price = price
         self.priceCurrency = priceCurrency
         self.token = token
+        self.source = source
+        self.storefront = storefront
+        self.offer = offer
+        self.original = original
+        self.ownership = ownership
     }
 }
 
@@ -295,14 +328,16 @@ package enum Command: Sendable {
 package struct Needs {
     /// Accounts with everything that is open of them.
     package var accounts: [AccountName] = []
-    /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots`` the
+    /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
+    /// the
     /// lots may stay where they are.
     package var wallets: [AccountName] = []
     package var keys: [RequestKey] = []
     /// With a purchase come its account's wallets and its own lots, also those that are used up.
     package var transactions: [TransactionID] = []
     package var notifications: [String] = []
-    /// Keys of requests whose spends are to be given back. With each spend come its player, its lots, and what of it went back.
+    /// Keys of requests whose spends are to be given back. With each spend come its player, its lots, and what of it
+    /// went back.
     package var spends: [RequestKey] = []
     /// Keys of requests whose holds are to be closed. With each hold come its player, and how it ended.
     package var holds: [RequestKey] = []
@@ -363,6 +398,11 @@ package struct Needs {
 
     private mutating func add(_ signed: SignedPurchase, _ account: AccountName?) {
         transactions.append(signed.facts.transaction)
-        if let account = signed.facts.token ?? account { wallets.append(account) }
+        guard let account = signed.facts.token ?? account else { return }
+        // What was bought at the price 0 is free currency, beside which a wallet needs all its lots.
+        switch signed.facts.lotClass {
+        case .paid: wallets.append(account)
+        case .free: accounts.append(account)
+        }
     }
 }

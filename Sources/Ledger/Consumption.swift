@@ -86,13 +86,10 @@ extension Books {
                 refundPreference: query.refundPreference ?? preference(percentage)))
     }
 
-    /// Spent ÷ granted in thousandths of a percent, rounded down; several currencies weighted by the shares of the price
-    /// that the catalog states, equally where it states none for just these currencies.
+    /// Spent ÷ granted in thousandths of a percent, rounded down; several currencies weighted as the purchase keeps
+    /// it.
     func consumption(_ register: PurchaseRegister, _ grants: [PurchaseView.Grant]) -> Int64 {
-        let facts = register.facts
-        let shares = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate)?.priceShares ?? [:]
-        let stated = grants.compactMap { shares[$0.currency] }
-        let weights = stated.count == grants.count ? stated : grants.map { _ in 1 }
+        let weights = register.grants.map(\.weight)
         let total = weights.reduce(0, +)
         guard total > 0 else { return 0 }
         let weighted = zip(grants, weights).reduce(UInt128(0)) { sum, part in

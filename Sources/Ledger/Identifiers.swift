@@ -112,7 +112,8 @@ public struct CurrencyCode: Hashable, Comparable, Sendable, CustomStringConverti
 
 /// The App Store's id of a purchase: decimal digits, unique for ever, on which the ledger deduplicates.
 ///
-/// Kept as a number, because it is the primary key of every purchase; Apple's ids have 15 or 16 digits, Xcode's start at 0.
+/// Kept as a number, because it is the primary key of every purchase; Apple's ids have 15 or 16 digits, Xcode's start
+/// at 0.
 public struct TransactionID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The digits as a number.
     public let number: Int64
@@ -170,3 +171,12 @@ package typealias PlayerID = Int64
 
 /// A currency's number within one ledger, from 1.
 package typealias CurrencyID = UInt8
+
+/// The number of a token's name, dense from 1.
+package typealias ActorID = Int64
+
+/// The number of a JWS header segment, dense from 1.
+package typealias HeaderID = Int64
+
+/// The number of a JWS that said something new of a purchase, dense from 1.
+package typealias EvidenceID = Int64

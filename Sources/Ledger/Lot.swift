@@ -1,5 +1,5 @@
 /// Where a lot came from: bought, or given. Raw values are stored and never change.
-package enum LotClass: Int64, Sendable {
+package enum LotClass: Int64, CaseIterable, Sendable {
     case paid = 1
     case free = 2
 }
@@ -9,11 +9,9 @@ package enum LotClass: Int64, Sendable {
 package struct Lot: Hashable, Sendable {
     package let id: LotID
     package let lotClass: LotClass
-    /// What of it the stored projection has.
-    package var mark = ProjectionMark()
     package let transaction: TransactionID?
     package let time: Timestamp
-    /// The purchase's price in thousandths of its currency; 0 where unknown or free.
+    /// Its share of what was paid, in thousandths of the price's currency; 0 where unknown or free.
     package let price: Int64
     package let granted: Int64
     /// From when on nothing of it can be spent; free lots only.
@@ -32,6 +30,8 @@ package struct Lot: Hashable, Sendable {
     package var writtenOff: Int64 = 0
     /// What of this lot's own units went to pay debts.
     package var repaid: Int64 = 0
+    /// The last transfer that changed it; 0 before the one that opens it.
+    package var lastTransfer: TransferID = 0
 
     package init(
         id: LotID, lotClass: LotClass, transaction: TransactionID?, time: Timestamp, price: Int64, granted: Int64,
@@ -48,7 +48,7 @@ package struct Lot: Hashable, Sendable {
     }
 
     package var owed: Int64 { indebted - recovered }
-    /// A closed lot is kept on disk only: no spend, hold or debt concerns it.
+    /// Whether a spend, a hold or a debt concerns it.
     package var isOpen: Bool { remaining > 0 || held > 0 || owed > 0 }
 
     /// When what is left of it expires; `nil` where nothing is left, or never.
@@ -63,22 +63,6 @@ package struct Lot: Hashable, Sendable {
         if leftPrice != rightPrice { return leftPrice > rightPrice }
         return left.id < right.id
     }
-}
-
-/// A note of the store beside a value of the books. It is no part of the value: all marks are equal.
-package struct ProjectionMark: Hashable, Sendable {
-    package enum Stored: Sendable {
-        case absent
-        case open
-        case closed
-    }
-
-    /// Whether the value differs from what is stored.
-    package var isDirty = false
-    package var stored = Stored.absent
-
-    package static func == (_: ProjectionMark, _: ProjectionMark) -> Bool { true }
-    package func hash(into _: inout Hasher) {}
 }
 
 /// So much of one lot.

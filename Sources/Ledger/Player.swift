@@ -6,7 +6,8 @@ package struct OpenHold: Hashable, Sendable {
     package let expiresAt: Timestamp
     /// What it set aside, in the order drawn.
     package private(set) var parts: [LotPart] = []
-    /// What of it is neither spent nor given back; less than all only between the transfers of the entry that closes it.
+    /// What of it is neither spent nor given back; less than all only between the transfers of the entry that closes
+    /// it.
     package private(set) var amount: Int64 = 0
 
     package init(id: TransferID, currency: CurrencyID, expiresAt: Timestamp) {
@@ -36,10 +37,6 @@ package struct Player: Sendable {
     package var holds: [OpenHold] = []
     /// Nothing of the player's expires before this time; it may be too early, never too late.
     package internal(set) var deadline = Timestamp.max
-    /// The deadline that the stored projection has.
-    package internal(set) var projectedDeadline = Timestamp.max
-    /// Whether the holds differ from the stored projection.
-    package internal(set) var holdsAreDirty = false
 
     package init(id: PlayerID, name: AccountName, wallets: [Wallet] = []) {
         self.id = id
@@ -47,8 +44,11 @@ package struct Player: Sendable {
         self.wallets = wallets
     }
 
-    /// Lots of all wallets, used up or not.
-    var lotCount: Int { wallets.reduce(0) { $0 + $1.lots.count } }
+    /// Lots of all wallets that are in memory, used up or not.
+    package var lotCount: Int { wallets.reduce(0) { $0 + $1.lots.count } }
+
+    /// The last transfer that concerns one of the wallets.
+    package var lastTransfer: TransferID { wallets.reduce(0) { max($0, $1.lastTransfer) } }
 
     package func walletIndex(_ currency: CurrencyID) -> Int? {
         wallets.firstIndex { $0.currency == currency }
@@ -77,14 +77,13 @@ package struct Player: Sendable {
     struct Applied {
         /// The head of the wallet's chain before it.
         var previous: TransferID
-        /// Whether nothing of the player differed from the stored projection before.
-        var wasClean: Bool
         /// The player's deadline, where it is now earlier.
         var deadline: Timestamp?
+        /// Whether a lot is used up now.
+        var closesLot: Bool
     }
 
     mutating func apply(_ transfer: Transfer, opening: Lot?, hold: OpenHold?) -> Applied {
-        let wasClean = !wallets.contains(where: \.isDirty)
         let index = openWallet(transfer.debit.currency)
         let applied = wallets[index].apply(transfer, opening: opening)
         var next = applied.deadline ?? Timestamp.max
@@ -97,7 +96,6 @@ package struct Player: Sendable {
                 preconditionFailure("transfer \(transfer.id) sets aside what no hold asked for")
             }
             holds[last].add(LotPart(lot: transfer.lot, units: transfer.amount, transaction: applied.transaction))
-            holdsAreDirty = true
         } else if transfer.debit.kind == .held {
             take(transfer)
         }
@@ -106,7 +104,7 @@ package struct Player: Sendable {
             deadline = next
             earlier = next
         }
-        return Applied(previous: applied.previous, wasClean: wasClean, deadline: earlier)
+        return Applied(previous: applied.previous, deadline: earlier, closesLot: applied.closesLot)
     }
 
     /// Takes what a capture or a release moves out of its hold, which goes with its last part.
@@ -116,6 +114,5 @@ package struct Player: Sendable {
         }
         holds[index].take(transfer.amount)
         if holds[index].amount == 0 { holds.remove(at: index) }
-        holdsAreDirty = true
     }
 }

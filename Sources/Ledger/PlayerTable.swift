@@ -1,4 +1,5 @@
-/// The players in memory, side by side, so that one is read and changed where it stands; a dictionary's values are copied to be read.
+/// The players in memory, side by side, so that one is read and changed where it stands; a dictionary's values are
+/// copied to be read.
 package struct PlayerTable: Sendable {
     /// In no order.
     package private(set) var values: ContiguousArray<Player> = []
@@ -13,7 +14,7 @@ package struct PlayerTable: Sendable {
     package subscript(id: PlayerID) -> Player? { slots[id].map { values[$0] } }
 
     /// The player at a slot, in place.
-    subscript(slot slot: Int) -> Player {
+    package subscript(slot slot: Int) -> Player {
         _read { yield values[slot] }
         _modify { yield &values[slot] }
     }

@@ -1,13 +1,18 @@
 /// A purchase as a register ordered by `signedDate`: its newest JWS says how much of it stands.
 package struct PurchaseRegister: Sendable {
-    /// An amount of a currency, by number.
+    /// What a purchase grants of one currency, and how much of the price stands for it: kept with the purchase, so
+    /// that no
+    /// later catalog changes an answer about it.
     package struct Grant: Hashable, Sendable {
         package var currency: CurrencyID
         package var units: Int64
+        /// The weight of this currency's part of the price among those of all grants.
+        package var weight: Int64
 
-        package init(currency: CurrencyID, units: Int64) {
+        package init(currency: CurrencyID, units: Int64, weight: Int64 = 1) {
             self.currency = currency
             self.units = units
+            self.weight = weight
         }
     }
 
@@ -81,6 +86,19 @@ package struct PurchaseRegister: Sendable {
         (signed.signedDate, signed.revoked) > (signedDate, revoked)
     }
 
+    /// Each grant's part of the price by its weight, rounded down; the last takes the rest, so that the parts are the
+    /// whole.
+    package var priceShares: [Int64] {
+        let total = grants.reduce(UInt128(0)) { $0 + UInt128($1.weight) }
+        var left = facts.price ?? 0
+        return grants.indices.map { index in
+            if index == grants.count - 1 { return left }
+            let part = total == 0 ? 0 : UInt128(facts.price ?? 0) * UInt128(grants[index].weight) / total
+            left -= Int64(part)
+            return Int64(part)
+        }
+    }
+
     /// What stands of `units` when the share `revoked` of it is revoked, rounded up in the player's favour.
     package static func standing(of units: Int64, revoked: Int64) -> Int64 {
         let whole = Limits.wholeShare
@@ -88,4 +106,10 @@ package struct PurchaseRegister: Sendable {
         let (quotient, remainder) = whole.dividingFullWidth(product)
         return remainder > 0 ? quotient + 1 : quotient
     }
+}
+
+extension PurchaseFacts {
+    /// What was bought at the price 0, by an offer or promo code, is free currency; where no price is known it counts
+    /// as paid.
+    package var lotClass: LotClass { price == 0 ? .free : .paid }
 }

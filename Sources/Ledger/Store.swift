@@ -1,19 +1,35 @@
-/// Where the books are kept. The server sees a store only through this port; SQLite is the embedded engine, and an
-/// engine for several nodes fits it: each commit loads what it needs (locked, in one sorted order), decides and appends
-/// in one transaction.
+/// One ledger in operation, as the server sees it: decides batches on the books and makes them durable, and reads.
 package protocol Store: AnyObject, Sendable {
-    /// The engine's name and version, for `info`.
+    /// The engines' names and versions, for `info`.
     var engine: String { get }
 
-    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, then makes everything that
-    /// it added to the journal durable as one block. Returns only when that is done. A batch that adds nothing
-    /// writes nothing.
-    ///
-    /// Called from one thread at a time, and may block.
-    /// - Throws: ``StoreError``; then nothing of the batch is durable and all state that it touched is dropped.
-    func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result
+    /// The time of what is decided when the wall clock says `clock`: that time, unless it is unreasonably far ahead.
+    func time(at clock: Timestamp) -> Timestamp
 
-    /// One page of an account's entries, newest first, as of the last commit. May be called from any thread, and may block.
+    /// Why nothing can be made durable at this moment: then batches that add nothing still go on. Called by the
+    /// thread that
+    /// commits, before it does. May block.
+    func fault() -> StoreError?
+
+    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, and makes everything that
+    /// it added to
+    /// the journal durable as one block. A batch that adds nothing writes nothing.
+    ///
+    /// Called from one thread at a time, and may block. It may return before the block is durable, so that the next
+    /// batch is
+    /// decided meanwhile; `done` is then called from another thread. Batches are done in the order in which they were
+    /// decided.
+    /// - Parameters:
+    ///   - isLast: whether the caller has nothing else to decide now.
+    ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that
+    ///     kept it from
+    ///     being so; then all state that the batch touched is dropped.
+    func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void)
+
+    /// One page of an account's entries, newest first, as of the last commit. May be called from any thread, and may
+    /// block.
     /// - Throws: ``StoreError``
     func history(_ query: HistoryQuery) throws -> HistoryPage
 
@@ -29,17 +45,32 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func journal(_ query: JournalQuery) throws -> JournalPage
 
-    /// Writes the projections and closes. Nothing may be called after it.
+    /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws
 }
 
-/// A store's failure. Requests that meet it are answered as `storage_unavailable` and may be sent again.
+/// A store's failure: a kind, by which callers decide, then words.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
+    package enum Kind: Hashable, Sendable {
+        /// It may be tried again.
+        case unavailable
+        /// Nobody can know at this moment whether the batch is durable. A repeat of its requests will know.
+        case unknown
+        /// What is stored is not what was written. Trying again does not help.
+        case corrupt
+    }
+
+    package var kind: Kind
     /// What was being done and what went wrong; never values of rows.
     package var description: String
 
-    package init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.init(.unavailable, description) }
+
+    package init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
 }
 
 /// Which page of an account's history.
@@ -274,7 +305,8 @@ public struct ReportQuery: Hashable, Sendable {
     }
 }
 
-/// The place after which a page of a report begins: the account's number, and that of the row within it (a currency, or a
+/// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
+/// or a
 /// lot). Opaque to clients.
 public struct ReportCursor: Hashable, Comparable, Sendable {
     package var account: Int64

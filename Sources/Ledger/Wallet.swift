@@ -10,9 +10,10 @@ package struct Wallet: Sendable {
     package var lastEntry: EntryID = 0
     /// The head of the chain of its transfers.
     package var lastTransfer: TransferID = 0
-    /// By age: the open lots (all of them where ``hasAllLots``), and closed ones that the projection does not have yet or that
-    /// were loaded for this batch. A lot that closes or opens again stays where it is, so that nothing is moved for it.
-    package private(set) var lots: [Lot] = []
+    /// By age: the open lots (all of them where ``hasAllLots``), and such closed ones as are in memory. A lot that
+    /// closes or
+    /// opens again stays where it is, so that nothing is moved for it.
+    package internal(set) var lots: [Lot] = []
     /// No paid lot before this place, and no free one before that, has anything left: draws begin there, so that they
     /// do not pass used lots again and again.
     private var firstPaid = 0
@@ -21,14 +22,11 @@ package struct Wallet: Sendable {
     /// Whether every open lot is in memory. Where not, the missing ones are those of a wallet that was
     /// ``isCreditedWithoutLots``: purchased, and older than those that are here.
     package private(set) var hasAllLots = true
-    /// Whether it differs from the stored projection.
-    package var isDirty = false
-    /// Whether the stored projection has it, as it is or as it was.
-    package var isStored = false
 
     package init(currency: CurrencyID) { self.currency = currency }
 
-    /// Whether a credit, and whoever asks for its balance, can do without its lots: nothing of it expires, is set aside or is owed.
+    /// Whether a credit, and whoever asks for its balance, can do without its lots: nothing of it expires, is set
+    /// aside or is owed.
     package var isCreditedWithoutLots: Bool { available == paid && held == 0 && debt == 0 }
 
     package var balance: Balance {
@@ -56,7 +54,6 @@ package struct Wallet: Sendable {
     mutating func update(_ index: Int, _ change: (inout Lot) -> Void) {
         let wasOpen = lots[index].isOpen
         change(&lots[index])
-        lots[index].mark.isDirty = true
         if wasOpen != lots[index].isOpen { closedCount += wasOpen ? 1 : -1 }
         if lots[index].remaining > 0 { beginDraws(at: index) }
     }
@@ -108,22 +105,12 @@ package struct Wallet: Sendable {
         (firstPaid, firstFree) = (0, 0)
     }
 
-    /// Forgets the lots that are used up: the store has them.
-    mutating func dropClosed() {
+    /// Forgets the lots that are used up and that no transfer after `transfer` has changed.
+    mutating func dropClosed(through transfer: TransferID) {
         if closedCount == 0 { return }
-        lots.removeAll { !$0.isOpen }
-        closedCount = 0
+        lots.removeAll { !$0.isOpen && $0.lastTransfer <= transfer }
+        closedCount = lots.count { !$0.isOpen }
         (firstPaid, firstFree) = (0, 0)
-    }
-
-    /// The projection has it as it is.
-    package mutating func written() {
-        isDirty = false
-        isStored = true
-        dropClosed()
-        for index in lots.indices where lots[index].mark.isDirty {
-            lots[index].mark = ProjectionMark(isDirty: false, stored: .open)
-        }
     }
 
     func index(_ id: LotID) -> Int? {

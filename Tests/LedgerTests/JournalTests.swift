@@ -147,6 +147,6 @@ extension Journal {
     /// How many rows there are.
     var count: Int {
         currencies.count + accounts.count + entries.count + transfers.count + purchases.count + evidence.count
-            + assignments.count + notifications.count + requests.count + holds.count + lotExpiries.count
+            + assignments.count + notifications.count + requests.count + holds.count + lots.count + headers.count
     }
 }

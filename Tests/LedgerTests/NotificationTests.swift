@@ -12,7 +12,7 @@ import Testing
                     type: "ONE_TIME_CHARGE", subtype: nil, uuid: "n", duplicate: false, purchase: nil))
         #expect(try store.notify("n", nil, "ann").duplicate)
         #expect(try !store.notify("N", nil).duplicate)
-        #expect(store.index.rows.notifications.map(\.signed.uuid) == ["n", "N"])
+        #expect(store.index.rows.notifications.map(\.uuid) == ["n", "N"])
         #expect(store.index.rows.entries.isEmpty && store.index.rows.accounts.isEmpty)
     }
 
@@ -25,7 +25,7 @@ import Testing
             return
         }
         #expect(receipt.type == "SOMETHING_NEW" && receipt.subtype == "OF_A_KIND" && !receipt.duplicate)
-        #expect(store.index.rows.notifications.map(\.signed.subtype) == ["OF_A_KIND"])
+        #expect(store.index.rows.notifications.map(\.subtype) == ["OF_A_KIND"])
     }
 
     @Test func aDuplicateSaysWhatStandsNow() throws {

@@ -17,12 +17,14 @@ struct AuditedStore {
     }
 
     private(set) var books: Books
-    private(set) var index = JournalIndex()
+    private(set) var index = JournalIndex(headerDigest: { _ in testEvidence.headerDigest })
     private(set) var auditor = Auditor()
     /// The server's clock.
     var now: Timestamp = 1_700_000_000_000
     private var position = JournalPosition()
     private var projection: Projection
+    /// Players who were changed since they were last written.
+    private(set) var dirtyPlayers: Set<PlayerID> = []
 
     init(_ catalog: Catalog = .standard) {
         projection = Projection(totals: Totals(currencies: 0))
@@ -33,10 +35,15 @@ struct AuditedStore {
 
     mutating func commit(_ commands: [Command]) -> [Outcome] {
         let outcomes = decide(commands)
-        index.append(books.journal)
-        auditor.read(books.journal, books)
+        let rows = books.takeJournal()
+        index.append(rows)
+        auditor.read(rows, books, names: { index.name($0) })
         position = books.position
-        books.committed()
+        dirtyPlayers.formUnion(rows.transfers.map(\.player))
+        books.forgetAllButPlayers()
+        for player in books.takeLoaded().borrowers {
+            books.forgetClosedLots(of: player, through: TransferID(projection.transfers))
+        }
         return outcomes
     }
 
@@ -113,12 +120,12 @@ struct AuditedStore {
 
     /// Writes the wallets that changed, and moves the watermark.
     mutating func checkpoint() {
-        for id in books.takeDirtyPlayers() {
+        for id in dirtyPlayers.sorted() {
             for wallet in books.players[id]?.wallets ?? [] {
                 for lot in wallet.closed { projection.closedLots[lot.id] = lot }
                 for lot in wallet.open { projection.closedLots[lot.id] = nil }
             }
-            books.written(id)
+            books.forgetClosedLots(of: id, through: .max)
             guard var player = books.players[id] else { continue }
             for place in player.wallets.indices where !player.wallets[place].hasAllLots {
                 player.wallets[place].complete(with: projection.lots(id, player.wallets[place].currency))
@@ -127,9 +134,13 @@ struct AuditedStore {
         }
         projection.transfers = index.rows.transfers.count
         projection.totals = books.totals
+        dirtyPlayers = []
     }
 
-    mutating func forget() { books.forgetCleanPlayers(keeping: 0) }
+    /// Forgets every player who is written as they are.
+    mutating func forget() {
+        for player in books.players.values.map(\.id) where !dirtyPlayers.contains(player) { books.forget(player) }
+    }
 
     /// Starts again from what is durable: the projection, or nothing of it, and the journal after the watermark.
     mutating func restart(_ catalog: Catalog? = nil, fromGenesis: Bool = false) {
@@ -137,14 +148,13 @@ struct AuditedStore {
         if fromGenesis { projection = Projection(totals: Totals(currencies: known.count)) }
         books = Books(
             catalog: catalog ?? books.catalog, known: known, position: position, totals: projection.totals,
-            hash: testHash)
+            closedThrough: index.rows.closedThrough ?? -1, headers: index.headers, actors: index.actors, hash: testHash)
+        dirtyPlayers = []
         for transfer in index.rows.transfers[projection.transfers...] {
-            guard let owner = index.owners[transfer.lot] else { preconditionFailure("a lot that nothing opened") }
-            load(owner.player)
-            load(transfer.lot, owner.player, owner.currency)
-            _ = books.apply(
-                transfer, player: owner.player, opening: index.opening(transfer),
-                hold: index.hold(transfer))
+            load(transfer.player)
+            load(transfer.lot, transfer.player, transfer.debit.currency)
+            _ = books.apply(transfer, opening: index.opening(transfer), hold: index.hold(transfer))
+            dirtyPlayers.insert(transfer.player)
         }
     }
 
@@ -199,7 +209,7 @@ extension Wallet {
         guard isCreditedWithoutLots else { return }
         var bare = Wallet(currency: currency)
         (bare.available, bare.paid, bare.version) = (available, paid, version)
-        (bare.lastEntry, bare.lastTransfer, bare.isStored) = (lastEntry, lastTransfer, isStored)
+        (bare.lastEntry, bare.lastTransfer) = (lastEntry, lastTransfer)
         bare.leaveLots()
         self = bare
     }

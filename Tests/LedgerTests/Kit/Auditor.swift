@@ -71,18 +71,28 @@ struct Auditor {
     }
 
     /// Rows just appended, and the books that appended them.
-    mutating func read(_ rows: Journal, _ books: Books) {
+    mutating func read(_ rows: Journal, _ books: Books, names: (PlayerID) -> AccountName) {
         for row in rows.currencies {
             last.currency += 1
             expect(Int64(row.id) == last.currency, "currency \(row.code) is number \(row.id)")
             expect(codes.insert(row.code).inserted, "currency \(row.code) is numbered twice")
         }
+        for row in rows.actors {
+            last.actor += 1
+            expect(row.id == last.actor, "actor \(row.name) is number \(row.id)")
+        }
+        for row in rows.headers {
+            last.header += 1
+            expect(row.id == last.header, "header \(row.id) follows \(last.header - 1)")
+        }
         for row in rows.accounts {
             last.account += 1
             expect(row.id == last.account, "account \(row.id) follows \(last.account - 1)")
-            expect(names.insert(row.name).inserted, "account \(row.name) is made twice")
+            expect(
+                row.name.map { self.names.insert($0).inserted } == true,
+                "account \(row.id) is made twice, or has no name")
         }
-        for answer in rows.requests.compactMap({ Answer(encoded: $0.answer) }) {
+        for answer in rows.requests.compactMap({ Answer(encoded: $0.answer, name: names) }) {
             starts.formUnion(answer.spends.map(\.spend.trace.first) + answer.holds.map(\.hold.trace.first))
         }
         for row in rows.holds {
@@ -93,10 +103,13 @@ struct Auditor {
             let entry = rows.entries.first { $0.id == row.entry }
             expect(entry.map { $0.time < row.expiresAt } == true, "hold \(row.id) expires before it is made")
         }
-        let expiries = Dictionary(uniqueKeysWithValues: rows.lotExpiries.map { ($0.lot, $0.expiresAt) })
+        let opened = Dictionary(uniqueKeysWithValues: rows.lots.map { ($0.id, $0) })
+        expect(
+            rows.lots.map(\.id) == rows.transfers.filter { $0.lot == $0.id }.map(\.id),
+            "what is said of lots is not said of those that were opened")
         readPurchases(rows)
-        let touched = readEntries(rows, expiries)
-        readRequests(rows)
+        let touched = readEntries(rows, opened)
+        readRequests(rows, names)
         for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
             check(transaction)
         }
@@ -138,7 +151,7 @@ struct Auditor {
         }
     }
 
-    private mutating func readEntries(_ rows: Journal, _ expiries: [LotID: Timestamp]) -> Set<LedgerAccount> {
+    private mutating func readEntries(_ rows: Journal, _ opened: [LotID: Journal.LotRow]) -> Set<LedgerAccount> {
         var touched: Set<LedgerAccount> = []
         var transfers = rows.transfers[...]
         for entry in rows.entries {
@@ -149,7 +162,7 @@ struct Auditor {
             last.time = entry.time
             let own = transfers.prefix { $0.entry == entry.id }
             expect(!own.isEmpty, "entry \(entry.id) has no transfer")
-            for transfer in own { touched.insert(read(transfer, of: entry, expiries)) }
+            for transfer in own { touched.insert(read(transfer, of: entry, opened)) }
             transfers = transfers.dropFirst(own.count)
         }
         expect(transfers.isEmpty, "transfer \(transfers.first?.id ?? 0) belongs to no entry of its batch")
@@ -157,7 +170,7 @@ struct Auditor {
     }
 
     private mutating func read(
-        _ transfer: Transfer, of entry: Entry, _ expiries: [LotID: Timestamp]
+        _ transfer: Transfer, of entry: Entry, _ opened: [LotID: Journal.LotRow]
     ) -> LedgerAccount {
         last.transfer += 1
         let id = transfer.id
@@ -165,7 +178,7 @@ struct Auditor {
         expect(id == last.transfer, "transfer \(id) follows \(last.transfer - 1)")
         expect(amount >= 1 && amount <= Limits.amountMax, "transfer \(id) moves \(amount)")
         expect(transfer.debit.currency == transfer.credit.currency, "transfer \(id) changes the currency")
-        if transfer.lot == id { open(transfer, entry, expiries[id]) }
+        if transfer.lot == id { open(transfer, entry, opened[id]) }
         guard let lot = lots[transfer.lot] else {
             findings.problems.append("transfer \(id) names a lot that nothing opened")
             return transfer.credit
@@ -183,6 +196,7 @@ struct Auditor {
 
         let wallet = LedgerAccount(.wallet, lot.currency, player: lot.player)
         var book = wallets[wallet] ?? WalletBook(player: lot.player, currency: lot.currency)
+        expect(transfer.player == lot.player, "transfer \(id) names another player than its lot's")
         if transfer.lot == id { book.lots.append(id) }
         expect(transfer.previous == book.lastTransfer, "transfer \(id) does not follow its wallet's last")
         book.lastTransfer = id
@@ -194,8 +208,11 @@ struct Auditor {
         return wallet
     }
 
-    private mutating func open(_ transfer: Transfer, _ entry: Entry, _ expiresAt: Timestamp?) {
+    private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: Journal.LotRow?) {
         let isPaid = transfer.debit.kind == .purchased
+        let expiresAt = row?.expiresAt
+        expect(isPaid || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
+        expect(row?.lotClass == .paid || row?.price == 0, "lot \(transfer.id) is free, and has a price")
         expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
@@ -289,12 +306,12 @@ struct Auditor {
         referred[current]?.parts[transfer.lot, default: 0] += transfer.amount
     }
 
-    private mutating func readRequests(_ rows: Journal) {
+    private mutating func readRequests(_ rows: Journal, _ names: (PlayerID) -> AccountName) {
         for row in rows.requests {
             last.request += 1
             expect(row.id == last.request, "request \(row.id) follows \(last.request - 1)")
             expect(keys.insert(row.key).inserted, "key \(row.key) has two answers")
-            let answer = Answer(encoded: row.answer)
+            let answer = Answer(encoded: row.answer, name: names)
             expect(answer != nil, "the answer of key \(row.key) cannot be read")
             expect(answer?.entry == row.entry, "key \(row.key) and its answer name different entries")
             let entry = rows.entries.first { $0.id == row.entry }
@@ -303,7 +320,7 @@ struct Auditor {
         for row in rows.notifications {
             last.notification += 1
             expect(row.id == last.notification, "notification \(row.id) follows \(last.notification - 1)")
-            expect(notifications.insert(row.signed.uuid).inserted, "notification \(row.signed.uuid) is kept twice")
+            expect(notifications.insert(row.uuid).inserted, "notification \(row.uuid) is kept twice")
         }
     }
 

@@ -8,6 +8,9 @@ package struct Digest: Hashable, Sendable {
     private var third: UInt64 = 0
     private var fourth: UInt64 = 0
 
+    /// 32 zero bytes: what stands before the first block.
+    package static let zero = Digest { _ in }
+
     /// `nil` where there are not 32 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Digest.byteCount else { return nil }
@@ -32,7 +35,8 @@ package struct Digest: Hashable, Sendable {
     package var bytes: [UInt8] { withUnsafeBytes { [UInt8]($0) } }
 }
 
-/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography. It writes the 32 bytes of the
+/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography. It writes the 32 bytes
+/// of the
 /// digest to the second place.
 package typealias HashFunction = @Sendable (UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
 

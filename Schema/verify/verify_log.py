@@ -1,0 +1,454 @@
+#!/usr/bin/env python3
+"""Checks a ledger's chain of blocks with nothing but the pages BlockFormat and FileLog.
+
+    verify_log.py PATH      a ledger's folder, a file log's folder, or a file of blocks one after the other, each as
+                            its body's count of bytes (4, big-endian), the body, and the same of its redactable part
+
+Checked are: the chain (numbers, previous hashes, terms, times), SHA-256 of each body, the first block, the canonical
+form of every section, dense sequences, salted names, that each JWS can be put together again from its stored parts,
+that the debits of each currency are its credits, and that nobody's wallet or held account is ever below zero.
+
+The first fault is told with its block's number, and the exit status is 1. Otherwise a summary is printed.
+"""
+import base64
+import collections
+import hashlib
+import pathlib
+import struct
+import sys
+
+SEQUENCES = ("currency", "actor", "account", "header", "entry", "transfer", "evidence", "assignment", "notification",
+             "request")
+DENSE = {2: "currency", 3: "actor", 4: "account", 5: "header", 6: "entry", 7: "transfer", 10: "evidence",
+         11: "assignment", 12: "notification", 13: "request"}
+WALLET, HELD, RECEIVABLE = 1, 2, 3
+AMOUNT_MAX = 2**53 - 1
+
+
+class Fault(Exception):
+    pass
+
+
+def need(holds, words):
+    if not holds:
+        raise Fault(words)
+
+
+class Reader:
+    """The fields of the page's table, read one after the other."""
+
+    def __init__(self, data):
+        self.data, self.place, self.end = data, 0, len(data)
+
+    def take(self, count):
+        need(count <= self.end - self.place, "the bytes end within a field")
+        self.place += count
+        return self.data[self.place - count:self.place]
+
+    def u8(self):
+        return self.take(1)[0]
+
+    def u32(self):
+        return int.from_bytes(self.take(4), "big")
+
+    def i64(self):
+        return int.from_bytes(self.take(8), "big", signed=True)
+
+    def digest(self):
+        return self.take(32)
+
+    def leb128(self):
+        value = shift = 0
+        while True:
+            byte = self.u8()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                need(byte != 0 or shift == 7, "a number has more bytes than it needs")
+                need(value < 2**64, "a number has more than 64 bits")
+                return value
+
+    def number(self):
+        value = self.leb128()
+        need(value < 2**63, "a number is 2^63 or more")
+        return value
+
+    def integer(self):
+        value = self.leb128()
+        return value >> 1 ^ -(value & 1)
+
+    def time(self, base):
+        return (base + self.integer() + 2**63) % 2**64 - 2**63
+
+    def bytes(self):
+        return self.take(self.number())
+
+    def text(self):
+        try:
+            return self.bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            raise Fault("a text is not UTF-8") from None
+
+    def flags(self, defined):
+        flags = self.u8()
+        need(flags & ~defined == 0, "a flag is not defined")
+        return flags
+
+
+class Ledger:
+    """What is carried from block to block."""
+
+    def __init__(self):
+        self.number = self.term = 0
+        self.hash, self.time, self.entry_time = bytes(32), -2**63, -2**63
+        self.position = dict.fromkeys(SEQUENCES, 0)
+        self.owner = None
+        self.headers, self.codes = {}, {}
+        self.chains = {}  # (player, currency): the last transfer in the wallet's chain
+        self.balances = collections.Counter()  # (player or 0, currency, kind): credits less debits
+        self.purchases, self.erased, self.jws, self.skipped = 0, 0, 0, collections.Counter()
+
+    def block(self, body, redactable):
+        reader = Reader(body)
+        need(reader.take(4) == b"CLB\x01", "the body does not begin as a block of version 1")
+        number, term, self.now = reader.i64(), reader.i64(), reader.i64()
+        need(number == self.number + 1, f"its number is {number}")
+        need(term >= max(1, self.term), "its term is less than that of the block before")
+        need(self.now >= self.time, "its time is earlier than that of the block before")
+        need(reader.digest() == self.hash, "it does not follow the block before")
+        self.last = {name: reader.number() for name in SEQUENCES}
+        last_time = reader.time(self.now)
+        need(self.last["currency"] <= 255 and self.last["account"] < 2**51, "there are too many currencies or accounts")
+        self.rows, self.redactable = collections.defaultdict(list), Reader(redactable)
+        added = dict.fromkeys(SEQUENCES, 0)
+        tag = 0
+        while reader.place < reader.end:
+            before, tag, count, size = tag, reader.u8(), reader.number(), reader.u32()
+            need(tag > before, "the sections are not in the order of their tags")
+            need(1 <= count <= size <= reader.end - reader.place, f"section {tag} has a wrong count or size")
+            section = Reader(reader.take(size))
+            if tag not in ROWS:
+                self.skipped[tag] += 1
+                continue
+            if tag in DENSE:
+                added[DENSE[tag]] = count
+            need(count == 1 or tag not in (1, 15), f"section {tag} has more than one row")
+            self.step_from, self.hold_from = self.position["entry"], self.position["transfer"]
+            for row in range(count):
+                try:
+                    self.rows[tag].append(ROWS[tag](self, section, row))
+                except Fault as fault:
+                    raise Fault(f"section {tag}, row {row + 1}: {fault}") from None
+            need(section.place == section.end, f"section {tag} is larger than its rows")
+        for name in SEQUENCES:
+            need(self.last[name] == self.position[name] + added[name], f"the sequence {name} is not dense")
+        need((number == 1) == bool(self.rows[1]), "the first block, and no other, says whose books these are")
+        need(self.redactable.place == self.redactable.end, "the redactable part goes on too long")
+        self.together(last_time)
+        self.number, self.term, self.time, self.hash = number, term, self.now, hashlib.sha256(body).digest()
+        self.position, self.entry_time = self.last, last_time
+
+    def together(self, last_time):
+        """What concerns several sections."""
+        entries, transfers = self.rows[6], self.rows[7]
+        need(sum(entry["transfers"] for entry in entries) == len(transfers), "the entries have not all the transfers")
+        clock = self.entry_time
+        for entry in entries:
+            need(entry["time"] >= clock, "an entry is earlier than the one before it")
+            clock = entry["time"]
+        need(clock <= last_time, "an entry is later than the position's time")
+        need(sum(transfer["opens"] for transfer in transfers) == len(self.rows[8]), "not every opened lot has its row")
+        firsts = sum(row["first"] for row in self.rows[10])
+        need(sum(row["evidence"] for row in self.rows[9]) == firsts, "purchases have not all the first evidence")
+        for row in self.rows[10]:
+            need(row["entry"] is None or not entries[row["entry"] - self.position["entry"] - 1]["transaction"],
+                 "an entry names the transaction of its evidence by itself")
+        self.purchases += len(self.rows[9])
+        upcoming = iter(transfers)
+        for entry in entries:
+            touched = [next(upcoming) for _ in range(entry["transfers"])]
+            for transfer in touched:
+                for kind, units in (transfer["debit"], -transfer["amount"]), (transfer["credit"], transfer["amount"]):
+                    # A receivable is the player's debt: it grows by debits.
+                    self.balances[transfer["player"] if kind <= 3 else 0, transfer["currency"], kind] += units
+            for transfer in touched:
+                place = transfer["player"], transfer["currency"]
+                need(self.balances[*place, WALLET] >= 0 and self.balances[*place, HELD] >= 0
+                     and self.balances[*place, RECEIVABLE] <= 0, "an entry leaves a player's account below zero")
+
+    # One row of each section.
+
+    def step(self, reader, optional=True):
+        step = reader.number()
+        need(optional or step > 0, "it names no entry")
+        if step == 0:
+            return None
+        self.step_from += step
+        need(self.step_from <= self.last["entry"], "it names an entry that the block does not have")
+        return self.step_from
+
+    def known(self, sequence, number):
+        need(1 <= number <= self.last[sequence], f"it names a number of {sequence} that there is not")
+        return number
+
+    def account_row(self, reader, row):
+        digest, names = reader.digest(), self.redactable
+        flag, length = names.u8(), names.u8()
+        salted = names.take(16 + length)
+        need(flag <= 1 and 1 <= length <= 128, "its redactable part has a wrong flag or length")
+        if flag == 1:
+            need(not any(salted), "something is left of an erased name")
+            self.erased += 1
+        else:
+            need(hashlib.sha256(salted).digest() == digest, "the name is not the one that the body has the digest of")
+
+    def header_row(self, reader, row):
+        self.headers[self.position["header"] + row + 1] = reader.bytes()
+
+    def currency_row(self, reader, row):
+        code = reader.text()
+        need(1 <= len(code) <= 100 and all(c.isascii() and (c.isalnum() or c in "_-.") for c in code), "it is no code")
+        self.codes[self.position["currency"] + row + 1] = code
+
+    def ledger_row(self, reader, row):
+        self.owner = reader.text(), reader.text()
+
+    def entry_row(self, reader, row):
+        flags = reader.u8()
+        need(flags & 0x1F, "its kind is 0")
+        time = reader.time(self.now) if row == 0 else self.rows[6][-1]["time"] + reader.number()
+        transfers = reader.number()
+        need(transfers >= 1, "it has no transfer")
+        entry = {"time": time, "transfers": transfers, "transaction": reader.number() + 1 if flags & 0x20 else None}
+        if flags & 0x40:
+            reader.text()
+        if flags & 0x80:
+            self.known("actor", reader.number())
+        return entry
+
+    def transfer_row(self, reader, row):
+        number, kinds, flags = self.position["transfer"] + row + 1, reader.u8(), reader.u8()
+        before = self.rows[7][-1] if row else {"player": 0, "currency": 0}
+        player = before["player"] if flags & 8 else reader.number()
+        currency = before["currency"] if flags & 16 else reader.u8()
+        need(flags & 8 or player != before["player"], "it repeats the player")
+        need(flags & 16 or currency != before["currency"], "it repeats the currency")
+        self.known("account", player)
+        self.known("currency", currency)
+        amount, distance, opens = reader.number(), reader.number(), flags >> 5 & 1
+        need(1 <= amount <= AMOUNT_MAX, "its amount is not within 1 … 2^53 − 1")
+        need(opens or distance >= 1, "it draws from a wallet without a transfer")
+        previous = number - distance if distance else 0
+        need(previous == self.chains.get((player, currency), 0), "the transfer before it is another")
+        self.chains[player, currency] = number
+        need(opens or previous - reader.number() >= 1, "its lot is none")
+        for bit in (0x40, 0x80):
+            need(not flags & bit or 1 <= reader.number() < number, "it refers to no earlier transfer")
+        debit, credit = kinds >> 4, kinds & 15
+        need(debit and credit and debit != credit, "its kinds of accounts are 0 or the same")
+        return {"player": player, "currency": currency, "amount": amount, "debit": debit, "credit": credit,
+                "opens": opens}
+
+    def lot_row(self, reader, row):
+        flags = reader.flags(0x0F)
+        need(flags & 3 in (1, 2), "its class is not defined")
+        need(not flags & 4 or reader.integer() != 0, "a price of 0 is written")
+        if flags & 8:
+            reader.time(self.now)
+
+    def purchase_row(self, reader, row):
+        flags, detail = reader.u8(), reader.u8()
+        need(flags & 7 in (1, 2, 3), "its source is not defined")
+        need(detail & 0x30 != 0x30 and detail & 0xC0 != 0xC0 and (detail & 2 or not detail & 12), "its flags cannot be")
+        transaction = reader.number()
+        reader.text(), reader.number(), reader.time(self.now)
+        if flags & 0x40:
+            reader.integer()
+        for bit in (flags & 0x80, detail & 1):
+            if bit:
+                reader.text()
+        if detail & 2:
+            reader.integer()
+        for bit in (4, 8):
+            if detail & bit:
+                reader.text()
+        need(not detail & 0x20 or reader.number() != transaction, "its own number is written as another's")
+        need(not detail & 0x80 or reader.text() != "PURCHASED", "the usual ownership is written out")
+        if flags & 0x10:
+            self.known("account", reader.number())
+        if flags & 0x20:
+            self.step(reader, optional=False)
+        for _ in range(reader.number()):
+            self.known("currency", reader.u8())
+            reader.number(), reader.number()
+        return {"evidence": flags >> 3 & 1}
+
+    def rebuild(self, header, payload, signature):
+        """A JWS from its stored parts: three segments of base64url, each of which must decode to what is stored."""
+        need(header in self.headers, "it names a header that there is not")
+        encode = lambda data: base64.urlsafe_b64encode(data).rstrip(b"=")
+        segments = b".".join((self.headers[header], encode(payload), encode(signature))).split(b".")
+        need(len(segments) == 3 and all(segments), "its parts make no JWS of three segments")
+        self.jws += 1
+
+    def header_number(self, reader):
+        return self.last["header"] - reader.number()
+
+    def evidence_row(self, reader, row):
+        flags = reader.flags(7)
+        if not flags & 1:
+            reader.number()
+        reader.time(self.now)
+        need(not flags & 2 or reader.number() > 0, "a share of 0 is written")
+        need(not flags & 4 or reader.time(self.now) != self.now, "the block's own time is written")
+        entry = self.step(reader)
+        self.rebuild(self.header_number(reader), reader.bytes(), reader.bytes())
+        return {"first": flags & 1, "entry": entry}
+
+    def assignment_row(self, reader, row):
+        reader.number(), self.known("account", reader.number()), reader.time(self.now)
+        self.step(reader, optional=False)
+
+    def notification_row(self, reader, row):
+        flags = reader.flags(15)
+        reader.text(), reader.text()
+        if flags & 1:
+            reader.text()
+        reader.time(self.now)
+        if flags & 2:
+            reader.text()
+        reader.time(self.now)
+        if flags & 4:
+            reader.number()
+        header, payload = self.header_number(reader), reader.bytes()
+        if flags & 8:
+            nested, at = self.header_number(reader), reader.number()
+            need(nested in self.headers and at <= len(payload), "its nested header is none")
+            payload = payload[:at] + self.headers[nested] + payload[at:]
+        self.rebuild(header, payload, reader.bytes())
+
+    def request_row(self, reader, row):
+        key = reader.bytes()
+        need(1 <= len(key) <= 64 and all(0x20 <= byte <= 0x7E for byte in key), "it has no key")
+        reader.digest(), self.step(reader), reader.bytes()
+
+    def hold_row(self, reader, row):
+        step = reader.number()
+        need(step >= 1, "it has no transfer")
+        self.hold_from += step
+        index = self.hold_from - self.position["transfer"] - 1
+        need(index < len(self.rows[7]) and self.rows[7][index]["credit"] == HELD, "its transfer sets nothing aside")
+        need(1 <= reader.number() <= AMOUNT_MAX, "its amount is not within 1 … 2^53 − 1")
+        reader.time(self.now)
+
+    def closing_row(self, reader, row):
+        reader.time(self.now)
+
+    def actor(self, reader, flag):
+        if flag:
+            self.known("actor", reader.number())
+
+    def link_row(self, reader, row):
+        flags = reader.flags(1)
+        self.known("account", reader.number()), self.known("account", reader.number())
+        self.step(reader), reader.time(self.now), self.actor(reader, flags)
+
+    def consent_row(self, reader, row):
+        flags = reader.flags(3)
+        self.known("account", reader.number()), reader.time(self.now), self.actor(reader, flags & 2)
+
+    def adjustment_row(self, reader, row):
+        flags = reader.flags(7)
+        need(flags & 3 in (1, 2), "its class is not defined")
+        self.step(reader, optional=False), reader.text(), self.actor(reader, flags & 4)
+
+    def external_row(self, reader, row):
+        reader.number(), reader.text(), reader.text()
+
+    def catalog_row(self, reader, row):
+        reader.number(), reader.digest(), reader.time(self.now)
+
+
+ROWS = dict(enumerate((
+    Ledger.ledger_row, Ledger.currency_row, lambda ledger, reader, row: reader.text(), Ledger.account_row,
+    Ledger.header_row, Ledger.entry_row, Ledger.transfer_row, Ledger.lot_row, Ledger.purchase_row, Ledger.evidence_row,
+    Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
+    Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row), start=1))
+
+
+def stream(path):
+    """Blocks one after the other, each part after its count of bytes."""
+    reader = Reader(path.read_bytes())
+    while reader.place < reader.end:
+        yield reader.take(reader.u32()), reader.take(reader.u32()), None
+
+
+def crc_entry(value):
+    for _ in range(8):
+        value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value
+
+
+CRC_TABLE = [crc_entry(byte) for byte in range(256)]
+
+
+def crc32c(*parts):
+    value = 0xFFFFFFFF
+    for byte in b"".join(parts):
+        value = value >> 8 ^ CRC_TABLE[(value ^ byte) & 0xFF]
+    return (value ^ 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def segments(folder):
+    """The records of a file log's segments, up to what was written ahead of the last one."""
+    for path in sorted(path for path in folder.iterdir() if path.name.isdigit()):
+        data = path.read_bytes()
+        need(data[:12] == b"CLedgLog\0\0\0\1" and len(data) >= 96, f"{path.name} is no segment of format 1")
+        need(crc32c(data[:92]) == data[92:96], f"the header of {path.name} is damaged")
+        place = 96
+        while data[place:place + 8] == b"CLBk\0\0\0\1":
+            header, where = data[place:place + 104], f"in {path.name} at {place}"
+            need(crc32c(data[92:96], struct.pack(">I", place), header[:96]) == header[96:100],
+                 f"the record's header {where} is damaged")
+            size, names = struct.unpack(">II", header[24:32])
+            body, redactable = data[place + 104:place + 104 + size], data[place + 104 + size:place + 104 + size + names]
+            need(crc32c(header[96:100], redactable) == header[100:104], f"the redactable part {where} is damaged")
+            yield body, redactable, header[64:96]
+            place += (104 + size + names + 7) // 8 * 8
+        need(not any(data[place:]), f"{path.name} has bytes at {place} that are no record: a torn tail, or damage")
+
+
+def acknowledged(path):
+    """The number of the last acknowledged block, of a ledger's head file; 0 where there is none."""
+    data = path.read_bytes() if path.is_file() else b""
+    slots = [data[at:at + 100] for at in (0, 2048) if data[at:at + 12] == b"CLedgHea\0\0\0\1"]
+    return max((int.from_bytes(slot[16:24], "big") for slot in slots if crc32c(slot[:96]) == slot[96:]), default=0)
+
+
+def main():
+    path = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit(__doc__)
+    ledger = Ledger()
+    newest = acknowledged(path / "head")
+    path = path / "log" if (path / "log").is_dir() else path
+    try:
+        for body, redactable, expected in segments(path) if path.is_dir() else stream(path):
+            need(expected in (None, hashlib.sha256(body).digest()), "the body does not have the block's hash")
+            ledger.block(body, redactable)
+        need(ledger.number >= newest, f"it is missing, and block {newest} was acknowledged: the log went back in time")
+    except Fault as fault:
+        sys.exit(f"block {ledger.number + 1}: {fault}")
+    for currency, code in ledger.codes.items():
+        total = sum(units for (_, other, _), units in ledger.balances.items() if other == currency)
+        if total != 0:
+            sys.exit(f"the accounts of {code} do not add up to zero, but to {total}")
+    for tag, count in sorted(ledger.skipped.items()):
+        print(f"skipped: section {tag} of a later version, in {count} blocks")
+    last = ledger.position
+    print(f"ledger: {' '.join(ledger.owner) if ledger.owner else 'empty'}")
+    print(f"blocks: {ledger.number}, entries: {last['entry']}, transfers: {last['transfer']}, "
+          f"purchases: {ledger.purchases}, signed: {ledger.jws}, accounts: {last['account']}, erased: {ledger.erased}")
+    print(f"head: {ledger.number} {ledger.hash.hex()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+/// Where the chain of blocks is kept: the one thing that must not be lost, from which everything else is computed.
+///
+/// A log has one leader. The chain is the fence: block n is inserted if absent, so that of two writers who both
+/// believe to
+/// lead one finds its block's place taken, and drops its books.
+///
+/// `lead`, `append`, `redact` and `close` are called from one thread at a time; `read` from any thread, also beside
+/// these.
+/// All of them may block.
+package protocol BlockLog: AnyObject, Sendable {
+    /// The engine's name and version, for `info`.
+    var engine: String { get }
+
+    /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back.
+    ///
+    /// Called before the first append, and again after an append that threw. When it returns, every block up to the
+    /// one that it
+    /// appended is durable, and no other ever was or will be in its place.
+    /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none
+    ///   yet), of
+    ///   the next term.
+    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded`, `corrupt`; and
+    ///   what
+    ///   `termBlock` throws.
+    func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock
+
+    /// Appends the block after the head. When it returns, the block is durable.
+    /// - Throws: ``LogError``; after any of them only ``lead(_:)`` helps. `notAppended`: the block is not there and
+    ///   never will
+    ///   be. `unknown`: it may be there, or come back; `lead` settles it. `superseded`: another writer's block stands
+    ///   there.
+    func append(_ block: SealedBlock) throws(LogError)
+
+    /// Blocks in their order, beginning with the one after `number`: at least one where there is one, more while all
+    /// together
+    /// have no more than `bytesMax` bytes. Only durable blocks are given.
+    /// - Throws: ``LogError`` `corrupt`, which names the block and where it stands, or `unknown` where it cannot be
+    ///   read now.
+    func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock]
+
+    /// Puts other bytes, of the same count, in place of a block's redactable part. Durable when it returns.
+    /// - Throws: ``LogError``
+    func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError)
+
+    /// Gives the log's files or connections back. Nothing may be called after it.
+    func close()
+}
+
+/// A log's failure: a kind, by which callers decide, then words.
+package struct LogError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Kind: Hashable, Sendable {
+        /// Nothing was appended, for certain; it may be tried again.
+        case notAppended
+        /// Nobody can know at this moment; `lead` settles it.
+        case unknown
+        /// Another writer leads.
+        case superseded
+        /// What is stored is not what was written. Trying again does not help.
+        case corrupt
+    }
+
+    package var kind: Kind
+    /// What was being done, with what, and what went wrong; never values of rows.
+    package var description: String
+
+    package init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Ledger
+import LedgerTestKit
+import Testing
+
+/// `Schema/verify/verify_log.py`, written from the page BlockFormat alone, over blocks that this program made.
+@Suite struct BlockVerifierTests {
+    private static func verify(_ blocks: [SealedBlock]) throws -> (status: Int32, output: String) {
+        var bytes: [UInt8] = []
+        for block in blocks {
+            for part in [block.body, block.redactable] {
+                withUnsafeBytes(of: UInt32(part.count).bigEndian) { bytes.append(contentsOf: $0) }
+                bytes.append(contentsOf: part)
+            }
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).blocks")
+        try Data(bytes).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        return try ChainVerifier.run(file.path)
+    }
+
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramFindsNothingWrong() throws {
+        let blocks = GameChain.lively(seed: 5).blocks
+        let (status, output) = try Self.verify(blocks)
+        #expect(status == 0, "\(output)")
+        #expect(output.contains("ledger: com.example.game Sandbox"))
+        #expect(output.contains("blocks: 5, entries: 6, transfers: 7, purchases: 2, signed: 4, accounts: 2, erased: 0"))
+        let head = try #require(blocks.last)
+        #expect(output.contains("head: 5 \(head.hash.bytes.hex.lowercased())"))
+    }
+
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramReadsAnErasedNameAndSkipsALaterSection() throws {
+        var blocks = GameChain.lively(seed: 6).blocks
+        blocks[1].redactable = try blocks[1].redactable(erasing: [1])
+        let last = blocks.removeLast()
+        blocks.append(last.with(body: last.body + "80 01 00000002 0000".bytes))
+        let (status, output) = try Self.verify(blocks)
+        #expect(status == 0, "\(output)")
+        #expect(output.contains("erased: 1"))
+        #expect(output.contains("skipped: section 128 of a later version, in 1 blocks"))
+    }
+
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramRefusesDamageByTheBlocksNumber() throws {
+        let blocks = GameChain.lively(seed: 8).blocks
+        // A flipped bit of a body shows in the block after it, if the block itself can still be read.
+        var changed = blocks
+        changed[2] = blocks[2].flipping(bit: (blocks[2].body.count - 1) * 8)
+        var (status, output) = try Self.verify(changed)
+        #expect(status == 1 && output.contains("block 4: it does not follow the block before"), "\(output)")
+
+        changed = blocks
+        changed[2].redactable[20] ^= 1
+        (status, output) = try Self.verify(changed)
+        #expect(status == 1 && output.contains("block 3: section 4, row 1: the name is not"), "\(output)")
+
+        changed = blocks
+        changed.remove(at: 1)
+        (status, output) = try Self.verify(changed)
+        #expect(status == 1 && output.contains("block 2: its number is 3"), "\(output)")
+    }
+
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramRefusesAWalletBelowZero() throws {
+        var chain = GameChain(seed: 9)
+        let player = chain.player()
+        chain.credit(player)
+        chain.seal()
+        chain.spend(player, 501)
+        chain.seal()
+        let (status, output) = try Self.verify(chain.blocks)
+        #expect(status == 1, "\(output)")
+        #expect(output.contains("block 3: an entry leaves a player's account below zero"), "\(output)")
+    }
+}
