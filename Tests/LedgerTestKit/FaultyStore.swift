@@ -32,7 +32,14 @@ package final class FaultyStore: Store {
 
     package var engine: String { base.engine }
 
-    package func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
+    package func time(at clock: Timestamp) -> Timestamp { clock }
+
+    package func fault() -> StoreError? { nil }
+
+    package func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
         plan.withLock {
             $0.commits += 1
             $0.waiting += 1
@@ -44,11 +51,13 @@ package final class FaultyStore: Store {
             plan.failures -= 1
             return true
         }
-        if fails {
+        guard fails else { return base.commit(needs, isLast: isLast, decide, done: done) }
+        do throws(StoreError) {
             try base.lose(needs, decide)
-            throw StoreError("committing a batch: the test's disk is full")
+            done(.failure(StoreError("committing a batch: the test's disk is full")))
+        } catch {
+            done(.failure(error))
         }
-        return try base.commit(needs, decide)
     }
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage {

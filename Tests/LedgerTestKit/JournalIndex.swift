@@ -3,23 +3,32 @@ package import Ledger
 /// The rows that were made durable, and where a restart or a load finds them. Everything the store gives back to the
 /// books it makes from these rows, so that a row that is missing or wrong shows.
 package struct JournalIndex {
-    package init() {}
+    /// The digest by which a header segment is known.
+    private let headerDigest: (Journal.HeaderRow) -> Digest
+
+    package init(headerDigest: @escaping (Journal.HeaderRow) -> Digest = { Digest(of: Array($0.text), testSHA256) }) {
+        self.headerDigest = headerDigest
+    }
 
     package private(set) var rows = Journal()
     private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
     private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
     private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
     private var holds: [TransferID: Journal.HoldRow] = [:]
-    private var lotExpiries: [LotID: Timestamp] = [:]
+    private var lots: [LotID: Journal.LotRow] = [:]
     /// Transfers by the spend or hold that they refer to.
     private var references: [TransferID: [Transfer]] = [:]
     private var requests: [RequestKey: Journal.RequestRow] = [:]
     package private(set) var players: [AccountName: PlayerID] = [:]
     package private(set) var notifications: Set<String> = []
+    package private(set) var headers: [Digest: HeaderID] = [:]
+    package private(set) var actors: [String: ActorID] = [:]
     package private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
 
     package mutating func append(_ new: Journal) {
         rows.currencies += new.currencies
+        rows.actors += new.actors
+        rows.headers += new.headers
         rows.accounts += new.accounts
         rows.entries += new.entries
         rows.transfers += new.transfers
@@ -29,18 +38,23 @@ package struct JournalIndex {
         rows.notifications += new.notifications
         rows.requests += new.requests
         rows.holds += new.holds
-        rows.lotExpiries += new.lotExpiries
+        rows.lots += new.lots
+        rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
-        for row in new.lotExpiries { lotExpiries[row.lot] = row.expiresAt }
+        for row in new.lots { lots[row.id] = row }
         for transfer in new.transfers {
             if let reference = transfer.reference { references[reference, default: []].append(transfer) }
         }
-        for row in new.accounts { players[row.name] = row.id }
+        for row in new.accounts {
+            if let name = row.name { players[name] = row.id }
+        }
+        for row in new.actors { actors[row.name] = row.id }
+        for row in new.headers { headers[headerDigest(row)] = row.id }
         for row in new.purchases { purchases[row.facts.transaction] = row }
         for row in new.evidence { evidence[row.transaction, default: []].append(row) }
         for row in new.assignments { assignments[row.transaction] = row }
         for row in new.requests { requests[row.key] = row }
-        for row in new.notifications { notifications.insert(row.signed.uuid) }
+        for row in new.notifications { notifications.insert(row.uuid) }
         for transfer in new.transfers where transfer.lot == transfer.id {
             owners[transfer.id] = (transfer.credit.player, transfer.credit.currency)
         }
@@ -48,17 +62,19 @@ package struct JournalIndex {
 
     package func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
 
-    package func name(_ player: PlayerID) -> AccountName { rows.accounts[Int(player) - 1].name }
+    package func name(_ player: PlayerID) -> AccountName {
+        guard let name = rows.accounts[Int(player) - 1].name else { preconditionFailure("no name is erased here") }
+        return name
+    }
 
     /// The lot that a transfer opens, before its amount is in it.
     package func opening(_ transfer: Transfer) -> Lot? {
         guard transfer.lot == transfer.id else { return nil }
+        guard let row = lots[transfer.id] else { preconditionFailure("a lot of which nothing is said") }
         let entry = entry(transfer.entry)
         return Lot(
-            id: transfer.id, lotClass: transfer.debit.kind == .purchased ? .paid : .free,
-            transaction: entry.transaction, time: entry.time,
-            price: entry.transaction.flatMap { purchases[$0]?.facts.price } ?? 0, granted: transfer.amount,
-            remaining: 0, expiresAt: lotExpiries[transfer.id])
+            id: transfer.id, lotClass: row.lotClass, transaction: entry.transaction, time: entry.time,
+            price: row.price, granted: transfer.amount, remaining: 0, expiresAt: row.expiresAt)
     }
 
     /// The hold whose first transfer it is, before anything is in it.
@@ -105,13 +121,11 @@ package struct JournalIndex {
             signed: signed.map {
                 PurchaseView.Event(time: $0.time, signedDate: $0.signedDate, revoked: $0.revoked, entry: $0.entry)
             },
-            told: rows.notifications.filter { $0.signed.purchase?.facts.transaction == transaction }.compactMap {
-                $0.signed.event(at: $0.time)
-            })
+            told: rows.notifications.filter { $0.transaction == transaction }.compactMap(\.event))
     }
 
     package func answered(_ key: RequestKey) -> Books.Answered? {
-        guard let row = requests[key], let answer = Answer(encoded: row.answer) else { return nil }
+        guard let row = requests[key], let answer = Answer(encoded: row.answer, name: { name($0) }) else { return nil }
         return Books.Answered(fingerprint: row.fingerprint, answer: answer)
     }
 }

@@ -23,10 +23,11 @@ struct MemoryJournal {
     mutating func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) -> Result {
         load(needs)
         let result = decide(&books)
-        if !books.journal.isEmpty { blocks += 1 }
-        index.append(books.journal)
+        let rows = books.takeJournal()
+        if !rows.isEmpty { blocks += 1 }
+        index.append(rows)
         position = books.position
-        books.committed()
+        books.forgetAllButPlayers()
         return result
     }
 
@@ -34,18 +35,22 @@ struct MemoryJournal {
     mutating func lose<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) {
         load(needs)
         _ = decide(&books)
-        books = MemoryJournal.emptyBooks(catalog, known: rows.currencies.map(\.code), position)
-        for row in rows.accounts { books.load(Player(id: row.id, name: row.name)) }
+        books = MemoryJournal.emptyBooks(
+            catalog, known: rows.currencies.map(\.code), position,
+            closedThrough: rows.closedThrough ?? -1, headers: index.headers, actors: index.actors)
+        for row in rows.accounts { books.load(Player(id: row.id, name: name(row.id))) }
         for transfer in rows.transfers {
-            guard let owner = owner(transfer.lot) else { preconditionFailure("a lot that nothing opened") }
-            _ = books.apply(transfer, player: owner, opening: index.opening(transfer), hold: index.hold(transfer))
+            _ = books.apply(transfer, opening: index.opening(transfer), hold: index.hold(transfer))
         }
     }
 
-    private static func emptyBooks(_ catalog: Catalog, known: [CurrencyCode], _ position: JournalPosition) -> Books {
+    private static func emptyBooks(
+        _ catalog: Catalog, known: [CurrencyCode], _ position: JournalPosition, closedThrough: Timestamp = -1,
+        headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:]
+    ) -> Books {
         Books(
             catalog: catalog, known: known, position: position, totals: Totals(currencies: known.count),
-            hash: testSHA256)
+            closedThrough: closedThrough, headers: headers, actors: actors, hash: testSHA256)
     }
 
     // MARK: Loading. Players are never forgotten, and their closed lots neither.

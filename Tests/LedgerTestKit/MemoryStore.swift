@@ -13,12 +13,19 @@ package final class MemoryStore: Store, @unchecked Sendable {
 
     package var engine: String { "memory" }
 
-    package func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
-        try whileOpen { journal.commit(needs, decide) }
+    package func time(at clock: Timestamp) -> Timestamp { clock }
+
+    package func fault() -> StoreError? { nil }
+
+    package func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        done(Swift.Result { () throws(StoreError) in try whileOpen { journal.commit(needs, decide) } })
     }
 
     /// Decides a batch and loses it, as a commit that fails does.
-    package func lose<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws {
+    package func lose<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws(StoreError) {
         try whileOpen { journal.lose(needs, decide) }
     }
 
@@ -44,11 +51,11 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.isClosed = true }
     }
 
-    private func whileOpen<Result>(_ body: () -> Result) throws -> Result {
-        try lock.withLock {
-            guard !journal.isClosed else { throw StoreError("the store is closed") }
-            return body()
-        }
+    private func whileOpen<Result>(_ body: () -> Result) throws(StoreError) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        guard !journal.isClosed else { throw StoreError("the store is closed") }
+        return body()
     }
 
     // MARK: For tests

@@ -1,0 +1,195 @@
+package import Ledger
+
+extension FileLog {
+    static let lockName = "lock"
+
+    var notePath: String { catalog.folder + "/" + RedactionNote.name }
+
+    /// Makes a log without blocks, and the head file beside it, durably, except for the entries in the folders above
+    /// them.
+    /// - Parameters:
+    ///   - folder: the log's own, which must not be there yet.
+    ///   - headFile: where the head's number and hash are kept, outside of the log.
+    ///   - identity: whose ledger it is: SHA-256 of bundle id and environment.
+    package static func create(
+        folder: String, headFile: String, identity: Digest, configuration: FileLogConfiguration = .init(),
+        disk: any Disk = SystemDisk()
+    ) throws(LogError) {
+        do {
+            try disk.makeDirectory(folder)
+            disk.close(try disk.open(folder + "/" + lockName, .creating))
+            let path = folder + "/" + SegmentFile.name(1)
+            let header = SegmentHeader(first: 1, identity: identity, previous: .zero)
+            let (file, _) = try LogWriter.makeSegment(disk, path, header, configuration)
+            disk.close(file)
+            try disk.rename(path + SegmentFile.temporarySuffix, to: path)
+            try HeadFile.create(disk, headFile, identity)
+            try disk.syncDirectory(folder)
+        } catch {
+            throw LogError(.notAppended, "making the log \(folder): \(error)")
+        }
+    }
+
+    /// Opens a log for its one writer.
+    /// - Throws: ``LogError``: `superseded` where another has it open, `corrupt` where what is there is not what was
+    ///   written, or is another ledger's, `unknown` where it cannot be read or written now.
+    package static func open(
+        folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
+        configuration: FileLogConfiguration = .init(), disk: any Disk = SystemDisk()
+    ) throws(LogError) -> FileLog {
+        try open(disk, folder, headFile, identity, hash, configuration, try lock(disk, folder))
+    }
+
+    private static func lock(_ disk: any Disk, _ folder: String) throws(LogError) -> OwnedFile {
+        let path = folder + "/" + lockName
+        let file: OwnedFile
+        let isLocked: Bool
+        do { file = OwnedFile(disk, try disk.open(path, .writingOrCreating)) } catch {
+            throw LogError(.unknown, "opening \(path) for writing: \(error)")
+        }
+        do { isLocked = try disk.lock(file.file) } catch { throw LogError(.unknown, "locking \(path): \(error)") }
+        guard isLocked else { throw isOpenElsewhere(folder) }
+        return file
+    }
+
+    private static func isOpenElsewhere(_ folder: String) -> LogError {
+        LogError(.superseded, "\(folder) is open for writing in another process; a ledger has one writer")
+    }
+
+    private static func open(
+        _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
+        _ configuration: FileLogConfiguration, _ lockFile: OwnedFile
+    ) throws(LogError) -> FileLog {
+        let content = HeadFile.content(disk, headPath, identity)
+        let note = try note(disk, folder)
+        let (firsts, last) = try lockedSegments(disk, folder, identity)
+        var redaction: RedactionNote?
+        if case .note(let begun) = note { redaction = begun }
+        let scan = try LogScan(
+            folder, firsts, last, acknowledged: content.acknowledged, note: redaction, hash)
+        var notices: [String] = []
+        switch content {
+        case .missing: notices.append("the head file \(headPath) was missing and is made anew")
+        case .unreadable(let words): notices.append("the head file \(headPath) is made anew: \(words)")
+        case .head: break
+        }
+        if scan.tail == .torn {
+            notices.append(
+                "a block after block \(scan.head?.number ?? 0), which was never acknowledged, was cut off from "
+                    + "segment file \(last.path)")
+        }
+        try writeTailAgain(scan)
+        let catalog = SegmentCatalog(folder, disk, identity, scan)
+        let head: HeadFile
+        do {
+            try removeTemporary(disk, folder)
+            try disk.syncDirectory(folder)
+            head = try HeadFile(disk, headPath, identity, content)
+        } catch {
+            throw LogError(.unknown, "opening the log \(folder) and its head file \(headPath): \(error)")
+        }
+        let writer = LogWriter(disk, folder, identity, hash, configuration, catalog, scan, head, lockFile)
+        if case .none = note {
+        } else {
+            notices.append("the redaction in \(folder)/\(RedactionNote.name) was interrupted, and is settled now")
+            try writer.finishRedaction()
+        }
+        if let newest = scan.head, newest.number > content.acknowledged?.number ?? 0 { head.store(newest) }
+        return FileLog(disk, hash, catalog, notices, writer)
+    }
+
+    private static func note(_ disk: any Disk, _ folder: String) throws(LogError) -> RedactionNote.Content {
+        do { return try RedactionNote.content(disk, folder + "/" + RedactionNote.name) } catch {
+            throw LogError(.unknown, "reading \(folder)/\(RedactionNote.name): \(error)")
+        }
+    }
+
+    /// The segments, the last of them open for writing and locked: the lock file alone could be removed and made
+    /// again.
+    private static func lockedSegments(
+        _ disk: any Disk, _ folder: String, _ identity: Digest
+    ) throws(LogError) -> ([BlockNumber], SegmentFile) {
+        let firsts = try LogScan.firsts(disk, folder)
+        let first = firsts[firsts.count - 1]
+        let path = folder + "/" + SegmentFile.name(first)
+        let last = try SegmentFile.open(disk, path, first: first, identity, .writing)
+        let isLocked: Bool
+        do { isLocked = try disk.lock(last.file) } catch { throw LogError(.unknown, "locking \(path): \(error)") }
+        guard isLocked, try LogScan.firsts(disk, folder) == firsts else { throw isOpenElsewhere(folder) }
+        return (firsts, last)
+    }
+
+    /// Makes what was read of the tail true on the disk: a writer before this one may have ended between a write and
+    /// its sync, or after a sync that failed; then the page cache shows what the disk does not have.
+    private static func writeTailAgain(_ scan: LogScan) throws(LogError) {
+        let segment = scan.index.segment
+        let disk = segment.disk
+        do {
+            if let number = scan.index.last?.number {
+                let start = scan.index.offset(of: number)
+                let record = try disk.readAll(segment.file, at: start, byteCount: scan.index.end - start)
+                try disk.writeAll(segment.file, record, at: start)
+            }
+            try disk.writeZeros(segment.file, from: scan.index.end, to: scan.byteCount)
+            try disk.sync(segment.file)
+        } catch {
+            throw LogError(.unknown, "writing the tail of segment file \(segment.path) again: \(error)")
+        }
+    }
+
+    /// Removes segments whose making was interrupted.
+    private static func removeTemporary(_ disk: any Disk, _ folder: String) throws(DiskError) {
+        for name in try disk.list(folder) where name.hasSuffix(SegmentFile.temporarySuffix) {
+            try disk.remove(folder + "/" + name)
+        }
+    }
+
+    /// Opens a log for reading, also beside a writer: it then has the blocks that were acknowledged until now.
+    ///
+    /// Nothing is locked, written or repaired. To see blocks that were appended since, it is opened again.
+    package static func openForReading(
+        folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
+        disk: any Disk = SystemDisk()
+    ) throws(LogError) -> FileLog {
+        var attempt = 1
+        while true {
+            do {
+                return try openOnceForReading(disk, folder, headFile, identity, hash)
+            } catch {
+                // Beside a writer, what was read first may not fit to what was read last.
+                guard attempt < FileLogLimits.readingAttemptsMax, isWritten(disk, folder) else { throw error }
+                attempt += 1
+            }
+        }
+    }
+
+    private static func openOnceForReading(
+        _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction
+    ) throws(LogError) -> FileLog {
+        let isWritten = isWritten(disk, folder)
+        let content = HeadFile.content(disk, headPath, identity)
+        var redaction: RedactionNote?
+        if case .note(let begun) = try note(disk, folder) { redaction = begun }
+        let firsts = try LogScan.firsts(disk, folder)
+        let first = firsts[firsts.count - 1]
+        let last = try SegmentFile.open(
+            disk, folder + "/" + SegmentFile.name(first), first: first, identity, .reading)
+        let scan = try LogScan(
+            folder, firsts, last, acknowledged: content.acknowledged, note: redaction, hash)
+        let catalog = SegmentCatalog(folder, disk, identity, scan)
+        // A block that the writer has not acknowledged may be in the page cache only.
+        if isWritten, case .head(let acknowledged) = content { catalog.limit(to: acknowledged) }
+        return FileLog(disk, hash, catalog, [], nil)
+    }
+
+    private static func isWritten(_ disk: any Disk, _ folder: String) -> Bool {
+        do {
+            let file = try disk.open(folder + "/" + lockName, .reading)
+            defer { disk.close(file) }
+            return try disk.isLocked(file)
+        } catch {
+            // Without a lock file there is no writer: each makes it.
+            return false
+        }
+    }
+}

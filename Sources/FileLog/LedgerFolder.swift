@@ -1,0 +1,114 @@
+package import Ledger
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A ledger's folder: what stands where in it, how it is made, and what can be wrong with it.
+package struct LedgerFolder: Hashable, Sendable {
+    package let path: String
+
+    package init(_ path: String) { self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
+
+    /// The log's own folder.
+    package var log: String { path + "/log" }
+    /// The head's number and hash, outside of the log.
+    package var headFile: String { path + "/head" }
+
+    /// Checks that a ledger can be there.
+    /// - Throws: ``LogError`` `unknown`, which names what is wrong.
+    package func check(_ disk: any Disk = SystemDisk()) throws(LogError) {
+        do {
+            switch try disk.status(at: path).kind {
+            case .directory: break
+            case .file: throw LogError(.unknown, "\(path) is a file; a ledger is a folder")
+            case .fifo: throw LogError(.unknown, "\(path) is a fifo; a ledger is a folder")
+            case .other: throw LogError(.unknown, "\(path) is no folder; a ledger is one")
+            }
+            guard try disk.statusIfThere(at: log)?.kind == .directory else {
+                throw LogError(.unknown, "\(path) is a folder, but no ledger: it has no folder \(log)")
+            }
+            _ = try disk.list(log)
+        } catch let error as LogError {
+            throw error
+        } catch let error as DiskError {
+            throw LogError(.unknown, words(error))
+        } catch {
+            throw LogError(.unknown, "looking for a ledger at \(path): \(error)")
+        }
+    }
+
+    private func words(_ error: DiskError) -> String {
+        switch error {
+        case .missing: "there is no ledger at \(path); `serve --create` makes one"
+        case .forbidden: "this user may not read the ledger at \(path): \(error)"
+        case .isNoDirectory: "there is no ledger at \(path): a part of the path is a file"
+        case .readOnly: "the ledger at \(path) is on a file system that cannot be written to: \(error)"
+        default: "looking for a ledger at \(path): \(error)"
+        }
+    }
+
+    /// Makes a ledger's folder: whole and durable at its path, or not there at all.
+    /// - Parameter body: fills the folder, which has a temporary path beside the final one until it is whole.
+    /// - Throws: ``LogError``, or what `body` threw.
+    package static func create(
+        at path: String, disk: any Disk = SystemDisk(), body: (_ temporaryPath: String) throws -> Void
+    ) throws {
+        let folder = LedgerFolder(path)
+        do {
+            if try disk.statusIfThere(at: folder.path) != nil {
+                throw LogError(
+                    .notAppended, "\(folder.path) is there already; a ledger is made at a path where nothing is")
+            }
+            let temporary = folder.temporaryPrefix + "\(getpid())-\(UInt64.random(in: .min ... .max))"
+            try disk.makeDirectory(temporary)
+            try body(temporary)
+            try syncTree(disk, temporary)
+            // A folder takes the place of an empty folder only: of what another process made meanwhile, nothing is
+            // lost.
+            try disk.rename(temporary, to: folder.path)
+            try disk.syncDirectory(folder.parent)
+            try folder.removeLeftovers(disk)
+        } catch let error as DiskError {
+            throw LogError(.notAppended, "making the ledger \(folder.path): \(error)")
+        }
+    }
+
+    private var temporaryPrefix: String { path + ".creating-" }
+
+    private var parent: String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Removes what interrupted creations left beside the ledger.
+    private func removeLeftovers(_ disk: any Disk) throws(DiskError) {
+        let start = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        let prefix = temporaryPrefix[start...]
+        for name in try disk.list(parent) where name.hasPrefix(prefix) {
+            try LedgerFolder.removeTree(disk, parent + "/" + name)
+        }
+    }
+
+    private static func syncTree(_ disk: any Disk, _ folder: String) throws(DiskError) {
+        for name in try disk.list(folder) {
+            let path = folder + "/" + name
+            switch try disk.status(at: path).kind {
+            case .directory: try syncTree(disk, path)
+            case .file:
+                let file = OwnedFile(disk, try disk.open(path, .reading))
+                try disk.sync(file.file)
+            case .fifo, .other: break
+            }
+        }
+        try disk.syncDirectory(folder)
+    }
+
+    private static func removeTree(_ disk: any Disk, _ path: String) throws(DiskError) {
+        guard try disk.status(at: path).kind == .directory else { return try disk.remove(path) }
+        for name in try disk.list(path) { try removeTree(disk, path + "/" + name) }
+        try disk.removeDirectory(path)
+    }
+}

@@ -1,0 +1,183 @@
+import Ledger
+
+// The bytes of a log's files. Docs: FileLog.md, which is the specification; what differs from it is a defect here.
+// Numbers are big-endian.
+
+enum LogFormat {
+    static let version: UInt32 = 1
+    /// Records begin at multiples of this.
+    static let alignment = 8
+
+    static func aligned(_ byteCount: Int) -> Int { (byteCount + alignment - 1) / alignment * alignment }
+}
+
+/// The beginning of a segment file.
+struct SegmentHeader: Hashable {
+    static let byteCount = 96
+    static let magic: UInt64 = 0x434C_6564_674C_6F67  // "CLedgLog"
+
+    /// The block that the segment begins with.
+    var first: BlockNumber
+    /// Whose ledger it is.
+    var identity: Digest
+    /// The hash of the block before `first`; zero bytes before block 1.
+    var previous: Digest
+
+    /// The checksum goes into that of each record of the segment: no bytes within a block can pass for one.
+    var checksum: UInt32 {
+        withUnsafeTemporaryAllocation(byteCount: SegmentHeader.byteCount, alignment: 8) { bytes in
+            write(to: bytes)
+            return UnsafeRawBufferPointer(bytes).number(at: 92)
+        }
+    }
+
+    func write(to target: UnsafeMutableRawBufferPointer) {
+        target.set(SegmentHeader.magic, at: 0)
+        target.set(LogFormat.version, at: 8)
+        target.set(UInt32(0), at: 12)
+        target.set(first, at: 16)
+        target.set(identity, at: 24)
+        target.set(previous, at: 56)
+        target.set(UInt32(0), at: 88)
+        var checksum = Checksum()
+        checksum.add(UnsafeRawBufferPointer(rebasing: target[..<92]))
+        target.set(checksum.value, at: 92)
+    }
+
+    enum Fault: Error {
+        case damaged
+        case version(UInt32)
+    }
+
+    init(first: BlockNumber, identity: Digest, previous: Digest) {
+        self.first = first
+        self.identity = identity
+        self.previous = previous
+    }
+
+    init(_ bytes: [UInt8]) throws(Fault) {
+        guard bytes.count == SegmentHeader.byteCount else { throw .damaged }
+        let header: SegmentHeader? = try bytes.withUnsafeBufferPointer { (buffer) throws(Fault) in
+            let bytes = UnsafeRawBufferPointer(buffer)
+            var checksum = Checksum()
+            checksum.add(UnsafeRawBufferPointer(rebasing: bytes[..<92]))
+            guard bytes.number(at: 0) == SegmentHeader.magic, bytes.number(at: 92) == checksum.value
+            else { return nil }
+            let version: UInt32 = bytes.number(at: 8)
+            guard version == LogFormat.version else { throw .version(version) }
+            return SegmentHeader(
+                first: bytes.number(at: 16), identity: bytes.digest(at: 24), previous: bytes.digest(at: 56))
+        }
+        guard let header else { throw .damaged }
+        self = header
+    }
+}
+
+/// The beginning of a record: one block of a segment.
+struct RecordHeader {
+    static let byteCount = 104
+    static let magic: UInt32 = 0x434C_426B  // "CLBk"
+    /// Where the redactable part's checksum stands in the header: `redact` overwrites it.
+    static let redactableChecksumOffset = 100
+
+    var number: BlockNumber
+    var term: Term
+    var bodyBytes: Int
+    var redactableBytes: Int
+    var previous: Digest
+    var hash: Digest
+    /// Over the header, its segment's checksum and its place.
+    var checksum: UInt32
+    /// Over `checksum` and the redactable part.
+    var redactableChecksum: UInt32
+
+    var head: LogHead { LogHead(number: number, term: term, hash: hash) }
+
+    /// The record's bytes, up to the next record.
+    var recordBytes: Int { RecordHeader.recordBytes(bodyBytes + redactableBytes) }
+
+    static func recordBytes(_ blockBytes: Int) -> Int { LogFormat.aligned(byteCount + blockBytes) }
+
+    /// Writes the header of `block`, whose record stands at `offset` of a segment with `segmentChecksum`.
+    static func write(
+        _ block: SealedBlock, to target: UnsafeMutableRawBufferPointer, segmentChecksum: UInt32, offset: Int
+    ) {
+        target.set(magic, at: 0)
+        target.set(UInt32(LogFormat.version), at: 4)
+        target.set(block.number, at: 8)
+        target.set(block.term, at: 16)
+        target.set(UInt32(block.body.count), at: 24)
+        target.set(UInt32(block.redactable.count), at: 28)
+        target.set(block.previous, at: 32)
+        target.set(block.hash, at: 64)
+        let checksum = checksum(UnsafeRawBufferPointer(target), segmentChecksum, offset)
+        target.set(checksum, at: 96)
+        target.set(redactableChecksum(block.redactable, checksum), at: redactableChecksumOffset)
+    }
+
+    /// `nil` where no record of the segment stands at `offset`, or its header is damaged.
+    init?(_ bytes: UnsafeRawBufferPointer, segmentChecksum: UInt32, offset: Int) {
+        guard bytes.count >= RecordHeader.byteCount, bytes.number(at: 0) == RecordHeader.magic,
+            bytes.number(at: 4) == LogFormat.version
+        else { return nil }
+        checksum = bytes.number(at: 96)
+        guard checksum == RecordHeader.checksum(bytes, segmentChecksum, offset) else { return nil }
+        number = bytes.number(at: 8)
+        term = bytes.number(at: 16)
+        bodyBytes = Int(bytes.number(at: 24) as UInt32)
+        redactableBytes = Int(bytes.number(at: 28) as UInt32)
+        previous = bytes.digest(at: 32)
+        hash = bytes.digest(at: 64)
+        redactableChecksum = bytes.number(at: RecordHeader.redactableChecksumOffset)
+    }
+
+    private static func checksum(
+        _ header: UnsafeRawBufferPointer, _ segmentChecksum: UInt32, _ offset: Int
+    ) -> UInt32 {
+        var checksum = Checksum()
+        checksum.add(segmentChecksum)
+        checksum.add(UInt32(offset))
+        checksum.add(UnsafeRawBufferPointer(rebasing: header[..<96]))
+        return checksum.value
+    }
+
+    static func redactableChecksum(_ redactable: UnsafeRawBufferPointer, _ headerChecksum: UInt32) -> UInt32 {
+        var checksum = Checksum()
+        checksum.add(headerChecksum)
+        checksum.add(redactable)
+        return checksum.value
+    }
+
+    static func redactableChecksum(_ redactable: [UInt8], _ headerChecksum: UInt32) -> UInt32 {
+        redactable.withUnsafeBytes { redactableChecksum($0, headerChecksum) }
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    func set(_ value: some FixedWidthInteger, at offset: Int) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { self[offset..<(offset + $0.count)].copyBytes(from: $0) }
+    }
+
+    func set(_ digest: Digest, at offset: Int) {
+        digest.withUnsafeBytes { self[offset..<(offset + Digest.byteCount)].copyBytes(from: $0) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    func number<Value: FixedWidthInteger>(at offset: Int) -> Value {
+        Value(bigEndian: loadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+
+    func digest(at offset: Int) -> Digest {
+        Digest { $0.copyBytes(from: self[offset..<(offset + Digest.byteCount)]) }
+    }
+
+    func bytes(at offset: Int, count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self[offset..<(offset + count)])
+    }
+}
+
+extension Digest {
+    /// What stands for the block before the first.
+    static let zero = Digest { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+}

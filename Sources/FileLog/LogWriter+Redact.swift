@@ -1,0 +1,78 @@
+import Ledger
+
+extension LogWriter {
+    /// Writes a note of what is to be done, then does it, then erases the note; each durably.
+    func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        guard state != .inDoubt else {
+            throw LogError(.notAppended, "block \(number) was not redacted: the log must be led again before")
+        }
+        let (segment, offset, header) = try record(number)
+        guard header.redactableBytes == redactable.count else {
+            throw LogError(
+                .notAppended,
+                "block \(number) was not redacted: its redactable part has \(header.redactableBytes) bytes, "
+                    + "what is to stand there \(redactable.count)")
+        }
+        let note = RedactionNote(number: number, header, redactable)
+        do {
+            try note.write(disk, folder)
+        } catch {
+            state = .inDoubt
+            throw LogError(
+                .unknown, "noting that block \(number) is redacted, in \(folder)/\(RedactionNote.name): \(error)")
+        }
+        do {
+            try note.carryOut(segment, header, at: offset)
+            try RedactionNote.erase(disk, folder)
+        } catch {
+            state = .inDoubt
+            throw LogError(.unknown, "redacting block \(number) in segment file \(segment.path): \(error)")
+        }
+    }
+
+    /// Finishes a redaction that was begun. Called when the log is opened, and when it is led after a failure.
+    func finishRedaction() throws(LogError) {
+        do {
+            switch try RedactionNote.content(disk, folder + "/" + RedactionNote.name) {
+            case .none: return
+            case .torn: break
+            case .note(let note):
+                let (segment, offset, header) = try record(note.number)
+                guard header.checksum == note.recordChecksum, header.redactableBytes == note.redactable.count else {
+                    throw segment.corrupt(note.number, "it is not the block whose redaction was begun")
+                }
+                // Once more, for the page cache may show a note that is not on the disk.
+                try note.write(disk, folder)
+                try note.carryOut(segment, header, at: offset)
+            }
+            try RedactionNote.erase(disk, folder)
+        } catch let error as LogError {
+            throw error
+        } catch {
+            throw LogError(.unknown, "finishing the redaction noted in \(folder)/\(RedactionNote.name): \(error)")
+        }
+    }
+
+    /// The block's record, in a file that can be written to.
+    private func record(_ number: BlockNumber) throws(LogError) -> (SegmentFile, offset: Int, RecordHeader) {
+        guard let place = try catalog.place(of: number) else {
+            throw LogError(.notAppended, "there is no block \(number) to redact")
+        }
+        var segment = place.segment
+        if segment.path != self.segment.path {
+            segment = try SegmentFile.open(disk, segment.path, first: segment.header.first, identity, .writing)
+        }
+        var window = ReadWindow(segment, stepBytes: 0, end: place.end)
+        let header: RecordHeader?
+        do {
+            header =
+                try window.bytes(at: place.offset, count: RecordHeader.byteCount) {
+                    RecordHeader($0, segmentChecksum: segment.headerChecksum, offset: place.offset)
+                } ?? nil
+        } catch {
+            throw segment.unread(number, error)
+        }
+        guard let header, header.number == number else { throw segment.corrupt(number, "its header is damaged") }
+        return (segment, place.offset, header)
+    }
+}

@@ -1,0 +1,231 @@
+import Ledger
+
+/// An open segment file, closed when nobody uses it any more.
+final class SegmentFile: Sendable {
+    let disk: any Disk
+    let file: DiskFile
+    let path: String
+    let header: SegmentHeader
+    let headerChecksum: UInt32
+
+    init(_ disk: any Disk, _ file: DiskFile, _ path: String, _ header: SegmentHeader) {
+        self.disk = disk
+        self.file = file
+        self.path = path
+        self.header = header
+        headerChecksum = header.checksum
+    }
+
+    deinit { disk.close(file) }
+
+    static let nameBytes = 20
+    static let temporarySuffix = ".new"
+
+    /// The name of the segment that begins with block `first`.
+    static func name(_ first: BlockNumber) -> String {
+        let digits = String(first)
+        return String(repeating: "0", count: max(0, nameBytes - digits.count)) + digits
+    }
+
+    /// The first block of the segment that is called `name`; `nil` for any other file.
+    static func first(_ name: String) -> BlockNumber? {
+        guard name.utf8.count == nameBytes, name.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+        return BlockNumber(name).flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    static func open(
+        _ disk: any Disk, _ path: String, first: BlockNumber, _ identity: Digest, _ access: DiskAccess
+    ) throws(LogError) -> SegmentFile {
+        let file: DiskFile
+        do { file = try disk.open(path, access) } catch  where error == .missing {
+            throw LogError(.corrupt, "segment file \(path), which begins with block \(first), is missing")
+        } catch {
+            throw LogError(.unknown, "opening segment file \(path): \(error)")
+        }
+        do { return SegmentFile(disk, file, path, try header(disk, file, path, first, identity)) } catch {
+            disk.close(file)
+            throw error
+        }
+    }
+
+    private static func header(
+        _ disk: any Disk, _ file: DiskFile, _ path: String, _ first: BlockNumber, _ identity: Digest
+    ) throws(LogError) -> SegmentHeader {
+        let bytes: [UInt8]
+        do { bytes = try disk.readAll(file, at: 0, byteCount: SegmentHeader.byteCount) } catch {
+            throw LogError(.unknown, "reading segment file \(path): \(error)")
+        }
+        let header: SegmentHeader
+        do { header = try SegmentHeader(bytes) } catch {
+            switch error {
+            case .damaged:
+                throw LogError(
+                    .corrupt, "segment file \(path), which begins with block \(first): its header is damaged")
+            case .version(let version):
+                throw LogError(
+                    .corrupt,
+                    "segment file \(path) has format \(version); this program reads format \(LogFormat.version)")
+            }
+        }
+        guard header.identity == identity else {
+            throw LogError(
+                .corrupt, "segment file \(path) belongs to another ledger: its bundle id or environment differs")
+        }
+        guard header.first == first else {
+            throw LogError(
+                .corrupt, "segment file \(path) begins with block \(header.first), not with the \(first) of its name")
+        }
+        return header
+    }
+
+    /// True where `bytes` are those of `header`.
+    static func isHeader(_ bytes: [UInt8], _ header: SegmentHeader) -> Bool {
+        do { return try SegmentHeader(bytes) == header } catch { return false }
+    }
+
+    func byteCount() throws(LogError) -> Int {
+        do { return try disk.status(file).byteCount } catch {
+            throw LogError(.unknown, "asking for the size of segment file \(path): \(error)")
+        }
+    }
+
+    func corrupt(_ number: BlockNumber, _ words: String) -> LogError {
+        LogError(.corrupt, "block \(number) in segment file \(path): \(words)")
+    }
+
+    func unread(_ number: BlockNumber, _ error: DiskError) -> LogError {
+        LogError(.unknown, "reading block \(number) from segment file \(path): \(error)")
+    }
+}
+
+/// Reads a file forward, some kilobytes at a time.
+struct ReadWindow {
+    private let segment: SegmentFile
+    private let stepBytes: Int
+    /// Where the file's readable part ends.
+    private let end: Int
+    private var buffer: [UInt8] = []
+    private var start = 0
+
+    init(_ segment: SegmentFile, stepBytes: Int, end: Int) {
+        self.segment = segment
+        self.stepBytes = stepBytes
+        self.end = end
+    }
+
+    /// Gives `body` the bytes at `offset`; `nil` where the file ends before them.
+    mutating func bytes<Result>(
+        at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
+    ) throws(DiskError) -> Result? {
+        guard offset + count <= end else { return nil }
+        if offset < start || offset + count > start + buffer.count {
+            buffer = try segment.disk.readAll(
+                segment.file, at: offset, byteCount: min(max(count, stepBytes), end - offset))
+            start = offset
+        }
+        guard offset + count <= start + buffer.count else { return nil }
+        return buffer.withUnsafeBytes { body($0.bytes(at: offset - start, count: count)) }
+    }
+
+    /// Forgets what was read, so that the file is asked again.
+    mutating func forget() { buffer = [] }
+}
+
+/// Where the records of a segment stand, from the headers alone.
+struct SegmentIndex {
+    let segment: SegmentFile
+    /// Where each record begins, from the segment's first block on.
+    private(set) var offsets: [UInt32] = []
+    /// Where the last record ends.
+    private(set) var end = SegmentHeader.byteCount
+    /// The last record's header; `nil` where the segment has none.
+    private(set) var last: RecordHeader?
+
+    init(_ segment: SegmentFile) { self.segment = segment }
+
+    /// The block after the last one of the index.
+    var next: BlockNumber { segment.header.first + BlockNumber(offsets.count) }
+
+    func offset(of number: BlockNumber) -> Int { Int(offsets[Int(number - segment.header.first)]) }
+
+    /// The hash that the next block's `previous` must be.
+    var headHash: Digest { last?.hash ?? segment.header.previous }
+
+    mutating func append(_ header: RecordHeader) {
+        offsets.append(UInt32(end))
+        end += header.recordBytes
+        last = header
+    }
+
+    /// Takes the last record back out, which turned out not to be whole.
+    mutating func removeLast(_ before: RecordHeader?) {
+        end = Int(offsets.removeLast())
+        last = before
+    }
+
+    /// Goes from header to header, up to the one before block `stop`, or to where there is no whole header.
+    /// - Parameter seen: is given each header, after the one before it.
+    mutating func walk(
+        to stop: BlockNumber = .max, byteCount: Int, _ seen: (RecordHeader) -> Void = { _ in }
+    ) throws(LogError) {
+        var window = ReadWindow(segment, stepBytes: FileLogLimits.scanBytes, end: byteCount)
+        while next < stop {
+            let header: RecordHeader?
+            do {
+                header =
+                    try window.bytes(at: end, count: RecordHeader.byteCount) {
+                        RecordHeader($0, segmentChecksum: segment.headerChecksum, offset: end)
+                    } ?? nil
+            } catch {
+                throw segment.unread(next, error)
+            }
+            guard let header, end + header.recordBytes <= byteCount else { return }
+            guard header.number == next else {
+                throw segment.corrupt(next, "block \(header.number) stands in its place")
+            }
+            guard header.previous == headHash else {
+                throw segment.corrupt(next, "it does not continue the block before it")
+            }
+            append(header)
+            seen(header)
+        }
+    }
+}
+
+extension SegmentFile {
+    /// What a record was found to be.
+    enum Record {
+        case whole(SealedBlock, byteCount: Int)
+        case noHeader
+        case bodyDamaged(RecordHeader)
+        case redactableDamaged(RecordHeader, SealedBlock)
+    }
+
+    /// Reads and checks the record at `offset`.
+    /// - Parameter hash: SHA-256.
+    func record(at offset: Int, _ window: inout ReadWindow, _ hash: HashFunction) throws(DiskError) -> Record {
+        let header =
+            try window.bytes(at: offset, count: RecordHeader.byteCount) {
+                RecordHeader($0, segmentChecksum: headerChecksum, offset: offset)
+            } ?? nil
+        guard let header else { return .noHeader }
+        let record = try window.bytes(at: offset, count: header.recordBytes) { bytes -> Record in
+            // The header again, from the same bytes: they may have been read again since.
+            guard let header = RecordHeader(bytes, segmentChecksum: headerChecksum, offset: offset) else {
+                return .noHeader
+            }
+            guard header.recordBytes <= bytes.count else { return .bodyDamaged(header) }
+            let body = bytes.bytes(at: RecordHeader.byteCount, count: header.bodyBytes)
+            let redactable = bytes.bytes(at: RecordHeader.byteCount + header.bodyBytes, count: header.redactableBytes)
+            guard Digest(of: body, hash) == header.hash else { return .bodyDamaged(header) }
+            let block = SealedBlock(
+                number: header.number, term: header.term, previous: header.previous, hash: header.hash,
+                body: [UInt8](body), redactable: [UInt8](redactable))
+            guard RecordHeader.redactableChecksum(redactable, header.checksum) == header.redactableChecksum else {
+                return .redactableDamaged(header, block)
+            }
+            return .whole(block, byteCount: header.recordBytes)
+        }
+        return record ?? .bodyDamaged(header)
+    }
+}

@@ -1,0 +1,155 @@
+package import Ledger
+import Synchronization
+
+/// A log in memory, whose appends fail or wait when a test says so.
+package final class MemoryLog: BlockLog {
+    /// How an append, or the one within `lead`, fails.
+    package enum Fault: Hashable, Sendable {
+        /// The block is not there and never will be.
+        case notAppended
+        /// The append throws `unknown`; whether the block is there is found by the next `lead`.
+        case unknown(isThere: Bool)
+        /// Another writer was faster: its blocks stand there. With none, another leads from now on, for good.
+        case superseded(by: [SealedBlock])
+    }
+
+    /// What is kept: more than one log can be opened over it, one after the other.
+    package final class Storage: Sendable {
+        fileprivate struct State {
+            var blocks: [SealedBlock] = []
+            /// A block of which the writer was told that nobody knows.
+            var inDoubt: SealedBlock?
+            var isFenced = false
+        }
+
+        fileprivate let state = Mutex(State())
+
+        package init() {}
+
+        /// All blocks that are durable.
+        package var blocks: [SealedBlock] { state.withLock { $0.blocks } }
+    }
+
+    private struct Plan {
+        var faults: [Fault] = []
+        var leadFailures: [LogError] = []
+        var isHeld = false
+        var waiting = 0
+        var appends = 0
+        var leads = 0
+        var mustLead = false
+    }
+
+    package let engine = "MemoryLog"
+    package let storage: Storage
+    private let plan = Mutex(Plan())
+
+    package init(_ storage: Storage = Storage()) { self.storage = storage }
+
+    // MARK: - What a test says
+
+    /// The next appends fail so, each by one; those after them succeed.
+    package func failAppends(_ faults: Fault...) { plan.withLock { $0.faults += faults } }
+
+    /// Takes back the faults that no append has met.
+    package func forgetFaults() { plan.withLock { $0.faults = [] } }
+
+    /// The next calls of `lead` throw these before they do anything.
+    package func failLeads(_ errors: LogError...) { plan.withLock { $0.leadFailures += errors } }
+
+    /// Appends that begin from now on wait until ``release()``.
+    package func hold() { plan.withLock { $0.isHeld = true } }
+    package func release() { plan.withLock { $0.isHeld = false } }
+
+    /// How many appends were begun, those of `lead` included; how many of them wait.
+    package var appends: Int { plan.withLock { $0.appends } }
+    package var waiting: Int { plan.withLock { $0.waiting } }
+    /// How often the lead was taken, or tried to.
+    package var leads: Int { plan.withLock { $0.leads } }
+
+    package var blocks: [SealedBlock] { storage.blocks }
+
+    // MARK: - The log
+
+    package func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
+        let failure = plan.withLock { plan in
+            plan.leads += 1
+            return plan.leadFailures.isEmpty ? nil : plan.leadFailures.removeFirst()
+        }
+        if let failure { throw failure }
+        let last = storage.state.withLock { state in
+            if let block = state.inDoubt { state.blocks.append(block) }
+            state.inDoubt = nil
+            return state.blocks.last
+        }
+        plan.withLock { $0.mustLead = false }
+        let block = try termBlock(last)
+        try append(block)
+        return block
+    }
+
+    package func append(_ block: SealedBlock) throws(LogError) {
+        plan.withLock { plan in
+            plan.appends += 1
+            plan.waiting += 1
+        }
+        while plan.withLock({ $0.isHeld }) { pauseAMillisecond() }
+        let (mustLead, fault) = plan.withLock { plan -> (Bool, Fault?) in
+            plan.waiting -= 1
+            defer { plan.mustLead = true }
+            if plan.mustLead || plan.faults.isEmpty { return (plan.mustLead, nil) }
+            return (false, plan.faults.removeFirst())
+        }
+        if mustLead { throw LogError(.notAppended, "block \(block.number): the log was not led again") }
+        try storage.state.withLock { (state) throws(LogError) in
+            if state.isFenced { throw LogError(.superseded, "another leads") }
+            let last = state.blocks.last
+            guard block.number > last?.number ?? 0 else {
+                throw LogError(.superseded, "block \(block.number) is taken")
+            }
+            guard block.number == (last?.number ?? 0) + 1 else {
+                throw LogError(.notAppended, "block \(block.number) does not follow block \(last?.number ?? 0)")
+            }
+            if let last, block.previous != last.hash {
+                throw LogError(.superseded, "block \(block.number) continues another block")
+            }
+            switch fault {
+            case nil: state.blocks.append(block)
+            case .notAppended: throw LogError(.notAppended, "the test's disk is full")
+            case .unknown(let isThere):
+                state.inDoubt = isThere ? block : nil
+                throw LogError(.unknown, "the test's disk does not answer")
+            case .superseded(let others):
+                state.blocks += others
+                state.isFenced = others.isEmpty
+                throw LogError(.superseded, "another writer's block \(block.number) stands there")
+            }
+        }
+        plan.withLock { $0.mustLead = false }
+    }
+
+    package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
+        storage.state.withLock { state in
+            var bytes = 0
+            return Array(
+                state.blocks.dropFirst(Int(clamping: max(0, number))).prefix { block in
+                    defer { bytes += block.byteCount }
+                    return bytes == 0 && block.number == number + 1 || bytes + block.byteCount <= bytesMax
+                })
+        }
+    }
+
+    package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        try storage.state.withLock { (state) throws(LogError) in
+            guard number > 0, number <= state.blocks.count else {
+                throw LogError(.notAppended, "there is no block \(number) to redact")
+            }
+            guard state.blocks[Int(number) - 1].redactable.count == redactable.count else {
+                throw LogError(.notAppended, "block \(number)'s redactable part has another count of bytes")
+            }
+            state.blocks[Int(number) - 1].redactable = redactable
+        }
+    }
+
+    package func close() {}
+}

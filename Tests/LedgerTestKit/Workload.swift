@@ -1,0 +1,199 @@
+package import Ledger
+
+/// Random commands over few players and purchases, so that they meet.
+package struct Workload {
+    package var generator: SplitMix64
+    package var players = 12
+    /// Of these so many, the last, are never given anything and hold nothing: a credit can do without their lots.
+    private let buyers = 4
+    package var purchases = 60
+    private var issued = 0
+    private var spends: [Command] = []
+    /// Keyed commands of the other kinds, to be sent again.
+    private var others: [Command] = []
+    private var spendKeys: [RequestKey] = []
+    private var holdKeys: [RequestKey] = []
+    /// The time of the batch, from which expiries are chosen.
+    package var now: Timestamp = 0
+
+    package init(seed: UInt64) { generator = SplitMix64(seed: seed) }
+
+    package static let catalog = Catalog(
+        currencies: [
+            CurrencyCode("gems")!: CurrencySettings(),
+            CurrencyCode("gold")!: CurrencySettings(spendOrder: .oldest, refundShortfall: .writtenOff),
+        ],
+        products: [
+            "gems500": [Catalog.Offer(from: 0, grants: [.init(currency: CurrencyCode("gems")!, amount: Amount(500)!)])],
+            "bundle": [
+                Catalog.Offer(
+                    from: 0,
+                    grants: [
+                        .init(currency: CurrencyCode("gems")!, amount: Amount(1_000)!),
+                        .init(currency: CurrencyCode("gold")!, amount: Amount(7)!),
+                    ])
+            ],
+        ])
+
+    /// FNV-1a spread over 32 bytes: these tests check the chain's form, not the hash function.
+    package static let hash: HashFunction = { bytes, digest in
+        for lane in 0..<4 {
+            var value: UInt64 = 0xCBF2_9CE4_8422_2325 &+ UInt64(lane)
+            for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            digest.storeBytes(of: value.bigEndian, toByteOffset: lane * 8, as: UInt64.self)
+        }
+    }
+
+    package static func account(_ number: Int) -> AccountName { AccountName("player-\(number)")! }
+
+    package static func purchase(
+        _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
+    ) -> SignedPurchase {
+        let header = Array("header-\(number % 3)".utf8)
+        let payload = Array("payload of \(number) at \(signedDate)".utf8)
+        return SignedPurchase(
+            facts: PurchaseFacts(
+                transaction: TransactionID(number: Int64(2_000_000_000 + number)),
+                product: product ?? (number % 3 == 0 ? "bundle" : "gems500"), quantity: Int64(number % 2 + 1),
+                purchaseDate: 1_700_000_000_000, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
+                token: token),
+            signedDate: signedDate, revoked: revoked,
+            evidence: Evidence(
+                headerDigest: Digest(of: header, hash), header: header,
+                payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
+    }
+
+    package mutating func next() -> Command {
+        let player = Workload.account(Int.random(in: 0..<players, using: &generator))
+        let gamer = Workload.account(Int.random(in: 0..<players - buyers, using: &generator))
+        switch Int.random(in: 0..<16, using: &generator) {
+        case 10..<15: return game(gamer)
+        case 15: return .expire
+        case 0..<4:
+            let number = Int.random(in: 0..<purchases, using: &generator)
+            let owner = number % 5 == 4 ? nil : Workload.account(number % players)
+            let share: [Int64] = [0, 0, 0, 100_000, 33_333]
+            let signed = Workload.purchase(
+                number, signedDate: Int64.random(in: 1...40, using: &generator),
+                revoked: share.randomElement(using: &generator)!, token: number % 2 == 0 ? owner : nil)
+            if Bool.random(using: &generator) { return .credit(signed, account: owner ?? player) }
+            issued += 1
+            let uuid = "uuid-\(Int.random(in: 0..<max(issued, 20), using: &generator))"
+            let type = ["REFUND", "CONSUMPTION_REQUEST", "REFUND_DECLINED"].randomElement(using: &generator) ?? "TEST"
+            let evidence = signed.evidence.with(
+                payload: Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8))
+            return .notify(
+                SignedNotification(
+                    uuid: uuid, type: type, subtype: nil, signedDate: signed.signedDate,
+                    reason: type == "CONSUMPTION_REQUEST" ? "OTHER" : nil, evidence: evidence,
+                    purchase: signed), account: nil)
+        case 4..<8:
+            if let old = spends.randomElement(using: &generator), Int.random(in: 0..<5, using: &generator) == 0 {
+                return old
+            }
+            issued += 1
+            var debits = [
+                CurrencyAmount(
+                    currency: CurrencyCode("gems")!, amount: Amount(Int64.random(in: 1...400, using: &generator))!)
+            ]
+            if Bool.random(using: &generator) {
+                debits.append(CurrencyAmount(currency: CurrencyCode("gold")!, amount: Amount(1)!))
+            }
+            let spend = Command.spend(Spend(key: RequestKey("spend-\(issued)")!, account: player, debits: debits))
+            spends.append(spend)
+            spendKeys.append(RequestKey("spend-\(issued)")!)
+            return spend
+        case 8:
+            issued += 1
+            return .grant(
+                Grant(
+                    key: RequestKey("grant-\(issued)")!, account: gamer, currency: CurrencyCode("gems")!,
+                    amount: Amount(Int64.random(in: 1...50, using: &generator))!, note: "a reward",
+                    expiresAt: generator.chance(50) ? now + Int64.random(in: -5...200, using: &generator) : nil))
+        default:
+            if Bool.random(using: &generator) { return .balance(account: player, currency: nil) }
+            let number = Int.random(in: 0..<purchases, using: &generator)
+            let transaction = TransactionID(number: Int64(2_000_000_000 + number))
+            if Bool.random(using: &generator) { return .consumption(ConsumptionQuery(transaction: transaction)) }
+            return .purchase(transaction)
+        }
+    }
+
+    /// A hold, a capture, a release, a reversal, or several operations together; sometimes one that was sent before.
+    private mutating func game(_ player: AccountName) -> Command {
+        if generator.chance(15), let old = others.randomElement(using: &generator) { return old }
+        issued += 1
+        let key = RequestKey("game-\(issued)")!
+        let command: Command
+        if generator.chance(25) {
+            let count = Int.random(in: 2...5, using: &generator)
+            let operations = (0..<count).map { _ in
+                operation(key, Workload.account(Int.random(in: 0..<players - buyers, using: &generator)))
+            }
+            command = .atomic(Atomic(key: key, operations: operations))
+            spendKeys.append(key)
+            holdKeys.append(key)
+        } else {
+            switch operation(key, player) {
+            case .spend(let spend):
+                command = .spend(spend)
+                spendKeys.append(key)
+            case .grant(let grant): command = .grant(grant)
+            case .reverse(let reversal): command = .reverse(reversal)
+            case .hold(let hold):
+                command = .hold(hold)
+                holdKeys.append(key)
+            case .capture(let capture):
+                command = .capture(capture)
+                spendKeys.append(key)
+            case .release(let release): command = .release(release)
+            }
+        }
+        others.append(command)
+        return command
+    }
+
+    private mutating func operation(_ key: RequestKey, _ player: AccountName) -> AtomicOperation {
+        func amount(_ most: Int64) -> Amount { Amount(Int64.random(in: 1...most, using: &generator))! }
+        let gems = CurrencyCode("gems")!
+        let index = generator.chance(20) ? Int.random(in: 0..<4, using: &generator) : nil
+        let holdKey = recent(holdKeys)
+        let spendKey = recent(spendKeys)
+        switch Int.random(in: 0..<12, using: &generator) {
+        case 0:
+            return .spend(
+                Spend(key: key, account: player, debits: [CurrencyAmount(currency: gems, amount: amount(200))]))
+        case 1:
+            return .grant(
+                Grant(key: key, account: player, currency: gems, amount: amount(80), expiresAt: now + amount(300).units)
+            )
+        case 2..<5:
+            return .hold(
+                Hold(
+                    key: key, account: player, currency: generator.chance(80) ? gems : CurrencyCode("gold")!,
+                    amount: amount(generator.chance(80) ? 150 : 3), timeoutMilliseconds: amount(600).units))
+        case 5, 6:
+            return .capture(
+                Capture(key: key, holdKey: holdKey, operation: index, amount: generator.chance(50) ? amount(100) : nil))
+        case 7, 8: return .release(Release(key: key, holdKey: holdKey, operation: index))
+        default:
+            let debits = [CurrencyAmount(currency: gems, amount: amount(100))]
+            return .reverse(
+                Reversal(key: key, spendKey: spendKey, operation: index, debits: generator.chance(50) ? debits : nil))
+        }
+    }
+
+    /// Mostly one of the last, so that what it names is mostly there.
+    private mutating func recent(_ keys: [RequestKey]) -> RequestKey {
+        let some = generator.chance(70) ? keys.suffix(4) : keys[...]
+        return some.randomElement(using: &generator) ?? RequestKey("none")!
+    }
+}
+
+extension Evidence {
+    /// The same of another payload.
+    func with(payload: [UInt8]) -> Evidence {
+        Evidence(
+            headerDigest: headerDigest, header: header, payload: payload, signature: signature)
+    }
+}
