@@ -1,13 +1,9 @@
-/// The schema of each engine, embedded in the binary.
+/// The tables of each engine, embedded in the binary.
 package enum LedgerSchema {
-    /// The SQLite migrations in order; a database is at the format that is their number.
-    package static let sqlite: [Migration] = [
-        Migration(name: "format 1", sql: String(decoding: PackageResources.format1_sql, as: UTF8.self))
-    ]
+    /// The number of the form of the tables in ``projection``. Tables of another form are computed anew from the
+    /// blocks, so a change of the tables is a change of this number and nothing more.
+    package static let projectionFormat: Int64 = 1
 
-    /// One shipped step of a schema.
-    package struct Migration: Sendable {
-        package let name: String
-        package let sql: String
-    }
+    /// The statements that create the tables of the SQLite projection.
+    package static let projection = String(decoding: PackageResources.projection_sql, as: UTF8.self)
 }

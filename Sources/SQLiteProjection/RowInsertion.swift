@@ -2,10 +2,11 @@ import GRDB
 import GRDBSQLite
 import Ledger
 
-/// Inserts rows into one table, many with one statement where there are many: what SQLite does once a statement (opening its
-/// cursors, taking memory and giving it back) is then shared by the rows.
+/// Inserts rows into one table, many with one statement where there are many: what SQLite does once a statement
+/// (opening its cursors, taking memory and giving it back) is then shared by the rows.
 ///
-/// Texts and blobs are copied into memory of our own until the statement has run, which costs less than SQLite's copies of them.
+/// Texts and blobs are copied into memory of our own until the statement has run, which costs less than SQLite's
+/// copies of them.
 final class RowInsertion {
     /// The gain is flat from here on, and a batch of a few rows is inserted one by one anyway.
     static let rowsPerStatement = 16
@@ -15,19 +16,22 @@ final class RowInsertion {
     private let columns: Int32
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 << 10, alignment: 8)
 
-    init(_ db: Database, into table: String, _ columns: String...) throws {
-        let head = "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
-        let row = "(" + repeatElement("?", count: columns.count).joined(separator: ", ") + ")"
+    /// - Parameter columns: their names with commas between them.
+    init(_ db: Database, into table: String, _ columns: String) throws {
+        let head = "INSERT INTO \(table) (\(columns)) VALUES "
+        let count = columns.split(separator: ",").count
+        let row = "(" + repeatElement("?", count: count).joined(separator: ", ") + ")"
         one = try PreparedStatement(db, head + row)
         many = try PreparedStatement(
             db, head + repeatElement(row, count: RowInsertion.rowsPerStatement).joined(separator: ", "))
-        self.columns = Int32(columns.count)
+        self.columns = Int32(count)
     }
 
     deinit { memory.deallocate() }
 
     /// Inserts the rows in their order.
-    /// - Parameter bind: binds every column of the row at a place. (A row that is passed itself would be copied, its texts and blobs
+    /// - Parameter bind: binds every column of the row at a place. (A row that is passed itself would be copied, its
+    ///   texts and blobs
     ///   each retained and released.)
     func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, UnsafePointer<Row>) throws -> Void) throws {
         try rows.withUnsafeBufferPointer { rows in
@@ -49,7 +53,7 @@ final class RowInsertion {
     }
 }
 
-/// The parameters of one row of an ``RowInsertion``'s statement, counted from 1.
+/// The parameters of one row of a ``RowInsertion``'s statement, counted from 1.
 struct RowParameters {
     private let statement: PreparedStatement
     /// Holds texts and blobs until the statement has run.
@@ -67,6 +71,12 @@ struct RowParameters {
 
     func bind(_ column: Int32, _ value: Int64?) { statement.bind(before + column, value) }
 
+    func bind(_ column: Int32, _ name: StoredName) { statement.bind(before + column, name) }
+
+    func bind(_ column: Int32, _ name: StoredName?) {
+        if let name { bind(column, name) } else { bind(column, nil as Int64?) }
+    }
+
     mutating func bind(_ column: Int32, _ value: String) {
         let isKept: Void? = value.utf8.withContiguousStorageIfAvailable { utf8 in
             guard let kept = keep(UnsafeRawBufferPointer(utf8)) else { return statement.bind(before + column, value) }
@@ -79,7 +89,7 @@ struct RowParameters {
         if let value { bind(column, value) } else { statement.bind(before + column, nil as Int64?) }
     }
 
-    mutating func bind(_ column: Int32, _ value: [UInt8]) {
+    mutating func bind(_ column: Int32, _ value: ArraySlice<UInt8>) {
         value.withUnsafeBytes { bytes in
             if let kept = keep(bytes) {
                 statement.bind(before + column, keptBlob: kept)

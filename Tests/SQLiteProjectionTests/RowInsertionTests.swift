@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
-@testable import SQLiteStore
+@testable import SQLiteProjection
 
 /// Rows inserted sixteen to a statement, and the rest one by one.
 @Suite struct RowInsertionTests {
@@ -28,11 +28,11 @@ import Testing
 
     private func insert(_ lines: [Line]) throws {
         try queue.writeWithoutTransaction { db in
-            let insertion = try RowInsertion(db, into: "line", "id", "text", "blob", "number")
+            let insertion = try RowInsertion(db, into: "line", "id, text, blob, number")
             try insertion.run(lines) { parameters, line in
                 parameters.bind(1, line.pointee.id)
                 parameters.bind(2, line.pointee.text)
-                parameters.bind(3, line.pointee.blob)
+                parameters.bind(3, line.pointee.blob[...])
                 parameters.bind(4, line.pointee.number)
             }
         }

@@ -1,14 +1,14 @@
-import GRDB
 import Ledger
+import LedgerTestKit
 import Testing
 
-@testable import SQLiteStore
+@testable import SQLiteProjection
 
 private let gems = CurrencyCode("gems")!
 private let player = Workload.account(1)
 private let now: Timestamp = 1_800_000_000_000
 
-/// A player who is credited while not in memory: his lots stay in the file where a credit can do without them.
+/// A player who is credited while not in memory: their lots stay in the tables where a credit can do without them.
 @Suite struct LeftLotsTests {
     /// What makes a wallet need its lots.
     enum Need: CaseIterable, CustomTestStringConvertible {
@@ -47,16 +47,16 @@ private let now: Timestamp = 1_800_000_000_000
         .credit(Workload.purchase(number, signedDate: 1), account: player)
     }
 
-    /// A store just opened, of a player with two purchases, of 1,000 and 500 gems, and whatever `more` did.
-    private func reopened(_ folder: TemporaryFolder, _ more: [Command] = []) throws -> SQLiteStore {
-        let before = try open(folder)
-        _ = try before.run([Self.credit(1), Self.credit(2)] + more, at: now)
-        try before.close()
-        return try open(folder)
+    /// A ledger just opened, of a player with two purchases, of 1,000 and 500 gems, and whatever `more` did.
+    private func reopened(_ more: [Command] = []) throws -> Ledger {
+        var store = try Ledger(TemporaryFolder())
+        try store.run([Self.credit(1), Self.credit(2)] + more, at: now)
+        try store.restart()
+        return store
     }
 
-    private func wallet(_ store: SQLiteStore) throws -> Wallet {
-        let loaded = try store.commit(Needs()) { books in books.playerIDs[player].flatMap { books.players[$0] } }
+    private func wallet(_ store: Ledger) throws -> Wallet {
+        let loaded = store.books.playerIDs[player].flatMap { store.books.players[$0] }
         return try #require(loaded?.wallets.first)
     }
 
@@ -66,9 +66,9 @@ private let now: Timestamp = 1_800_000_000_000
     }
 
     @Test func aCreditAndABalanceDoWithoutThem() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder)
-        #expect(try store.balances(player).first?.balance.available == 1_500)
+        var store = try reopened()
+        let before = try store.balances(player).first?.balance
+        #expect(before?.available == 1_500)
         #expect(try wallet(store).lots.isEmpty)
         guard case .purchase(let receipt) = try store.run(Self.credit(4), at: now) else {
             Issue.record("refused")
@@ -77,45 +77,38 @@ private let now: Timestamp = 1_800_000_000_000
         #expect(receipt.outcome == .credited && receipt.balances.first?.balance.available == 2_000)
         #expect(try wallet(store).lots.map(\.granted) == [500])
         #expect(try !wallet(store).hasAllLots)
-        try store.close()
-        #expect(try Self.view(folder) == [2_000, 2_000, 0, 0, 0])
+        try store.project()
+        #expect(try view(store) == [2_000, 2_000, 0, 0, 0])
     }
 
     @Test func aSpendDrawsTheOldestThoughNewerOnesCameFirstIntoMemory() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder)
+        var store = try reopened()
         _ = try store.run(Self.credit(4), at: now)
         #expect(try drawn(store.run(Self.spend("s", 1_200), at: now)) == [1_000, 200])
         #expect(try wallet(store).open.map(\.remaining) == [300, 500])
-        try store.close()
-        #expect(try Self.view(folder) == [800, 800, 0, 0, 0])
+        try store.project()
+        #expect(try view(store) == [800, 800, 0, 0, 0])
     }
 
     @Test func aCreditAndASpendOfOneBatchSeeThemAll() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder)
+        var store = try reopened()
         let outcomes = try store.run([Self.credit(4), Self.spend("s", 1_700)], at: now)
         #expect(try drawn(outcomes[1]) == [1_000, 500, 200])
-        try store.close()
     }
 
     @Test func aLotThatTheFileHasMeanwhileIsNotTakenTwice() throws {
-        let folder = try TemporaryFolder()
-        try reopened(folder).close()
-        // The projection is written with every commit.
-        let store = try open(folder, tail: 1)
+        var store = try reopened()
         _ = try store.run(Self.credit(4), at: now)
-        _ = try store.run(Self.credit(5), at: now)
+        _ = try store.run(Self.credit(7), at: now)
         #expect(try !wallet(store).hasAllLots)
         #expect(try drawn(store.run(Self.spend("s", 2_500), at: now)) == [1_000, 500, 500, 500])
         #expect(try wallet(store).balance.available == 500)
-        try store.close()
-        #expect(try Self.view(folder) == [500, 500, 0, 0, 0])
+        try store.project()
+        #expect(try view(store) == [500, 500, 0, 0, 0])
     }
 
     @Test func aRefundTakesFromThemWhatItsOwnLotHasNoMore() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder, [Self.spend("s", 800)])
+        var store = try reopened([Self.spend("s", 800)])
         _ = try store.run(Self.credit(4), at: now)
         let refund = Workload.purchase(1, signedDate: 2, revoked: 100_000)
         guard case .purchase(let receipt) = try store.run(.credit(refund, account: player), at: now) else {
@@ -125,45 +118,35 @@ private let now: Timestamp = 1_800_000_000_000
         // 200 of its own 1,000, 500 of the second purchase, 300 of the third.
         #expect(receipt.outcome == .reversed && receipt.balances.first?.balance.available == 200)
         #expect(try wallet(store).open.map(\.remaining) == [200])
-        try store.close()
     }
 
     @Test(arguments: Need.allCases) func aWalletThatNeedsThemHasThem(_ need: Need) throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder, need.commands)
+        var store = try reopened(need.commands)
         let before = try store.balances(player).first?.balance
         let loaded = try wallet(store)
         #expect(loaded.hasAllLots && loaded.isSumOfLots && !loaded.lots.isEmpty)
         #expect(loaded.balance == before)
         _ = try store.run(Self.credit(4), at: now)
         #expect(try wallet(store).isSumOfLots)
-        try store.close()
     }
 
     @Test func lotsThatAreNotTheirWalletAreNoticedAsSoonAsTheyAreNeeded() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder)
-        try store.pool.writeWithoutTransaction { db in
-            try db.execute(sql: "UPDATE lot SET granted = granted + 1, remaining = remaining + 1 WHERE granted = 500")
-        }
-        #expect(try store.balances(player).first?.balance.available == 1_500)
-        let error = #expect(throws: StoreError.self) { try store.run(Self.spend("s", 1), at: now) }
+        var store = try reopened()
+        try store.folder.change("UPDATE lot SET granted = granted + 1, remaining = remaining + 1 WHERE granted = 500")
+        let before = try store.balances(player).first?.balance
+        #expect(before?.available == 1_500)
+        let error = #expect(throws: StoreError.self) { try store.decide([Self.spend("s", 1)], at: now) }
         #expect(error?.description.contains("is not the sum of its lots") == true)
     }
 
     @Test func aWalletThatIsEmptyThoughItsLotsAreNotIsNoticedToo() throws {
-        let folder = try TemporaryFolder()
-        let store = try reopened(folder)
-        try store.pool.writeWithoutTransaction { try $0.execute(sql: "UPDATE wallet SET available = 0, paid = 0") }
+        var store = try reopened()
+        try store.folder.change("UPDATE wallet SET available = 0, paid = 0")
         _ = try store.run(Self.credit(4), at: now)
-        let error = #expect(throws: StoreError.self) { try store.run(Self.spend("s", 1), at: now) }
+        let error = #expect(throws: StoreError.self) { try store.decide([Self.spend("s", 1)], at: now) }
         #expect(error?.description.contains("is not the sum of its lots") == true)
     }
 
     /// What the view shows of the player's gems.
-    private static func view(_ folder: TemporaryFolder) throws -> [Int64]? {
-        let store = try open(folder)
-        defer { try? store.close() }
-        return try store.viewed()["\(player) gems"]
-    }
+    private func view(_ store: Ledger) throws -> [Int64]? { try store.viewed()["\(player) gems"] }
 }

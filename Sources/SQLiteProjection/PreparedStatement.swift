@@ -49,6 +49,8 @@ struct PreparedStatement {
         }
     }
 
+    func bind(_ index: Int32, _ name: StoredName) { bind(index, keptText: name.bytes) }
+
     /// Binds bytes that stay where they are until the statement has run.
     func bind(_ index: Int32, keptText text: UnsafeRawBufferPointer) {
         sqlite3_bind_text(
@@ -66,11 +68,14 @@ struct PreparedStatement {
         if code != SQLITE_DONE { throw failure(code) }
     }
 
-    /// Runs a statement that must change so many rows: one that finds another number has met a table changed by other hands.
+    /// Runs a statement that must change so many rows: one that finds another number has met a table changed by other
+    /// hands.
     func run(changing rows: Int32) throws {
         try run()
         let changed = sqlite3_changes(sqlite3_db_handle(handle))
-        if changed != rows { throw StoreError("a statement changed \(changed) rows, not \(rows): \(statement.sql)") }
+        guard changed == rows else {
+            throw StoreError(.corrupt, "a statement changed \(changed) rows, not \(rows): \(statement.sql)")
+        }
     }
 
     /// Steps to the next row; `false` and reset where there is none.
@@ -89,6 +94,25 @@ struct PreparedStatement {
 
     /// Ends a reading that was not stepped to its end.
     func reset() { sqlite3_reset(handle) }
+
+    /// Calls `body` at each row, and ends the reading also where `body` throws.
+    func forEach(_ body: (PreparedStatement) throws -> Void) throws {
+        while try next() {
+            do {
+                try body(self)
+            } catch {
+                reset()
+                throw error
+            }
+        }
+    }
+
+    /// What `body` makes of the first row; `nil` where there is none.
+    func first<Result>(_ body: (PreparedStatement) throws -> Result) throws -> Result? {
+        guard try next() else { return nil }
+        defer { reset() }
+        return try body(self)
+    }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 

@@ -1,0 +1,270 @@
+-- The tables that are computed from the ledger's blocks, and from nothing else. They are exact up to the block that
+-- the row of `projection` names. They can be deleted at any time and are then computed anew: never change them,
+-- change nothing by them.
+--
+-- Times are integer milliseconds since the UNIX epoch, UTC. Amounts are whole units of a currency. Evidence (what
+-- Apple signed) stands in the blocks; a row here says in which.
+
+-- What these tables hold; exactly one row.
+CREATE TABLE projection (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    format INTEGER NOT NULL,            -- of these tables
+    bundle_id TEXT,                     -- whose books these are, as the first block says; NULL before it
+    environment TEXT,
+    block INTEGER NOT NULL,             -- the last block that was applied; 0 before the first
+    term INTEGER NOT NULL,              -- of that block
+    hash BLOB NOT NULL CHECK (length(hash) = 32), -- of that block
+    time INTEGER NOT NULL,              -- of that block
+    -- The last number that was given of each sequence.
+    currency INTEGER NOT NULL,
+    actor INTEGER NOT NULL,
+    account INTEGER NOT NULL,
+    header INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
+    transfer INTEGER NOT NULL,
+    evidence INTEGER NOT NULL,
+    assignment INTEGER NOT NULL,
+    notification INTEGER NOT NULL,
+    request INTEGER NOT NULL,
+    entry_time INTEGER NOT NULL,        -- of the last entry
+    closed_through INTEGER NOT NULL     -- the end of the last period that was closed; -1 where none was
+) STRICT;
+
+-- Blocks, with the last entry and the last transfer after each: those of a block are the numbers up to these from the
+-- block before.
+CREATE TABLE block (
+    number INTEGER PRIMARY KEY CHECK (number > 0),
+    term INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    hash BLOB NOT NULL CHECK (length(hash) = 32),
+    entry INTEGER NOT NULL,
+    transfer INTEGER NOT NULL
+) STRICT;
+
+-- Currencies by number.
+CREATE TABLE currency (
+    id INTEGER PRIMARY KEY CHECK (id BETWEEN 1 AND 255),
+    code TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- The names of the tokens under which entries were asked for.
+CREATE TABLE actor (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Players in the order of first sight.
+CREATE TABLE account (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    name TEXT                           -- NULL where it was erased
+) STRICT;
+
+CREATE UNIQUE INDEX account_name ON account (name) WHERE name IS NOT NULL;
+
+-- The header segments of what Apple signed (algorithm and certificate chain), each once.
+CREATE TABLE jws_header (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- SHA-256 of the segment
+    block INTEGER NOT NULL              -- where it stands
+) STRICT;
+
+---------------------------------------------------------------------------------- entries, transfers
+
+-- Posted operations. Time never runs backwards. An entry's transfers are those from its first up to the next entry's.
+CREATE TABLE entry (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    time INTEGER NOT NULL,
+    kind TEXT NOT NULL,                 -- credit, refund, reinstatement, spend, grant, reversal, hold, capture,
+                                        -- release, hold_expiry, expiry, atomic
+    first_transfer INTEGER NOT NULL,
+    transaction_id INTEGER,             -- the purchase that it is about
+    key TEXT,                           -- the request that asked for it
+    note TEXT,
+    actor INTEGER                       -- who asked for it; NULL for what the ledger does by itself
+) STRICT;
+
+-- Movements between two accounts of one currency. The kinds of account are wallet, held and receivable, of which each
+-- player has one, and purchased, refunded, granted, spent, expired and written_off, of which there is one each.
+CREATE TABLE transfer (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    entry INTEGER NOT NULL,
+    account INTEGER NOT NULL,           -- whose wallet the lot is in
+    currency INTEGER NOT NULL,
+    debit TEXT NOT NULL,
+    credit TEXT NOT NULL CHECK (credit <> debit),
+    amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
+    -- The lot that it opens (then its own id), fills, draws or refunds.
+    lot INTEGER NOT NULL CHECK (lot > 0 AND lot <= id),
+    debt_lot INTEGER,                   -- where it pays a debt: the lot whose refund the debt came from
+    -- The one before it of the same wallet; 0 for the first.
+    previous INTEGER NOT NULL CHECK (previous >= 0 AND previous < id),
+    -- Where a spend or a hold chose the lot: under free_first, paid_first, oldest or dearest_first.
+    spend_order TEXT,
+    -- The first transfer of the spend that it gives back, or of the hold that it ends.
+    reference INTEGER CHECK (reference < id)
+) STRICT;
+
+-- Finds what of a spend went back.
+CREATE INDEX transfer_returned ON transfer (reference) WHERE debit = 'spent';
+
+-- Finds what a player's debts are made of.
+CREATE INDEX transfer_debt ON transfer (account) WHERE debit = 'receivable' OR debt_lot IS NOT NULL;
+
+-- Used keys, each with the one answer that it has for ever (refusals by state included).
+CREATE TABLE request (
+    key TEXT PRIMARY KEY,
+    fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32), -- SHA-256 of the request's canonical form
+    entry INTEGER,                      -- NULL for a refusal
+    answer BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-------------------------------------------------------------------------------- wallets, lots, holds
+
+-- Wallets with their held and receivable accounts, and the head of the chain of their transfers.
+CREATE TABLE wallet (
+    account INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    available INTEGER NOT NULL CHECK (available >= 0),
+    paid INTEGER NOT NULL CHECK (paid >= 0 AND paid <= available), -- what of it was bought
+    held INTEGER NOT NULL CHECK (held >= 0),
+    held_paid INTEGER NOT NULL CHECK (held_paid >= 0 AND held_paid <= held), -- what of it was bought
+    debt INTEGER NOT NULL CHECK (debt >= 0 AND (debt = 0 OR available = 0)),
+    version INTEGER NOT NULL,           -- how many entries have changed it
+    last_entry INTEGER NOT NULL,        -- the last of them
+    last_transfer INTEGER NOT NULL,
+    PRIMARY KEY (account, currency)
+) STRICT, WITHOUT ROWID;
+
+-- Lots: what is left of each credit, and where the rest went.
+CREATE TABLE lot (
+    id INTEGER PRIMARY KEY CHECK (id > 0), -- the transfer that opened it
+    account INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    class TEXT NOT NULL CHECK (class IN ('paid', 'free')),
+    transaction_id INTEGER,             -- the purchase that it came from
+    time INTEGER NOT NULL,
+    price INTEGER NOT NULL,             -- its share of what was paid, in thousandths; 0 where unknown or free
+    granted INTEGER NOT NULL CHECK (granted > 0),
+    remaining INTEGER NOT NULL CHECK (remaining >= 0),
+    held INTEGER NOT NULL CHECK (held >= 0),
+    spent INTEGER NOT NULL CHECK (spent >= 0),
+    expired INTEGER NOT NULL CHECK (expired >= 0),
+    refunded INTEGER NOT NULL CHECK (refunded >= 0), -- what stands refunded: taken back, owed or written off
+    indebted INTEGER NOT NULL CHECK (indebted >= 0), -- what its refunds put on the wallet's debt, ever
+    recovered INTEGER NOT NULL CHECK (recovered >= 0 AND recovered <= indebted), -- what later credits paid of that
+    written_off INTEGER NOT NULL CHECK (written_off >= 0),
+    repaid INTEGER NOT NULL CHECK (repaid >= 0), -- what of its own units paid debts
+    expires_at INTEGER CHECK (expires_at IS NULL OR class = 'free'), -- purchased currency never expires
+    last_transfer INTEGER NOT NULL CHECK (last_transfer >= id), -- the last that changed it
+    is_open INTEGER NOT NULL CHECK (is_open = (remaining > 0 OR held > 0 OR indebted > recovered)),
+    CHECK (remaining = granted - spent - held - expired - repaid - (refunded - indebted - written_off))
+) STRICT;
+
+-- Finds the lots of a wallet that a spend, a hold or a debt concerns.
+CREATE INDEX lot_open ON lot (account, currency) WHERE is_open;
+
+-- Finds what expires first. Its condition names no amount, so that a spend does not touch it.
+CREATE INDEX lot_expiry ON lot (expires_at, account) WHERE is_open AND expires_at IS NOT NULL;
+
+-- Holds. What each set aside are the transfers from its id on, up to its amount.
+CREATE TABLE hold (
+    id INTEGER PRIMARY KEY CHECK (id > 0), -- its first transfer
+    entry INTEGER NOT NULL,
+    account INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
+    expires_at INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'expired')), -- closed: captured or released
+    ended INTEGER CHECK ((ended IS NULL) = (state = 'open')) -- the entry that ended it
+) STRICT;
+
+CREATE INDEX hold_open ON hold (account) WHERE state = 'open';
+CREATE INDEX hold_expiry ON hold (expires_at, account) WHERE state = 'open';
+
+-- The turnover of every kind of account.
+CREATE TABLE total (
+    currency INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    debits INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    PRIMARY KEY (currency, kind)
+) STRICT, WITHOUT ROWID;
+
+---------------------------------------------------------------------------- purchases, notifications
+
+-- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
+CREATE TABLE purchase (
+    transaction_id INTEGER PRIMARY KEY CHECK (transaction_id >= 0),
+    account INTEGER,                    -- whose it is; NULL while that is not known
+    entry INTEGER CHECK ((entry IS NULL) = (account IS NULL)), -- the entry that opened its lots, one for each grant
+    product TEXT NOT NULL,
+    quantity INTEGER NOT NULL CHECK (quantity > 0),
+    purchase_date INTEGER NOT NULL,
+    price INTEGER,                      -- thousandths of price_currency, as Apple states it
+    price_currency TEXT,
+    source TEXT NOT NULL CHECK (source IN ('app_store', 'imported', 'external')),
+    storefront TEXT,
+    offer_type INTEGER,                 -- Apple's number; NULL where there was no offer
+    offer_id TEXT,
+    offer_discount TEXT,
+    original_id INTEGER,                -- the transaction that it restores or renews
+    ownership TEXT,
+    -- What the catalog granted for the full quantity, and the weight of each in the price: 'gems:500:3 tickets:5:1'.
+    grants TEXT NOT NULL,
+    signed_date INTEGER NOT NULL,       -- of the first JWS
+    -- By the first JWS, in thousandths of a percent.
+    revoked INTEGER NOT NULL CHECK (revoked >= 0 AND revoked <= 100000),
+    time INTEGER NOT NULL,              -- when the first JWS was recorded
+    evidence INTEGER NOT NULL,          -- the number of the first JWS
+    block INTEGER NOT NULL              -- where the first JWS stands
+) STRICT;
+
+-- What the ledger was told of a purchase after its first JWS.
+CREATE TABLE purchase_event (
+    transaction_id INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('signed', 'assigned', 'consumption_request', 'refund_declined')),
+    number INTEGER NOT NULL,            -- of the JWS, of the assignment, or of the notification
+    time INTEGER NOT NULL,
+    signed_date INTEGER,                -- NULL for an assignment
+    revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
+    entry INTEGER,                      -- what it posted; NULL where it changed nothing
+    reason TEXT,                        -- of a consumption_request
+    block INTEGER NOT NULL,             -- where it stands
+    PRIMARY KEY (transaction_id, kind, number)
+) STRICT, WITHOUT ROWID;
+
+-- App Store Server Notifications, each once.
+CREATE TABLE notification (
+    uuid TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    subtype TEXT,
+    signed_date INTEGER NOT NULL,
+    reason TEXT,                        -- of a CONSUMPTION_REQUEST
+    time INTEGER NOT NULL,
+    transaction_id INTEGER,             -- the consumable purchase that it carries
+    block INTEGER NOT NULL              -- where it stands
+) STRICT, WITHOUT ROWID;
+
+----------------------------------------------------------------------------------------------- views
+
+-- What players have.
+CREATE VIEW balance AS
+SELECT
+    account.name AS account, currency.code AS currency, wallet.available, wallet.paid,
+    wallet.available - wallet.paid AS free, wallet.held, wallet.debt
+FROM wallet
+    JOIN account ON account.id = wallet.account
+    JOIN currency ON currency.id = wallet.currency;
+
+-- Transfers in words.
+CREATE VIEW transfer_line AS
+SELECT
+    transfer.id, transfer.entry, entry.time, entry.kind, account.name AS account, currency.code AS currency,
+    transfer.debit, transfer.credit, transfer.amount, transfer.lot, transfer.debt_lot, entry.transaction_id, entry.key,
+    entry.note, actor.name AS actor, transfer.spend_order, transfer.reference
+FROM transfer
+    JOIN entry ON entry.id = transfer.entry
+    JOIN account ON account.id = transfer.account
+    JOIN currency ON currency.id = transfer.currency
+    LEFT JOIN actor ON actor.id = entry.actor;

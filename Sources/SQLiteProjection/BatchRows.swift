@@ -1,0 +1,135 @@
+import Ledger
+
+/// The rows of several blocks that follow each other, table by table, so that those of one table are written together.
+struct BatchRows {
+    struct NewHeader {
+        var row: Journal.HeaderRow
+        var block: BlockNumber
+    }
+
+    struct NewPurchase {
+        var row: Journal.PurchaseRow
+        var first: Journal.EvidenceRow
+        var block: BlockNumber
+    }
+
+    struct NewNotification {
+        var row: Journal.NotificationRow
+        var block: BlockNumber
+    }
+
+    /// A row of `purchase_event`.
+    struct NewEvent {
+        var transaction: TransactionID
+        var number: Int64
+        var event: PurchaseView.Event
+        var block: BlockNumber
+    }
+
+    private(set) var currencies: [Journal.CurrencyRow] = []
+    private(set) var actors: [Journal.ActorRow] = []
+    private(set) var accounts: [Journal.AccountRow] = []
+    private(set) var headers: [NewHeader] = []
+    private(set) var entries: [Entry] = []
+    private(set) var transfers: [Transfer] = []
+    private(set) var lots: [Journal.LotRow] = []
+    private(set) var holds: [Journal.HoldRow] = []
+    private(set) var purchases: [NewPurchase] = []
+    private(set) var assignments: [Journal.AssignmentRow] = []
+    private(set) var events: [NewEvent] = []
+    private(set) var notifications: [NewNotification] = []
+    private(set) var requests: [Journal.RequestRow] = []
+
+    init(_ blocks: [OpenedBlock]) throws {
+        for opened in blocks {
+            let rows = opened.block.rows
+            append(rows.currencies, to: &currencies)
+            append(rows.actors, to: &actors)
+            append(rows.accounts, to: &accounts)
+            append(rows.entries, to: &entries)
+            append(rows.transfers, to: &transfers)
+            append(rows.lots, to: &lots)
+            append(rows.holds, to: &holds)
+            append(rows.requests, to: &requests)
+            append(rows.assignments, to: &assignments)
+            for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
+            try addPurchases(opened.block)
+            addEvents(opened.block)
+            for row in rows.notifications {
+                notifications.append(NewNotification(row: row, block: opened.block.number))
+            }
+        }
+        sort()
+    }
+
+    /// The rows of a block that comes alone are not copied.
+    private func append<Row>(_ rows: [Row], to all: inout [Row]) {
+        if all.isEmpty { all = rows } else { all += rows }
+    }
+
+    private mutating func addPurchases(_ block: Block) throws {
+        let evidence = block.rows.evidence
+        // By number, without gaps.
+        let before = block.position.evidence - Int64(evidence.count)
+        for row in block.rows.purchases {
+            let place = Int(row.evidence &- before &- 1)
+            guard evidence.indices.contains(place), evidence[place].isFirst,
+                evidence[place].transaction == row.facts.transaction
+            else {
+                throw StoreError.corrupt("block \(block.number): a purchase does not name its first evidence")
+            }
+            purchases.append(NewPurchase(row: row, first: evidence[place], block: block.number))
+        }
+    }
+
+    private mutating func addEvents(_ block: Block) {
+        for row in block.rows.evidence where !row.isFirst {
+            let event = PurchaseView.Event(
+                time: row.time, signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
+            events.append(
+                NewEvent(transaction: row.transaction, number: row.id, event: event, block: block.number))
+        }
+        for row in block.rows.assignments {
+            let event = PurchaseView.Event(
+                kind: .assigned, time: row.time, signedDate: nil, revoked: nil, entry: row.entry)
+            events.append(
+                NewEvent(transaction: row.transaction, number: row.id, event: event, block: block.number))
+        }
+        for row in block.rows.notifications {
+            guard let transaction = row.transaction,
+                let kind = PurchaseView.Event.Kind(notificationType: row.type)
+            else { continue }
+            let event = PurchaseView.Event(
+                kind: kind, time: row.time, signedDate: row.signedDate, revoked: nil, entry: nil, reason: row.reason)
+            events.append(NewEvent(transaction: transaction, number: row.id, event: event, block: block.number))
+        }
+    }
+
+    /// Into the order of their tables: rows of one page are then inserted one after the other. Those that are not
+    /// named here are in it already.
+    private mutating func sort() {
+        if purchases.count > 1 { purchases.sort { $0.row.facts.transaction < $1.row.facts.transaction } }
+        if requests.count > 1 { requests.sort { $0.key.text < $1.key.text } }
+        if notifications.count > 1 { notifications.sort { $0.row.uuid < $1.row.uuid } }
+        if events.count > 1 {
+            events.sort {
+                ($0.transaction.number, $0.event.kind.rawValue, $0.number)
+                    < ($1.transaction.number, $1.event.kind.rawValue, $1.number)
+            }
+        }
+    }
+
+    /// Gives purchases of this batch the accounts that they found in it.
+    /// - Returns: the assignments of purchases that the tables have already.
+    mutating func assign() -> [Journal.AssignmentRow] {
+        if assignments.isEmpty { return [] }
+        var places: [TransactionID: Int] = [:]
+        for (index, purchase) in purchases.enumerated() { places[purchase.row.facts.transaction] = index }
+        return assignments.filter { assignment in
+            guard let place = places[assignment.transaction] else { return true }
+            purchases[place].row.account = assignment.account
+            purchases[place].row.entry = assignment.entry
+            return false
+        }
+    }
+}

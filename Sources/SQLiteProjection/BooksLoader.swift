@@ -1,0 +1,286 @@
+import GRDB
+import Ledger
+
+/// Brings what a batch needs from the tables into the books, within a read transaction of its caller. What is in the
+/// books already is newer and stays.
+///
+/// Every row is checked before anything of it is in the books: a load that fails leaves them without that player or
+/// purchase.
+final class BooksLoader {
+    let selectState: PreparedStatement
+    let selectAccountByName: PreparedStatement
+    let selectAccountName: PreparedStatement
+    let selectWallets: PreparedStatement
+    let selectAllOpenLots: PreparedStatement
+    let selectOpenLots: PreparedStatement
+    let selectLot: PreparedStatement
+    let selectPurchase: PreparedStatement
+    let selectEvents: PreparedStatement
+    let selectRequest: PreparedStatement
+    let selectNotification: PreparedStatement
+    let selectOpenHolds: PreparedStatement
+    let selectHeldParts: PreparedStatement
+    let selectReturned: PreparedStatement
+    let selectHoldState: PreparedStatement
+    let selectExpiries: PreparedStatement
+    private let usedKeys: UsedKeys
+
+    init(_ db: Database, _ usedKeys: UsedKeys) throws {
+        self.usedKeys = usedKeys
+        selectState = try PreparedStatement(db, "SELECT 1 FROM projection")
+        selectAccountByName = try PreparedStatement(db, "SELECT id FROM account WHERE name = ?")
+        selectAccountName = try PreparedStatement(db, "SELECT name FROM account WHERE id = ?")
+        selectWallets = try PreparedStatement(
+            db, "SELECT \(StoredWallet.columns) FROM wallet WHERE account = ? ORDER BY currency")
+        // The index's own condition, so that it is used.
+        selectAllOpenLots = try PreparedStatement(
+            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND is_open ORDER BY currency, id")
+        selectOpenLots = try PreparedStatement(
+            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open ORDER BY id")
+        selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
+        selectPurchase = try PreparedStatement(db, StoredPurchase.select)
+        selectEvents = try PreparedStatement(
+            db,
+            """
+            SELECT kind, time, signed_date, revoked, entry, reason FROM purchase_event
+            WHERE transaction_id = ? ORDER BY number
+            """)
+        selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
+        selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
+        selectOpenHolds = try PreparedStatement(
+            db,
+            "SELECT id, currency, amount, expires_at FROM hold WHERE account = ? AND state = 'open' ORDER BY id")
+        selectHeldParts = try PreparedStatement(
+            db, "SELECT account, currency, credit, lot, amount FROM transfer WHERE id >= ? ORDER BY id")
+        selectReturned = try PreparedStatement(
+            db, "SELECT lot, sum(amount) FROM transfer WHERE reference = ? AND debit = 'spent' GROUP BY lot")
+        selectHoldState = try PreparedStatement(db, "SELECT state FROM hold WHERE id = ?")
+        selectExpiries = try PreparedStatement(
+            db,
+            """
+            SELECT expires_at, account FROM lot WHERE is_open AND expires_at IS NOT NULL AND remaining > 0
+            UNION ALL
+            SELECT expires_at, account FROM hold WHERE state = 'open'
+            ORDER BY 1, 2
+            """)
+    }
+
+    func load(_ needs: Needs, into books: inout Books) throws {
+        // The first read says what this transaction sees; what `usedKeys` says must not be older.
+        _ = try selectState.first { _ in }
+        for name in needs.accounts { try load(name, withLots: true, into: &books) }
+        for name in needs.wallets { try load(name, withLots: false, into: &books) }
+        let lastKey = usedKeys.last
+        for key in needs.keys where key.text <= lastKey && books.answers[key] == nil { try load(key, into: &books) }
+        for key in needs.spends { try loadSpends(key, into: &books) }
+        for key in needs.holds { try loadHolds(key, into: &books) }
+        if needs.expirations { try loadExpiries(into: &books) }
+        for transaction in needs.transactions { try load(transaction, into: &books) }
+        for uuid in needs.notifications where !books.notifications.contains(uuid) {
+            selectNotification.bind(1, uuid)
+            if try selectNotification.first({ _ in true }) == true { books.load(notification: uuid) }
+        }
+    }
+
+    // MARK: Players
+
+    /// Loads a player by number with all that is open, for a purchase, a spend, a hold, or what expires.
+    func load(player id: PlayerID, into books: inout Books) throws {
+        if books.players.slot(of: id) != nil { return try complete(id, &books) }
+        books.load(try player(id, try name(of: id), withLots: true, books))
+    }
+
+    private func load(_ name: AccountName, withLots: Bool, into books: inout Books) throws {
+        if let id = books.playerIDs[name] {
+            if withLots { try complete(id, &books) }
+            return
+        }
+        selectAccountByName.bind(1, name.text)
+        guard let id = try selectAccountByName.first({ $0.integer(0) }) else { return }
+        guard id > 0, id <= books.position.account else {
+            throw StoreError.corrupt("account \(id) has a number that was never given")
+        }
+        // The index and the account's own row must agree: a player who got another's number would get his money.
+        guard try self.name(of: id) == name, books.players.slot(of: id) == nil else {
+            throw StoreError.corrupt("account \(id) is found by a name that it does not have")
+        }
+        books.load(try player(id, name, withLots: withLots, books))
+    }
+
+    func name(of id: PlayerID) throws -> AccountName {
+        guard let name = try findName(of: id) else { throw StoreError.corrupt("account \(id) is missing") }
+        return name
+    }
+
+    /// `nil` where there is no such account.
+    private func findName(of id: PlayerID) throws -> AccountName? {
+        selectAccountName.bind(1, id)
+        return try selectAccountName.first { row in
+            guard let text = row.optionalText(0) else { return AccountName.erased(id) }
+            guard let name = AccountName(text), name.text == text else {
+                throw StoreError.corrupt("account \(id) has a name that cannot be")
+            }
+            return name
+        }
+    }
+
+    /// Loads the lots that were left out when their player was loaded.
+    private func complete(_ id: PlayerID, _ books: inout Books) throws {
+        for currency in books.walletsWithoutLots(of: id) {
+            let stored = try readOpenLots(id, currency)
+            guard let slot = books.players.slot(of: id),
+                var wallet = books.players[slot: slot].wallets.first(where: { $0.currency == currency })
+            else { preconditionFailure("a wallet without lots is in memory") }
+            // Tried on a copy: lots that do not fit never come into the books.
+            wallet.complete(with: stored)
+            try check(wallet, id)
+            _ = books.complete(id, currency, with: stored)
+        }
+    }
+
+    /// - Parameter withLots: whether all open lots are wanted, or only those of wallets that cannot do without.
+    private func player(
+        _ id: PlayerID, _ name: AccountName, withLots: Bool, _ books: borrowing Books
+    ) throws -> Player {
+        var player = Player(id: id, name: name)
+        let currencies = books.currencies.count
+        var stored: [StoredWallet] = []
+        selectWallets.bind(1, id)
+        try selectWallets.forEach { row in
+            let wallet = try StoredWallet(row)
+            guard wallet.account == id, Int(wallet.currency) <= currencies else {
+                throw StoreError.corrupt("\(wallet): there is no such currency, or the wallet is another's")
+            }
+            stored.append(wallet)
+        }
+        // All at once, so that lots without a wallet are noticed as well.
+        let openLots = withLots || stored.isEmpty ? try readOpenLots(id) : nil
+        for currency in openLots?.keys.sorted() ?? [] where !stored.contains(where: { $0.currency == currency }) {
+            throw StoreError.corrupt("the wallet of account \(id), currency \(currency) is missing, but has lots")
+        }
+        for row in stored {
+            var wallet = row.wallet
+            if !withLots && wallet.isCreditedWithoutLots {
+                wallet.leaveLots()
+            } else {
+                let lots = try openLots.map { $0[row.currency] ?? [] } ?? readOpenLots(id, row.currency)
+                wallet.complete(with: lots)
+                try check(wallet, id)
+                let heldPaid = lots.reduce(0) { $0 + ($1.lotClass == .paid ? $1.held : 0) }
+                guard heldPaid == row.heldPaid else {
+                    throw StoreError.corrupt("\(row): what is held of what was bought is not what its lots say")
+                }
+            }
+            player.wallets.append(wallet)
+        }
+        try loadOpenHolds(&player)
+        return player
+    }
+
+    /// Whenever a wallet's lots are read it is compared with them.
+    private func check(_ wallet: Wallet, _ player: PlayerID) throws {
+        // Taken away one after the other, so that no sum of damaged lots leaves its range.
+        var (available, held, debt) = (wallet.available, wallet.held, wallet.debt)
+        for lot in wallet.lots where available >= 0 && held >= 0 && debt >= 0 {
+            available -= lot.remaining
+            held -= lot.held
+            debt -= lot.owed
+        }
+        guard available == 0, held == 0, debt == 0, wallet.isSumOfLots else {
+            throw StoreError.corrupt(
+                "the wallet of account \(player), currency \(wallet.currency) is not the sum of its lots")
+        }
+    }
+
+    private func readOpenLots(_ player: PlayerID) throws -> [CurrencyID: [Lot]] {
+        var lots: [CurrencyID: [Lot]] = [:]
+        selectAllOpenLots.bind(1, player)
+        try selectAllOpenLots.forEach { row in
+            let stored = try StoredLot(row)
+            guard stored.account == player, stored.lot.isOpen else {
+                throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+            }
+            lots[stored.currency, default: []].append(stored.lot)
+        }
+        return lots
+    }
+
+    private func readOpenLots(_ player: PlayerID, _ currency: CurrencyID) throws -> [Lot] {
+        var lots: [Lot] = []
+        selectOpenLots.bind(1, player)
+        selectOpenLots.bind(2, Int64(currency))
+        try selectOpenLots.forEach { row in
+            let stored = try StoredLot(row)
+            guard stored.account == player, stored.currency == currency, stored.lot.isOpen else {
+                throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+            }
+            lots.append(stored.lot)
+        }
+        return lots
+    }
+
+    /// Loads lots of a loaded wallet that are not open.
+    func load(lots ids: [LotID], of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
+        var lots: [Lot] = []
+        for id in books.missing(ids, player, currency) {
+            selectLot.bind(1, id)
+            guard let stored = try selectLot.first({ try StoredLot($0) }) else {
+                throw StoreError.corrupt("lot \(id) is missing")
+            }
+            guard stored.account == player, stored.currency == currency else {
+                throw StoreError.corrupt("lot \(id) is not in the wallet of account \(player), currency \(currency)")
+            }
+            guard !stored.lot.isOpen else {
+                throw StoreError.corrupt("lot \(id) is open, but not among the open lots of its wallet")
+            }
+            lots.append(stored.lot)
+        }
+        if lots.isEmpty { return }
+        guard books.players[player]?.walletIndex(currency) != nil else {
+            throw StoreError.corrupt("the wallet of account \(player), currency \(currency) is missing")
+        }
+        books.load(lots, player: player, currency: currency)
+    }
+
+    // MARK: Keys
+
+    func load(_ key: RequestKey, into books: inout Books) throws {
+        selectRequest.bind(1, key.text)
+        let row = try selectRequest.first { (fingerprint: Digest($0.blob(0)), answer: $0.blob(1)) }
+        guard let row else { return }
+        var missing: (any Error)?
+        let answer = Answer(encoded: row.answer[...]) { player in
+            do {
+                return try findName(of: player)
+            } catch {
+                missing = error
+                return nil
+            }
+        }
+        if let missing { throw missing }
+        guard let fingerprint = row.fingerprint, let answer else {
+            throw StoreError.corrupt("the answer of request \(key) cannot be read")
+        }
+        books.load(key, Books.Answered(fingerprint: fingerprint, answer: answer))
+    }
+
+    // MARK: What expires
+
+    /// The players of whom something expires first, as many as one batch posts. Those whom memory knows better (what
+    /// was due of them was posted, and the tables do not say so yet) do not count.
+    private func loadExpiries(into books: inout Books) throws {
+        var due: [PlayerID] = []
+        var seen: Set<PlayerID> = []
+        defer { selectExpiries.reset() }
+        while due.count < Limits.expirationsPerBatchMax, try selectExpiries.next() {
+            let id = selectExpiries.integer(1)
+            if let slot = books.players.slot(of: id),
+                books.players[slot: slot].deadline != selectExpiries.integer(0)
+            {
+                continue
+            }
+            if seen.insert(id).inserted { due.append(id) }
+        }
+        for id in due { try load(player: id, into: &books) }
+    }
+}

@@ -1,0 +1,30 @@
+/// The bounds of the tables' connections and files, each with its reason.
+package enum SQLiteLimits {
+    /// Read-only connections: reports and histories that run at once beside the writer.
+    static let readersMax = 4
+    /// How long a connection waits for a lock. Only a start and the end of another process's recovery make one wait.
+    static let busySeconds = 5.0
+    /// The writer's page cache: what one large batch changes, so that no page is written before its transaction ends.
+    static let writerCacheKibibytes = 64 << 10
+    /// The loader's and each reader's page cache: the inner pages of every tree, which one batch of loads shares.
+    static let readerCacheKibibytes = 8 << 10
+    /// Pages in the WAL from which they are copied into the database after a commit (SQLite's default is 1,000):
+    /// more, so that a page written by many commits is copied once; 32 MiB.
+    static let checkpointPages = 8_000
+    /// Pages in the WAL from which the operator is told: someone keeps a read open for so long that the WAL cannot
+    /// begin anew; 256 MiB.
+    static let walPagesWarned = 64_000
+    /// Pages in the WAL from which nothing more is applied until that read ends, before the disk is full; 4 GiB.
+    static let walPagesMax = 1_000_000
+    /// Bytes that the WAL's file keeps when it begins anew after it was longer.
+    static let walBytesKept = 64 << 20
+}
+
+/// Those of the bounds that a test may choose.
+package struct SQLiteBounds: Sendable {
+    package var checkpointPages = SQLiteLimits.checkpointPages
+    package var walPagesWarned = SQLiteLimits.walPagesWarned
+    package var walPagesMax = SQLiteLimits.walPagesMax
+
+    package init() {}
+}

@@ -1,0 +1,247 @@
+import GRDB
+import GRDBSQLite
+package import Ledger
+
+/// The tables in a local SQLite database.
+///
+/// Each of the port's callers has connections of its own, so that none waits for another: the pool's writer is used
+/// by `apply` alone, the loader's connection by `load` alone, the pool's readers by the reads. `writer` and `loader`
+/// hold what belongs to these connections and are used only on their queues, which GRDB serialises; `usedKeys` has a
+/// lock.
+package final class SQLiteProjection: Projection, @unchecked Sendable {
+    private let pool: DatabasePool
+    private let loading: DatabaseQueue
+    private let usedKeys: UsedKeys
+    private let hash: HashFunction
+    private let writer: Writer
+    private let loader: Loader
+
+    /// Opens the tables at `path`, or creates them.
+    /// - Parameters:
+    ///   - ledger: whose books they must be.
+    ///   - warn: told what the operator should know.
+    /// - Throws: ``ProjectionOpeningError``
+    package init(
+        path: String, ledger: Journal.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
+        warn: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws {
+        (pool, loading) = try DatabaseFile.open(path, ledger)
+        self.hash = hash
+        let usedKeys = UsedKeys()
+        self.usedKeys = usedKeys
+        writer = try DatabaseFile.opening(path) { [pool] in
+            try pool.writeWithoutTransaction { db in
+                usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
+                return try Writer(db, ledger, hash, bounds, usedKeys, warn)
+            }
+        }
+        loader = try DatabaseFile.opening(path) { [loading] in
+            try loading.inDatabase { db in try Loader(db, usedKeys) }
+        }
+    }
+
+    /// Deletes the tables at `path`, which nobody has open; they are computed anew from the log.
+    /// - Throws: ``StoreError``
+    package static func remove(at path: String) throws { try DatabaseFile.remove(at: path) }
+
+    package var engine: String { "SQLite \(String(cString: sqlite3_libversion()))" }
+
+    /// Pages of the write-ahead log, as of the last commit.
+    package var walPages: Int { writer.walPages }
+
+    package func state() throws -> ProjectedState {
+        try faults("reading what the tables hold") {
+            try pool.read { db in try ProjectedState(db) }
+        }
+    }
+
+    package func apply(_ blocks: [SealedBlock]) throws {
+        do {
+            // Their own hashes were checked by whoever read or sealed them. Evidence stays in the blocks.
+            try apply(
+                blocks.map { sealed in
+                    OpenedBlock(
+                        try Block(opening: sealed, checks: .names(hash), evidence: .leftOut), hash: sealed.hash)
+                })
+        } catch let error as BlockError {
+            throw StoreError.corrupt("applying blocks: \(error)")
+        }
+    }
+
+    /// Brings the tables forward by the blocks after the last one applied, in their order, all of them or none.
+    /// - Throws: ``StoreError``; then the tables are as they were.
+    package func apply(_ blocks: [OpenedBlock]) throws {
+        if blocks.isEmpty { return }
+        try faults("applying blocks") {
+            try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) }
+        }
+    }
+
+    package func load(_ needs: Needs, into books: inout Books) throws {
+        try faults("loading") {
+            try loading.inDatabase { db in try loader.load(needs, into: &books, db) }
+        }
+    }
+
+    package func history(_ query: HistoryQuery) throws -> HistoryPage {
+        try faults("reading a history") {
+            try pool.read { db in
+                guard var walk = try AccountWalk(db, query.account, only: query.currency) else {
+                    return HistoryPage(entries: [], next: nil)
+                }
+                return try walk.page(before: query.before ?? Int64.max, limit: query.limit)
+            }
+        }
+    }
+
+    package func balances(
+        _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
+    ) throws -> [CurrencyBalance] {
+        try faults("reading past balances") {
+            try pool.read { db in
+                guard var walk = try AccountWalk(db, account, only: currency, asOf: asOf) else { return [] }
+                return try walk.pastBalances(through: try JournalClock(db).lastTransfer(asOf))
+            }
+        }
+    }
+
+    package func report(_ query: ReportQuery) throws -> ReportPage {
+        try faults("reading a report") { try pool.read { db in try Reports(db).page(query) } }
+    }
+
+    package func journal(_ query: JournalQuery) throws -> JournalPage {
+        try faults("reading the journal") { try pool.read { db in try JournalReader(db).page(query) } }
+    }
+
+    package func close() throws {
+        try faults("closing") {
+            loading.inDatabase { _ in loader.close() }
+            pool.writeWithoutTransaction { db in writer.close(db) }
+            try loading.close()
+            try pool.close()
+        }
+    }
+}
+
+/// Turns SQLite's errors into the port's, with code, message and statement but no values.
+func faults<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
+    do {
+        return try body()
+    } catch let error as DatabaseError {
+        throw StoreError(error.isDamage ? .corrupt : .unavailable, "\(what): \(error.sentence)")
+    } catch let error as StoreError {
+        throw StoreError(error.kind, "\(what): \(error.description)")
+    }
+}
+
+/// Applies blocks, on the writer's connection.
+private final class Writer {
+    private struct Statements {
+        let batch: BatchWriter
+        let begin: PreparedStatement
+        let commit: PreparedStatement
+    }
+
+    private let ledger: Journal.LedgerRow
+    private let usedKeys: UsedKeys
+    private let checkpointer: Checkpointer
+    /// `nil` when closed.
+    private var statements: Statements?
+    /// What the tables hold; `nil` where that must be read anew, after a transaction that failed.
+    private var state: StoredState?
+
+    init(
+        _ db: Database, _ ledger: Journal.LedgerRow, _ hash: @escaping HashFunction, _ bounds: SQLiteBounds,
+        _ usedKeys: UsedKeys, _ warn: @escaping @Sendable (String) -> Void
+    ) throws {
+        self.ledger = ledger
+        self.usedKeys = usedKeys
+        statements = Statements(
+            batch: try BatchWriter(db, hash: hash), begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
+            commit: try PreparedStatement(db, "COMMIT"))
+        checkpointer = Checkpointer(db, bounds, warn: warn)
+    }
+
+    var walPages: Int { checkpointer.pages }
+
+    func apply(_ blocks: [OpenedBlock], _ db: Database) throws {
+        guard let statements else { throw StoreError("the tables are closed") }
+        if let row = blocks[0].block.rows.ledger, row != ledger {
+            throw StoreError.corrupt(
+                "the blocks are those of \(row.bundleID) in \(row.environment), which these tables are not")
+        }
+        try checkpointer.checkRoom(db)
+        try statements.begin.run()
+        do {
+            let before = try state.take() ?? StoredState(db)
+            let after = try statements.batch.apply(blocks, after: before)
+            // Before the commit: a loader that sees the keys must also know that they were used.
+            usedKeys.raise(to: blocks)
+            try statements.commit.run()
+            state = after
+        } catch {
+            state = nil
+            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
+            throw error
+        }
+        checkpointer.committed(db)
+    }
+
+    /// GRDB closes a connection only when its statements are gone.
+    func close(_ db: Database) {
+        statements = nil
+        checkpointer.close(db)
+    }
+}
+
+/// Loads, on the loader's connection: each time in one short read transaction.
+private final class Loader {
+    private struct Statements {
+        let books: BooksLoader
+        let begin: PreparedStatement
+        let commit: PreparedStatement
+    }
+
+    /// `nil` when closed.
+    private var statements: Statements?
+
+    init(_ db: Database, _ usedKeys: UsedKeys) throws {
+        statements = Statements(
+            books: try BooksLoader(db, usedKeys), begin: try PreparedStatement(db, "BEGIN"),
+            commit: try PreparedStatement(db, "COMMIT"))
+    }
+
+    func load(_ needs: Needs, into books: inout Books, _ db: Database) throws {
+        guard let statements else { throw StoreError("the tables are closed") }
+        try statements.begin.run()
+        do {
+            try statements.books.load(needs, into: &books)
+            try statements.commit.run()
+        } catch {
+            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
+            throw error
+        }
+    }
+
+    func close() { statements = nil }
+}
+
+extension ProjectedState {
+    init(_ db: Database) throws {
+        let stored = try StoredState(db)
+        self.init()
+        head = stored.head
+        time = stored.time
+        position = stored.position
+        closedThrough = stored.closedThrough
+        currencies = stored.currencies
+        totals = stored.totals
+        try PreparedStatement(db, "SELECT id, digest FROM jws_header").forEach { row in
+            guard let digest = Digest(row.blob(1)) else {
+                throw StoreError.corrupt("the digest of header \(row.integer(0)) cannot be read")
+            }
+            headers[digest] = row.integer(0)
+        }
+        try PreparedStatement(db, "SELECT id, name FROM actor").forEach { row in actors[row.text(1)] = row.integer(0) }
+    }
+}

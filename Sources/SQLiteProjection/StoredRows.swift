@@ -1,0 +1,149 @@
+import Ledger
+
+/// What is read of the tables is checked, never trusted: a row that does not fit is named, whether other hands or a
+/// disk made it so.
+extension StoreError {
+    static func corrupt(_ description: String) -> StoreError { StoreError(.corrupt, description) }
+}
+
+/// Amounts and times as they are read of the tables, kept so far from the ends of `Int64` that what is added to one
+/// such number cannot leave its range.
+enum Plausible {
+    /// Beyond every amount and every time that can be.
+    static let max: Int64 = 1 << 60
+
+    static func isAmount(_ value: Int64) -> Bool { value >= 0 && value <= max }
+    static func isTime(_ value: Int64) -> Bool { value >= -max && value <= max }
+}
+
+/// A row of `wallet`.
+struct StoredWallet {
+    var account: PlayerID
+    var currency: CurrencyID
+    var available: Int64 = 0
+    var paid: Int64 = 0
+    var held: Int64 = 0
+    /// What of `held` was bought.
+    var heldPaid: Int64 = 0
+    var debt: Int64 = 0
+    var version: Int64 = 0
+    var lastEntry: EntryID = 0
+    var lastTransfer: TransferID = 0
+
+    /// All of them, in the order in which ``init(_:)`` reads them.
+    static let columns =
+        "account, currency, available, paid, held, held_paid, debt, version, last_entry, last_transfer"
+
+    init(account: PlayerID, currency: CurrencyID) {
+        self.account = account
+        self.currency = currency
+    }
+
+    /// - Throws: ``StoreError`` where the row does not fit.
+    init(_ row: PreparedStatement) throws {
+        let number = row.integer(1)
+        guard let currency = CurrencyID(exactly: number), currency > 0 else {
+            throw StoreError.corrupt("wallet of account \(row.integer(0)): there is no currency \(number)")
+        }
+        self.init(account: row.integer(0), currency: currency)
+        available = row.integer(2)
+        paid = row.integer(3)
+        held = row.integer(4)
+        heldPaid = row.integer(5)
+        debt = row.integer(6)
+        version = row.integer(7)
+        lastEntry = row.integer(8)
+        lastTransfer = row.integer(9)
+        guard isWhole else { throw StoreError.corrupt("\(self) has values that do not fit each other") }
+    }
+
+    /// Whether it can be what a decision left.
+    var isWhole: Bool {
+        isPlausible && (debt == 0 || available == 0) && version >= 0 && version <= lastEntry
+            && Plausible.isAmount(lastEntry) && Plausible.isAmount(lastTransfer)
+    }
+
+    /// Whether it can be what a transfer left.
+    var isPlausible: Bool {
+        Plausible.isAmount(available) && Plausible.isAmount(held) && Plausible.isAmount(debt) && paid >= 0
+            && paid <= available && heldPaid >= 0 && heldPaid <= held
+    }
+
+    var balance: Balance { Balance(available: available, held: held, debt: debt, paid: paid, version: version) }
+
+    /// The wallet as the books have it, without its lots.
+    var wallet: Wallet {
+        var wallet = Wallet(currency: currency)
+        wallet.available = available
+        wallet.paid = paid
+        wallet.held = held
+        wallet.debt = debt
+        wallet.version = version
+        wallet.lastEntry = lastEntry
+        wallet.lastTransfer = lastTransfer
+        return wallet
+    }
+}
+
+extension StoredWallet: CustomStringConvertible {
+    var description: String { "the wallet of account \(account), currency \(currency)" }
+}
+
+/// A row of `lot`.
+struct StoredLot {
+    var account: PlayerID
+    var currency: CurrencyID
+    var lot: Lot
+
+    /// All of them, in the order in which ``init(_:)`` reads them.
+    static let columns = """
+        id, account, currency, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded,
+        indebted, recovered, written_off, repaid, expires_at, last_transfer, is_open
+        """
+
+    init(account: PlayerID, currency: CurrencyID, lot: Lot) {
+        self.account = account
+        self.currency = currency
+        self.lot = lot
+    }
+
+    /// - Throws: ``StoreError`` where the row does not fit.
+    init(_ row: PreparedStatement) throws {
+        let id = row.integer(0)
+        guard let lotClass = Stored.lotClasses.item(row.text(3)), let currency = CurrencyID(exactly: row.integer(2)),
+            row.optionalInteger(17).map(Plausible.isTime) ?? true, Plausible.isTime(row.integer(5)), id > 0,
+            row.optionalInteger(4) ?? 0 >= 0, Plausible.isAmount(row.integer(18))
+        else { throw StoreError.corrupt("lot \(id) has a number, a class, a currency or a time that cannot be") }
+        account = row.integer(1)
+        self.currency = currency
+        lot = Lot(
+            id: id, lotClass: lotClass, transaction: row.optionalInteger(4).map { TransactionID(number: $0) },
+            time: row.integer(5), price: row.integer(6), granted: row.integer(7), remaining: row.integer(8),
+            expiresAt: row.optionalInteger(17))
+        lot.held = row.integer(9)
+        lot.spent = row.integer(10)
+        lot.expired = row.integer(11)
+        lot.refunded = row.integer(12)
+        lot.indebted = row.integer(13)
+        lot.recovered = row.integer(14)
+        lot.writtenOff = row.integer(15)
+        lot.repaid = row.integer(16)
+        lot.lastTransfer = row.integer(18)
+        guard lot.isWhole, row.integer(19) == (lot.isOpen ? 1 : 0) else {
+            throw StoreError.corrupt("lot \(id) has parts that are not its whole")
+        }
+    }
+}
+
+extension Lot {
+    /// Whether its parts are its whole, as they are after every transfer.
+    var isWhole: Bool {
+        // The sign and the highest bits of all of them at once.
+        let all = remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid | price
+        guard granted > 0, granted <= Limits.amountMax, all >= 0, all < Plausible.max else { return false }
+        // Seven numbers below 2^60 cannot leave the range together.
+        let left = granted - spent - held - expired - repaid - (refunded - indebted - writtenOff)
+        return remaining == left && max(remaining, held, owed) <= Limits.amountMax && recovered <= indebted
+            && (expiresAt == nil || lotClass == .free) && lastTransfer >= id
+    }
+}

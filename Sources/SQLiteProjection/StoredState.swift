@@ -1,0 +1,219 @@
+import GRDB
+import Ledger
+import LedgerSchema
+
+/// The row of `projection`, with the currencies and totals.
+struct StoredState {
+    /// `nil` where nothing was applied yet.
+    var head: LogHead?
+    /// Whose books these are; `nil` where nothing was applied yet.
+    var ledger: Journal.LedgerRow?
+    var time: Timestamp = 0
+    var position = JournalPosition()
+    var closedThrough: Timestamp = -1
+    var currencies: [CurrencyCode] = []
+    var totals = Totals(currencies: 0)
+
+    init() {}
+
+    // MARK: Advancing
+
+    /// Goes on by one block, which must be the next.
+    mutating func advance(by opened: OpenedBlock) throws {
+        let block = opened.block
+        guard block.number == (head?.number ?? 0) + 1 else {
+            throw StoreError("block \(block.number) does not follow block \(head?.number ?? 0), the last of the tables")
+        }
+        guard block.previous == head?.hash ?? Digest.zero else {
+            throw StoreError.corrupt("block \(block.number) does not continue the block before it, by its hash")
+        }
+        guard (block.rows.ledger != nil) == (block.number == 1) else {
+            throw StoreError.corrupt("block \(block.number): the first, and it alone, says whose books these are")
+        }
+        guard position.after(block.rows) == block.position else {
+            throw StoreError.corrupt("block \(block.number): the rows do not end where the block does")
+        }
+        guard block.time >= time else {
+            throw StoreError.corrupt("block \(block.number) is earlier than the block before it")
+        }
+        if let row = block.rows.ledger { ledger = row }
+        head = opened.head
+        time = block.time
+        position = block.position
+        if let closed = block.rows.closedThrough { closedThrough = closed }
+    }
+
+    mutating func add(_ rows: [Journal.CurrencyRow]) {
+        if rows.isEmpty { return }
+        currencies += rows.map(\.code)
+        var longer = Totals(currencies: currencies.count)
+        for number in stride(from: 1, through: currencies.count - rows.count, by: 1) {
+            let currency = CurrencyID(truncatingIfNeeded: number)
+            for kind in AccountKind.allCases { longer[currency, kind] = totals[currency, kind] }
+        }
+        totals = longer
+    }
+
+    mutating func add(_ turnovers: Turnovers) throws {
+        for number in stride(from: 1, through: currencies.count, by: 1) {
+            let currency = CurrencyID(truncatingIfNeeded: number)
+            for kind in AccountKind.allCases {
+                let added = turnovers[currency, kind]
+                let debits = totals[currency, kind].debits.addingReportingOverflow(added.debits)
+                let credits = totals[currency, kind].credits.addingReportingOverflow(added.credits)
+                guard !debits.overflow, !credits.overflow else {
+                    throw StoreError.corrupt("the turnovers of currency \(currency) leave their range")
+                }
+                totals[currency, kind] = Totals.Turnover(debits: debits.partialValue, credits: credits.partialValue)
+            }
+        }
+    }
+
+    // MARK: The row
+
+    private static let columns = [
+        "bundle_id", "environment", "block", "term", "hash", "time", "currency", "actor", "account", "header", "entry",
+        "transfer", "evidence", "assignment", "notification", "request", "entry_time", "closed_through",
+    ]
+
+    static let insert = """
+        INSERT INTO projection (id, format, \(columns.joined(separator: ", ")))
+        VALUES (1, \(LedgerSchema.projectionFormat)\(String(repeating: ", ?", count: columns.count)))
+        """
+
+    static let update = """
+        UPDATE projection SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE id = 1
+        """
+
+    func bind(to statement: PreparedStatement) {
+        statement.bind(1, ledger?.bundleID)
+        statement.bind(2, ledger?.environment)
+        statement.bind(3, head?.number ?? 0)
+        statement.bind(4, head?.term ?? 0)
+        statement.bind(5, head?.hash ?? Digest.zero)
+        statement.bind(6, time)
+        statement.bind(7, position.currency)
+        statement.bind(8, position.actor)
+        statement.bind(9, position.account)
+        statement.bind(10, position.header)
+        statement.bind(11, position.entry)
+        statement.bind(12, position.transfer)
+        statement.bind(13, position.evidence)
+        statement.bind(14, position.assignment)
+        statement.bind(15, position.notification)
+        statement.bind(16, position.request)
+        statement.bind(17, position.time)
+        statement.bind(18, closedThrough)
+    }
+
+    /// Reads the row, and compares it with the ends of the tables.
+    /// - Throws: ``StoreError`` where there is none, or one that does not fit.
+    init(_ db: Database) throws {
+        let row = try PreparedStatement(
+            db, "SELECT \(StoredState.columns.joined(separator: ", ")) FROM projection WHERE id = 1")
+        guard try row.next() else { throw StoreError.corrupt("the tables do not say what they hold") }
+        defer { row.reset() }
+        guard let hash = Digest(row.blob(4)), (2...17).allSatisfy({ $0 == 4 || Plausible.isTime(row.integer($0)) }),
+            row.integer(2) >= 0
+        else { throw StoreError.corrupt("what the tables say of themselves cannot be read") }
+        if row.integer(2) > 0 { head = LogHead(number: row.integer(2), term: row.integer(3), hash: hash) }
+        if let bundleID = row.optionalText(0), let environment = row.optionalText(1) {
+            ledger = Journal.LedgerRow(bundleID: bundleID, environment: environment)
+        }
+        time = row.integer(5)
+        position.currency = row.integer(6)
+        position.actor = row.integer(7)
+        position.account = row.integer(8)
+        position.header = row.integer(9)
+        position.entry = row.integer(10)
+        position.transfer = row.integer(11)
+        position.evidence = row.integer(12)
+        position.assignment = row.integer(13)
+        position.notification = row.integer(14)
+        position.request = row.integer(15)
+        position.time = row.integer(16)
+        closedThrough = row.integer(17)
+        try checkEnds(db)
+        currencies = try StoredState.currencies(db)
+        guard currencies.count == Int(position.currency) else {
+            throw StoreError.corrupt("there are \(currencies.count) currencies, not \(position.currency)")
+        }
+        try readTotals(db)
+    }
+
+    /// The currencies by number.
+    static func currencies(_ db: Database) throws -> [CurrencyCode] {
+        var codes: [CurrencyCode] = []
+        try PreparedStatement(db, "SELECT id, code FROM currency ORDER BY id").forEach { row in
+            guard row.integer(0) == Int64(codes.count + 1), let code = CurrencyCode(row.text(1)) else {
+                throw StoreError.corrupt("currency \(row.integer(0)) is not the next, or has a name that cannot be")
+            }
+            codes.append(code)
+        }
+        guard codes.count <= Limits.currenciesMax else { throw StoreError.corrupt("there are too many currencies") }
+        return codes
+    }
+
+    /// The last row of each table that is numbered without gaps is the last that was given.
+    private func checkEnds(_ db: Database) throws {
+        let ends: [(table: String, column: String, expected: Int64)] = [
+            ("block", "number", head?.number ?? 0), ("actor", "id", position.actor),
+            ("account", "id", position.account), ("jws_header", "id", position.header),
+            ("entry", "id", position.entry), ("transfer", "id", position.transfer),
+        ]
+        for end in ends {
+            let last = try Int64.fetchOne(db, sql: "SELECT max(\(end.column)) FROM \(end.table)") ?? 0
+            guard last == end.expected else {
+                throw StoreError.corrupt("\(end.table) ends with \(last), not with \(end.expected)")
+            }
+        }
+    }
+
+    private mutating func readTotals(_ db: Database) throws {
+        totals = Totals(currencies: currencies.count)
+        let count = currencies.count
+        var read = 0
+        var turnovers: [(CurrencyID, AccountKind, Totals.Turnover)] = []
+        try PreparedStatement(db, "SELECT currency, kind, debits, credits FROM total").forEach { row in
+            guard let kind = Stored.accountKinds.item(row.text(1)), row.integer(0) >= 1, row.integer(0) <= count,
+                row.integer(2) >= 0, row.integer(3) >= 0
+            else { throw StoreError.corrupt("a total of currency \(row.integer(0)) cannot be read") }
+            let turnover = Totals.Turnover(debits: row.integer(2), credits: row.integer(3))
+            turnovers.append((CurrencyID(truncatingIfNeeded: row.integer(0)), kind, turnover))
+            read += 1
+        }
+        guard read == count * AccountKind.allCases.count else { throw StoreError.corrupt("totals are missing") }
+        for (currency, kind, turnover) in turnovers { totals[currency, kind] = turnover }
+        for number in stride(from: 1, through: count, by: 1) {
+            try checkBalance(CurrencyID(truncatingIfNeeded: number))
+        }
+    }
+
+    /// Per currency all accounts sum to zero.
+    private func checkBalance(_ currency: CurrencyID) throws {
+        var balance = Int64(0)
+        for kind in AccountKind.allCases {
+            balance &+= totals[currency, kind].debits &- totals[currency, kind].credits
+        }
+        guard balance == 0 else { throw StoreError.corrupt("the totals of currency \(currency) do not balance") }
+    }
+}
+
+extension JournalPosition {
+    /// Where the rows that follow this place end.
+    fileprivate func after(_ rows: Journal) -> JournalPosition {
+        var end = self
+        end.currency += Int64(rows.currencies.count)
+        end.actor += Int64(rows.actors.count)
+        end.account += Int64(rows.accounts.count)
+        end.header += Int64(rows.headers.count)
+        end.entry += Int64(rows.entries.count)
+        end.transfer += Int64(rows.transfers.count)
+        end.evidence += Int64(rows.evidence.count)
+        end.assignment += Int64(rows.assignments.count)
+        end.notification += Int64(rows.notifications.count)
+        end.request += Int64(rows.requests.count)
+        if let last = rows.entries.last { end.time = last.time }
+        return end
+    }
+}

@@ -1,0 +1,241 @@
+import Ledger
+
+/// The wallets and lots that a batch of blocks changes: each is loaded once, changed in memory as often as there are
+/// transfers, and written once. New rows, loads and updates are in the order of their table.
+struct WalletChanges {
+    struct ChangedLot {
+        var stored: StoredLot
+        /// As the table has it; `nil` where it does not have it yet.
+        var wasOpen: Bool?
+    }
+
+    struct ChangedWallet {
+        var stored: StoredWallet
+        var isNew = true
+    }
+
+    /// A hold that a transfer of the batch ended.
+    struct EndedHold {
+        var id: TransferID
+        var entry: EntryID
+        var state: HoldState
+    }
+
+    private(set) var wallets: ContiguousArray<ChangedWallet> = []
+    /// Those that the table has, then those that the batch opens, by their numbers.
+    private(set) var lots: ContiguousArray<ChangedLot> = []
+    private(set) var endedHolds: [EndedHold] = []
+    private(set) var turnovers = Turnovers()
+    /// The places of wallets by account and currency, as one number that has the order of the table.
+    private var walletPlaces: [Int64: Int] = [:]
+    private var lotPlaces: [LotID: Int] = [:]
+    /// The place in `lots` of each lot that the batch opens, by the number of its transfer after `before`.
+    private var newLotPlaces: [Int32] = []
+    /// For each transfer the place of its wallet.
+    private var walletOfTransfer: [Int32] = []
+    private let before: JournalPosition
+
+    /// - Parameter before: the last numbers that the tables have.
+    init(after before: JournalPosition) { self.before = before }
+
+    private static func key(_ account: PlayerID, _ currency: CurrencyID) -> Int64 {
+        account << 8 | Int64(currency)
+    }
+
+    // MARK: Loading
+
+    /// Reads the rows that the transfers change.
+    mutating func load(_ transfers: [Transfer], currencies: Int64, _ rows: WalletRows) throws {
+        var keys: [Int64] = []
+        var oldLots: [LotID] = []
+        walletOfTransfer.reserveCapacity(transfers.count)
+        for transfer in transfers {
+            let currency = transfer.debit.currency
+            guard transfer.player > 0, transfer.player < 1 << 51, Int64(currency) <= currencies, currency > 0,
+                transfer.credit.currency == currency
+            else { throw StoreError.corrupt("transfer \(transfer.id) names an account that cannot be") }
+            let key = WalletChanges.key(transfer.player, currency)
+            if let place = walletPlaces[key] {
+                walletOfTransfer.append(Int32(place))
+            } else {
+                walletPlaces[key] = wallets.count
+                walletOfTransfer.append(Int32(wallets.count))
+                wallets.append(ChangedWallet(stored: StoredWallet(account: transfer.player, currency: currency)))
+                if transfer.player <= before.account { keys.append(key) }
+            }
+            note(transfer.lot, in: &oldLots)
+            if let debtLot = transfer.debtLot { note(debtLot, in: &oldLots) }
+        }
+        keys.sort()
+        for key in keys {
+            guard let place = walletPlaces[key] else { continue }
+            let wanted = wallets[place].stored
+            if let stored = try rows.wallet(wanted.account, wanted.currency) {
+                wallets[place] = ChangedWallet(stored: stored, isNew: false)
+            }
+        }
+        oldLots.sort()
+        for id in oldLots {
+            guard let stored = try rows.lot(id) else {
+                throw StoreError.corrupt("lot \(id), which a later transfer names, is missing")
+            }
+            lotPlaces[id] = lots.count
+            lots.append(ChangedLot(stored: stored, wasOpen: stored.lot.isOpen))
+        }
+    }
+
+    private mutating func note(_ lot: LotID, in oldLots: inout [LotID]) {
+        guard lot > 0, lot <= before.transfer, lotPlaces[lot] == nil else { return }
+        lotPlaces[lot] = 0
+        oldLots.append(lot)
+    }
+
+    // MARK: Changing
+
+    /// Applies the transfers, which were loaded for, in their order.
+    mutating func apply(_ transfers: [Transfer], _ entries: [Entry], opening lotRows: [Journal.LotRow]) throws {
+        newLotPlaces = [Int32](repeating: -1, count: transfers.count)
+        var entry = 0
+        var opened = 0
+        for (index, transfer) in transfers.enumerated() {
+            while entry < entries.count, entries[entry].id < transfer.entry { entry += 1 }
+            guard entry < entries.count, entries[entry].id == transfer.entry,
+                transfer.id == before.transfer + Int64(index) + 1, entries[entry].firstTransfer <= transfer.id
+            else { throw StoreError.corrupt("transfer \(transfer.id) is not where its entry is") }
+            if transfer.lot == transfer.id {
+                guard opened < lotRows.count, lotRows[opened].id == transfer.id else {
+                    throw StoreError.corrupt("transfer \(transfer.id) opens a lot of which nothing is said")
+                }
+                open(lotRows[opened], by: transfer, entries[entry], index)
+                opened += 1
+            }
+            try apply(transfer, Int(walletOfTransfer[index]))
+            if transfer.debit.kind == .held { end(transfer, entries[entry]) }
+        }
+        guard opened == lotRows.count else {
+            throw StoreError.corrupt("lot \(lotRows[opened].id) is opened by no transfer")
+        }
+        try checkEnd()
+    }
+
+    private mutating func open(_ row: Journal.LotRow, by transfer: Transfer, _ entry: Entry, _ index: Int) {
+        newLotPlaces[index] = Int32(lots.count)
+        let lot = Lot(
+            id: row.id, lotClass: row.lotClass, transaction: entry.transaction, time: entry.time, price: row.price,
+            granted: transfer.amount, remaining: 0, expiresAt: row.expiresAt)
+        lots.append(
+            ChangedLot(
+                stored: StoredLot(account: transfer.player, currency: transfer.debit.currency, lot: lot),
+                wasOpen: nil))
+    }
+
+    private mutating func apply(_ transfer: Transfer, _ wallet: Int) throws {
+        let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
+        guard transfer.amount > 0, transfer.amount <= Limits.amountMax,
+            let effect = TransferEffect(debit: debit, credit: credit, amount: transfer.amount)
+        else { throw StoreError.corrupt("transfer \(transfer.id) has accounts or an amount that cannot be") }
+        guard wallets[wallet].stored.lastTransfer == transfer.previous else {
+            throw StoreError.corrupt(
+                """
+                \(wallets[wallet].stored) ends with transfer \(wallets[wallet].stored.lastTransfer), but transfer \
+                \(transfer.id) follows \(transfer.previous)
+                """)
+        }
+        guard turnovers.add(transfer) else {
+            throw StoreError.corrupt("the turnovers of currency \(transfer.debit.currency) leave their range")
+        }
+        let lot = try place(transfer.lot, of: transfer)
+        lots[lot].stored.lot.apply(effect)
+        lots[lot].stored.lot.lastTransfer = transfer.id
+        if effect.recovered > 0 {
+            let debtLot = try place(transfer.debtLot ?? 0, of: transfer)
+            lots[debtLot].stored.lot.recovered += effect.recovered
+            lots[debtLot].stored.lot.lastTransfer = transfer.id
+            try check(debtLot, transfer)
+        }
+        try check(lot, transfer)
+        wallets[wallet].stored.add(effect, isPaid: lots[lot].stored.lot.lotClass == .paid, transfer)
+        guard wallets[wallet].stored.isPlausible else {
+            throw StoreError.corrupt("transfer \(transfer.id) does not fit \(wallets[wallet].stored)")
+        }
+    }
+
+    private func check(_ lot: Int, _ transfer: Transfer) throws {
+        guard lots[lot].stored.lot.isWhole else {
+            throw StoreError.corrupt("transfer \(transfer.id) does not fit lot \(lots[lot].stored.lot.id)")
+        }
+    }
+
+    /// Where a lot of the transfer's wallet is.
+    private func place(_ id: LotID, of transfer: Transfer) throws -> Int {
+        let new = Int(id &- before.transfer &- 1)
+        let found = new < 0 ? lotPlaces[id] : new < newLotPlaces.count ? Int(newLotPlaces[new]) : nil
+        guard let found, found >= 0 else {
+            throw StoreError.corrupt("transfer \(transfer.id) names lot \(id), which no transfer opened")
+        }
+        guard lots[found].stored.account == transfer.player,
+            lots[found].stored.currency == transfer.debit.currency
+        else {
+            throw StoreError.corrupt("transfer \(transfer.id) names lot \(id), which is in another wallet")
+        }
+        return found
+    }
+
+    /// A hold ends whole, in one entry.
+    private mutating func end(_ transfer: Transfer, _ entry: Entry) {
+        guard let hold = transfer.reference, endedHolds.last?.id != hold else { return }
+        endedHolds.append(
+            EndedHold(id: hold, entry: entry.id, state: entry.kind == .holdExpiry ? .expired : .closed))
+    }
+
+    private func checkEnd() throws {
+        for wallet in wallets where !wallet.stored.isWhole {
+            throw StoreError.corrupt("\(wallet.stored) was left with values that do not fit each other")
+        }
+    }
+
+    /// The wallets in the order of the table.
+    func sortedWallets() -> [ChangedWallet] {
+        wallets.sorted {
+            ($0.stored.account, $0.stored.currency) < ($1.stored.account, $1.stored.currency)
+        }
+    }
+}
+
+extension StoredWallet {
+    mutating func add(_ effect: TransferEffect, isPaid: Bool, _ transfer: Transfer) {
+        available += effect.available
+        held += effect.held
+        debt += effect.debt
+        if isPaid {
+            paid += effect.available
+            heldPaid += effect.held
+        }
+        if effect.changesBalance && lastEntry != transfer.entry {
+            version += 1
+            lastEntry = transfer.entry
+        }
+        lastTransfer = transfer.id
+    }
+}
+
+/// What the transfers of a batch debit and credit, by currency and kind of account.
+struct Turnovers {
+    private(set) var values = [Totals.Turnover](repeating: Totals.Turnover(), count: 256 * 16)
+
+    /// `false` where a sum leaves the range of 64 bits.
+    mutating func add(_ transfer: Transfer) -> Bool {
+        let debit = Int(transfer.debit.number & 0xFFF)
+        let credit = Int(transfer.credit.number & 0xFFF)
+        let debits = values[debit].debits.addingReportingOverflow(transfer.amount)
+        let credits = values[credit].credits.addingReportingOverflow(transfer.amount)
+        values[debit].debits = debits.partialValue
+        values[credit].credits = credits.partialValue
+        return !debits.overflow && !credits.overflow
+    }
+
+    /// What was added to one of the kinds.
+    subscript(currency: CurrencyID, kind: AccountKind) -> Totals.Turnover {
+        values[Int(currency) << 4 | Int(kind.rawValue)]
+    }
+}

@@ -1,0 +1,125 @@
+import GRDB
+import Ledger
+
+/// Reads and writes the rows of `wallet` and `lot`.
+final class WalletRows {
+    private let selectWallet: PreparedStatement
+    private let selectLot: PreparedStatement
+    private let insertWallet: RowInsertion
+    private let updateWallet: PreparedStatement
+    private let insertLot: RowInsertion
+    private let updateLot: PreparedStatement
+    /// The same for a lot that closes or opens: only then the indexes of open lots are touched.
+    private let updateOpenLot: PreparedStatement
+
+    init(_ db: Database) throws {
+        selectWallet = try PreparedStatement(
+            db,
+            "SELECT \(StoredWallet.columns) FROM wallet WHERE account = ? AND currency = ?")
+        selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
+        insertWallet = try RowInsertion(db, into: "wallet", StoredWallet.columns)
+        updateWallet = try PreparedStatement(
+            db,
+            """
+            UPDATE wallet SET available = ?, paid = ?, held = ?, held_paid = ?, debt = ?, version = ?, last_entry = ?,
+                last_transfer = ?
+            WHERE account = ? AND currency = ?
+            """)
+        insertLot = try RowInsertion(db, into: "lot", StoredLot.columns)
+        let amounts = """
+            remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
+            repaid = ?, last_transfer = ?
+            """
+        updateLot = try PreparedStatement(db, "UPDATE lot SET \(amounts) WHERE id = ?")
+        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?12 WHERE id = ?11")
+    }
+
+    func wallet(_ account: PlayerID, _ currency: CurrencyID) throws -> StoredWallet? {
+        selectWallet.bind(1, account)
+        selectWallet.bind(2, Int64(currency))
+        return try selectWallet.first { try StoredWallet($0) }
+    }
+
+    func lot(_ id: LotID) throws -> StoredLot? {
+        selectLot.bind(1, id)
+        return try selectLot.first { try StoredLot($0) }
+    }
+
+    func write(_ changes: borrowing WalletChanges) throws {
+        let wallets = changes.sortedWallets()
+        try insertWallet.run(wallets.filter(\.isNew)) { parameters, row in
+            let wallet = row.pointee.stored
+            parameters.bind(1, wallet.account)
+            parameters.bind(2, Int64(wallet.currency))
+            parameters.bind(3, wallet.available)
+            parameters.bind(4, wallet.paid)
+            parameters.bind(5, wallet.held)
+            parameters.bind(6, wallet.heldPaid)
+            parameters.bind(7, wallet.debt)
+            parameters.bind(8, wallet.version)
+            parameters.bind(9, wallet.lastEntry)
+            parameters.bind(10, wallet.lastTransfer)
+        }
+        for wallet in wallets where !wallet.isNew { try update(wallet.stored) }
+        let firstNew = changes.lots.firstIndex { $0.wasOpen == nil } ?? changes.lots.count
+        for changed in changes.lots[..<firstNew] { try update(changed.stored.lot, wasOpen: changed.wasOpen ?? false) }
+        try insert(Array(changes.lots[firstNew...]))
+    }
+
+    private func update(_ wallet: StoredWallet) throws {
+        updateWallet.bind(1, wallet.available)
+        updateWallet.bind(2, wallet.paid)
+        updateWallet.bind(3, wallet.held)
+        updateWallet.bind(4, wallet.heldPaid)
+        updateWallet.bind(5, wallet.debt)
+        updateWallet.bind(6, wallet.version)
+        updateWallet.bind(7, wallet.lastEntry)
+        updateWallet.bind(8, wallet.lastTransfer)
+        updateWallet.bind(9, wallet.account)
+        updateWallet.bind(10, Int64(wallet.currency))
+        try updateWallet.run(changing: 1)
+    }
+
+    private func update(_ lot: Lot, wasOpen: Bool) throws {
+        let statement = lot.isOpen == wasOpen ? updateLot : updateOpenLot
+        statement.bind(1, lot.remaining)
+        statement.bind(2, lot.held)
+        statement.bind(3, lot.spent)
+        statement.bind(4, lot.expired)
+        statement.bind(5, lot.refunded)
+        statement.bind(6, lot.indebted)
+        statement.bind(7, lot.recovered)
+        statement.bind(8, lot.writtenOff)
+        statement.bind(9, lot.repaid)
+        statement.bind(10, lot.lastTransfer)
+        statement.bind(11, lot.id)
+        if lot.isOpen != wasOpen { statement.bind(12, lot.isOpen ? 1 : 0) }
+        try statement.run(changing: 1)
+    }
+
+    private func insert(_ lots: [WalletChanges.ChangedLot]) throws {
+        try insertLot.run(lots) { parameters, row in
+            let lot = row.pointee.stored.lot
+            parameters.bind(1, lot.id)
+            parameters.bind(2, row.pointee.stored.account)
+            parameters.bind(3, Int64(row.pointee.stored.currency))
+            parameters.bind(4, Stored.lotClasses.name(lot.lotClass))
+            parameters.bind(5, lot.transaction?.number)
+            parameters.bind(6, lot.time)
+            parameters.bind(7, lot.price)
+            parameters.bind(8, lot.granted)
+            parameters.bind(9, lot.remaining)
+            parameters.bind(10, lot.held)
+            parameters.bind(11, lot.spent)
+            parameters.bind(12, lot.expired)
+            parameters.bind(13, lot.refunded)
+            parameters.bind(14, lot.indebted)
+            parameters.bind(15, lot.recovered)
+            parameters.bind(16, lot.writtenOff)
+            parameters.bind(17, lot.repaid)
+            parameters.bind(18, lot.expiresAt)
+            parameters.bind(19, lot.lastTransfer)
+            parameters.bind(20, lot.isOpen ? 1 : 0)
+        }
+    }
+}

@@ -1,0 +1,334 @@
+import Foundation
+import GRDB
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import SQLiteProjection
+
+/// Books over tables, which forget whatever the tables have, against books that forget nothing.
+@Suite struct DifferentialTests {
+    private struct Debt: Hashable {
+        var account: AccountName
+        var lot: LotID
+        var owed: Int64
+    }
+
+    /// Books that forget nothing.
+    private struct Reference {
+        var books = Books(
+            catalog: Workload.catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
+            hash: Workload.hash)
+
+        func balances(_ account: AccountName) -> [CurrencyBalance] {
+            books.playerIDs[account].flatMap { books.players[$0] }.map { books.balances($0) } ?? []
+        }
+
+        /// The balances and totals that a report as of now shows: what has expired is not available, though nothing
+        /// posted it.
+        func reported(_ accounts: [AccountName], at now: Timestamp) -> ([[CurrencyBalance]], Totals) {
+            var totals = books.totals
+            let balances = accounts.map { account in
+                self.balances(account).map { item in
+                    let player = books.playerIDs[account].flatMap { books.players[$0] }
+                    let wallet = player?.wallets.first { books.code($0.currency) == item.currency }
+                    var item = item
+                    for lot in wallet?.lots ?? [] where lot.expiresAt.map({ $0 <= now }) ?? false {
+                        item.balance.available -= lot.remaining
+                        guard let currency = wallet?.currency else { continue }
+                        totals[currency, .wallet].debits += lot.remaining
+                        totals[currency, .expired].credits += lot.remaining
+                    }
+                    return item
+                }
+            }
+            return (balances, totals)
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    func everyAnswerIsThatOfBooksInMemoryHoweverBlocksAreProjected(seed: UInt64) throws {
+        var workload = Workload(seed: seed)
+        var reference = Reference()
+        var store = try Ledger(TemporaryFolder(), seed: seed)
+        var remembered: [(time: Timestamp, balances: [[CurrencyBalance]], totals: Totals, debts: Set<Debt>)] = []
+        var now: Timestamp = 1_000
+        var walletsWithoutLots = 0
+        var viewedBehind: [Int: [String: [Int64]]] = [1: [:]]
+        for batch in 1...150 {
+            // Now and then the service was down for longer than most holds last.
+            now += workload.generator.chance(5) ? 400 : 10
+            workload.now = now
+            // Now and then a batch so large that its rows are inserted many at a time.
+            let size = workload.generator.chance(5) ? 150...250 : 1...8
+            let commands = (0..<Int.random(in: size, using: &workload.generator)).map { _ in workload.next() }
+            let answers = try store.decide(commands, at: now)
+            let actor = commands.count % 3 == 0 ? "shop" : nil
+            for (command, answer) in zip(commands, answers) {
+                let expected = reference.books.decide(command, by: actor, at: now)
+                #expect("\(answer)" == "\(expected)", "seed \(seed), batch \(batch): \(command)")
+            }
+            viewedBehind[store.blocks.count] = view(reference)
+            if workload.generator.chance(40) {
+                try store.project(Int.random(in: 1...6, using: &workload.generator))
+                #expect(try store.viewed() == viewedBehind[store.projected], "seed \(seed), batch \(batch)")
+            }
+            try store.forget(chance: 60)
+            walletsWithoutLots += try compareLots(store, reference, "seed \(seed), batch \(batch)")
+            if batch % 30 == 0 {
+                let (balances, totals) = reference.reported(accounts(workload), at: now)
+                remembered.append((now, balances, totals, debts(reference)))
+            }
+            if Int.random(in: 0..<12, using: &workload.generator) == 0 { try store.restart() }
+        }
+        try store.project()
+        #expect(try store.viewed() == view(reference), "seed \(seed), at the end")
+        let kinds = Set(reference.books.journal.entries.map(\.kind))
+        #expect(kinds == Set(EntryKind.allCases), "seed \(seed) reaches only \(kinds)")
+        #expect(walletsWithoutLots > 0, "seed \(seed)")
+        try checkJournal(store.projection, reference)
+        for past in remembered {
+            try checkPast(store.projection, past.time, past.balances, past.totals, past.debts, workload)
+        }
+        try checkHistory(store.projection, reference, workload)
+        try checkReplay(store, seed)
+        try checkRebuild(store, workload.generator, seed)
+    }
+
+    private func accounts(_ workload: Workload) -> [AccountName] {
+        (0..<workload.players).map { Workload.account($0) }
+    }
+
+    /// What the SQL view must show.
+    private func view(_ reference: Reference) -> [String: [Int64]] {
+        var expected: [String: [Int64]] = [:]
+        for player in reference.books.players.values {
+            for item in reference.books.balances(player) where item.balance.version > 0 {
+                let balance = item.balance
+                expected["\(player.name) \(item.currency)"] = [
+                    balance.available, balance.paid, balance.free, balance.held, balance.debt,
+                ]
+            }
+        }
+        return expected
+    }
+
+    /// Whatever the books have of players in memory, lots and holds included, is what the books that forget nothing
+    /// have.
+    /// - Returns: how many wallets' lots were left in the tables.
+    private func compareLots(_ store: Ledger, _ reference: Reference, _ place: Comment) throws -> Int {
+        var walletsWithoutLots = 0
+        for player in store.books.players.values {
+            let expected = try #require(reference.books.players[player.id])
+            #expect(player.holds == expected.holds, place)
+            for wallet in player.wallets {
+                let other = try #require(expected.wallets.first { $0.currency == wallet.currency })
+                if wallet.hasAllLots { #expect(wallet.open == other.open, place) } else { walletsWithoutLots += 1 }
+                #expect(wallet.open == Array(other.open.suffix(wallet.open.count)), place)
+                #expect(wallet.balance == other.balance, place)
+            }
+        }
+        return walletsWithoutLots
+    }
+
+    /// Pages of the journal give every entry once, in order, with the transfers that the books posted.
+    private func checkJournal(_ store: SQLiteProjection, _ reference: Reference) throws {
+        var entries: [JournalEntry] = []
+        var after: EntryID = 0
+        while true {
+            let page = try store.journal(JournalQuery(after: after, limit: 7))
+            if page.entries.isEmpty {
+                #expect(page.next == after)
+                break
+            }
+            #expect(page.entries.count <= 7 && page.next == page.entries.last?.entry)
+            entries += page.entries
+            after = page.next
+        }
+        let expected = reference.books.journal
+        #expect(entries.map(\.entry) == expected.entries.map(\.id))
+        #expect(entries.map(\.kind) == expected.entries.map(\.kind))
+        #expect(entries.map(\.time) == expected.entries.map(\.time))
+        #expect(entries.map(\.key) == expected.entries.map(\.key))
+        let lines = entries.flatMap { entry in entry.transfers.map { (entry.entry, $0) } }
+        #expect(lines.map(\.1.transfer) == expected.transfers.map(\.id))
+        for ((entry, line), transfer) in zip(lines, expected.transfers) {
+            let player = transfer.debit.kind.isPersonal ? transfer.debit.player : transfer.credit.player
+            #expect(entry == transfer.entry && line.amount.units == transfer.amount && line.lot == transfer.lot)
+            #expect(line.debit == transfer.debit.kind && line.credit == transfer.credit.kind)
+            #expect(line.debtLot == transfer.debtLot && reference.books.code(transfer.debit.currency) == line.currency)
+            if player != 0 { #expect(reference.books.players[player]?.name == line.account) }
+        }
+    }
+
+    /// Every debt of every lot, as the books in memory have them.
+    private func debts(_ reference: Reference) -> Set<Debt> {
+        var debts: Set<Debt> = []
+        for player in reference.books.players.values {
+            for wallet in player.wallets {
+                for lot in wallet.open where lot.owed > 0 {
+                    debts.insert(Debt(account: player.name, lot: lot.id, owed: lot.owed))
+                }
+            }
+        }
+        return debts
+    }
+
+    private func checkPast(
+        _ store: SQLiteProjection, _ time: Timestamp, _ balances: [[CurrencyBalance]], _ totals: Totals,
+        _ owed: Set<Debt>,
+        _ workload: Workload
+    ) throws {
+        var debts: [Debt] = []
+        var cursor: String?
+        repeat {
+            let page = try store.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: cursor))
+            for row in page.rows {
+                guard case .debt(let account, _, _, let lot, let debt, let since, let age) = row else { continue }
+                #expect(since > 0 && since <= time && age == time - since)
+                debts.append(Debt(account: account, lot: lot, owed: debt))
+            }
+            cursor = page.next
+        } while cursor != nil
+        #expect(Set(debts) == owed)
+        #expect(debts.count == owed.count)
+        var expectedRows: Set<ReportRow> = []
+        for (account, expected) in zip(accounts(workload), balances) {
+            #expect(try store.balances(account, currency: nil, asOf: time) == expected)
+            for item in expected where item.balance.available + item.balance.held + item.balance.debt > 0 {
+                expectedRows.insert(
+                    .balance(
+                        account: account, currency: item.currency, available: item.balance.available,
+                        held: item.balance.held, debt: item.balance.debt, paid: item.balance.paid))
+            }
+        }
+        var rows: [ReportRow] = []
+        var after: String?
+        repeat {
+            let page = try store.report(ReportQuery(kind: .balances, asOf: time, limit: 3, after: after))
+            rows += page.rows
+            after = page.next
+        } while after != nil
+        #expect(Set(rows) == expectedRows)
+        #expect(rows.count == expectedRows.count)
+        let trial = try store.report(ReportQuery(kind: .trial, asOf: time))
+        for row in trial.rows {
+            guard case .trial(let code, let kind, let debits, let credits) = row else { continue }
+            let number: CurrencyID = code.text == "gems" ? 1 : 2
+            #expect(Totals.Turnover(debits: debits, credits: credits) == totals[number, kind])
+        }
+        #expect(trial.rows.count == 18)
+    }
+
+    /// Pages of any size give every entry once, newest first, and each balance is what the entries before it make.
+    private func checkHistory(_ store: SQLiteProjection, _ reference: Reference, _ workload: Workload) throws {
+        for account in accounts(workload) {
+            var entries: [HistoryEntry] = []
+            var before: EntryID?
+            repeat {
+                let page = try store.history(HistoryQuery(account: account, limit: 7, before: before))
+                entries += page.entries
+                before = page.next
+            } while before != nil
+            let whole = try store.history(HistoryQuery(account: account, limit: 1_000))
+            #expect(entries == whole.entries)
+            #expect(entries.map(\.entry) == entries.map(\.entry).sorted(by: >))
+            var running: [CurrencyCode: Int64] = [:]
+            for entry in entries.reversed() {
+                for move in entry.transfers {
+                    if move.credit == .wallet { running[move.currency, default: 0] += move.amount.units }
+                    if move.debit == .wallet { running[move.currency, default: 0] -= move.amount.units }
+                }
+                for item in entry.balances { #expect(item.balance.available == running[item.currency, default: 0]) }
+            }
+            for item in reference.balances(account) {
+                #expect(running[item.currency, default: 0] == item.balance.available)
+            }
+        }
+    }
+
+    /// Sums over the transfers of the blocks, added up by nothing but this test, are what the tables say.
+    private func checkReplay(_ store: Ledger, _ seed: UInt64) throws {
+        var sums = Replay()
+        for sealed in store.blocks { try sums.add(Block(opening: sealed, checks: .hashes(Workload.hash))) }
+        let queue = try DatabaseQueue(path: store.folder.database)
+        try queue.read { db in
+            let wallets = try Row.fetchAll(
+                db, sql: "SELECT account, currency, available, paid, held, held_paid, debt FROM wallet")
+            #expect(numbers(wallets) == sums.wallets, "seed \(seed)")
+            let lots = try Row.fetchAll(db, sql: "SELECT id, remaining, held, indebted - recovered FROM lot")
+            #expect(numbers(lots) == sums.lots, "seed \(seed)")
+            let totals = try Row.fetchAll(
+                db, sql: "SELECT currency || kind, debits, credits FROM total WHERE debits <> 0 OR credits <> 0")
+            for row in totals {
+                #expect(sums.debits[row[0], default: 0] == row[1] && sums.credits[row[0], default: 0] == row[2])
+            }
+            #expect(totals.count == Set(sums.debits.keys).union(sums.credits.keys).count, "seed \(seed)")
+            #expect(try String.fetchAll(db, sql: "PRAGMA integrity_check") == ["ok"])
+        }
+    }
+
+    private func numbers(_ rows: [Row]) -> Set<[Int64]> {
+        Set(rows.map { row in row.databaseValues.map { Int64.fromDatabaseValue($0) ?? -1 } })
+    }
+
+    /// Tables computed anew from the blocks, in steps of any size, are the same, row for row.
+    private func checkRebuild(_ store: Ledger, _ generator: SplitMix64, _ seed: UInt64) throws {
+        var generator = generator
+        let expected = try store.folder.dump()
+        #expect(expected.count > 1_000)
+        for steps in [1...1, 1...40, 10_000...10_000] {
+            let folder = try TemporaryFolder()
+            let projection = try open(folder)
+            var rest = store.blocks[...]
+            while !rest.isEmpty {
+                let step = rest.prefix(Int.random(in: steps, using: &generator))
+                try projection.apply(Array(step))
+                rest = rest.dropFirst(step.count)
+            }
+            try projection.close()
+            #expect(try folder.dump() == expected, "seed \(seed), steps \(steps)")
+        }
+    }
+}
+
+/// Adds up transfers one after the other, by what each kind of account means.
+private struct Replay {
+    private struct Key: Hashable {
+        var account: PlayerID
+        var currency: Int64
+    }
+
+    private var balances: [Key: [Int64]] = [:]
+    private var lotSums: [LotID: [Int64]] = [:]
+    private var paidLots: Set<LotID> = []
+    private(set) var debits: [String: Int64] = [:]
+    private(set) var credits: [String: Int64] = [:]
+
+    mutating func add(_ block: Block) throws {
+        for lot in block.rows.lots where lot.lotClass == .paid { paidLots.insert(lot.id) }
+        for transfer in block.rows.transfers {
+            let (debit, credit, amount) = (transfer.debit.kind, transfer.credit.kind, transfer.amount)
+            let currency = Int64(transfer.debit.currency)
+            debits["\(currency)\(debit.name)", default: 0] += amount
+            credits["\(currency)\(credit.name)", default: 0] += amount
+            func change(_ kind: AccountKind) -> Int64 {
+                (credit == kind ? amount : 0) - (debit == kind ? amount : 0)
+            }
+            let isPaid: Int64 = paidLots.contains(transfer.lot) ? 1 : 0
+            let (wallet, held, debt) = (change(.wallet), change(.held), -change(.receivable))
+            let key = Key(account: transfer.player, currency: currency)
+            let sums = balances[key] ?? [0, 0, 0, 0, 0]
+            balances[key] = zip(sums, [wallet, wallet * isPaid, held, held * isPaid, debt]).map(+)
+            lotSums[transfer.lot] = zip(lotSums[transfer.lot] ?? [0, 0, 0], [wallet, held, max(debt, 0)]).map(+)
+            if debt < 0, let lot = transfer.debtLot {
+                lotSums[lot] = zip(lotSums[lot] ?? [0, 0, 0], [0, 0, debt]).map(+)
+            }
+        }
+    }
+
+    /// account, currency, available, paid, held, held_paid, debt
+    var wallets: Set<[Int64]> { Set(balances.map { [$0.key.account, $0.key.currency] + $0.value }) }
+    /// lot, remaining, held, owed
+    var lots: Set<[Int64]> { Set(lotSums.map { [$0.key] + $0.value }) }
+}

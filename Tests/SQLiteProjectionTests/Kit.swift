@@ -1,0 +1,189 @@
+import Foundation
+import GRDB
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import SQLiteProjection
+
+/// A folder that is gone when the test is.
+final class TemporaryFolder {
+    let url: URL
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+    deinit { try? FileManager.default.removeItem(at: url) }
+    var database: String { url.appendingPathComponent("tables.sqlite").path }
+
+    /// Changes the tables as other hands would.
+    func change(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: database)
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            try db.execute(sql: sql)
+        }
+        try queue.close()
+    }
+
+    /// Every row of every table.
+    func dump() throws -> [String] {
+        let queue = try DatabaseQueue(path: database)
+        defer { try? queue.close() }
+        return try queue.read { db in
+            var lines: [String] = []
+            let tables = try String.fetchAll(
+                db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
+            for table in tables {
+                let rows = try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { row in
+                    row.databaseValues.map(\.description).joined(separator: "|")
+                }
+                lines += rows.sorted().map { "\(table) \($0)" }
+            }
+            return lines
+        }
+    }
+}
+
+let ledger = Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+
+func open(
+    _ folder: TemporaryFolder, _ row: Journal.LedgerRow = ledger, bounds: SQLiteBounds = SQLiteBounds(),
+    warn: @escaping @Sendable (String) -> Void = { _ in }
+) throws -> SQLiteProjection {
+    try SQLiteProjection(path: folder.database, ledger: row, hash: Workload.hash, bounds: bounds, warn: warn)
+}
+
+/// Books over a projection, as an engine keeps them: what is not projected yet stays in memory, everything else may
+/// go.
+struct Ledger {
+    let folder: TemporaryFolder
+    private(set) var projection: SQLiteProjection
+    private(set) var books: Books
+    /// Every block so far.
+    private(set) var blocks: [SealedBlock] = []
+    /// How many of them are projected.
+    private(set) var projected = 0
+    private var time: Timestamp = 0
+    private let catalog: Catalog
+    private var random: SplitMix64
+
+    init(_ folder: TemporaryFolder, catalog: Catalog = Workload.catalog, seed: UInt64 = 1) throws {
+        self.folder = folder
+        self.catalog = catalog
+        random = SplitMix64(seed: seed)
+        projection = try open(folder)
+        books = Books(
+            catalog: catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
+            hash: Workload.hash)
+        seal(at: 0)
+    }
+
+    /// Decides commands as one batch, which is one block where it adds anything.
+    mutating func decide(_ commands: [Command], at now: Timestamp) throws -> [Outcome] {
+        var needs = Needs()
+        for command in commands { needs.add(command) }
+        try projection.load(needs, into: &books)
+        let outcomes = commands.map { books.decide($0, by: commands.count % 3 == 0 ? "shop" : nil, at: now) }
+        seal(at: now)
+        return outcomes
+    }
+
+    /// Decides commands and projects them.
+    @discardableResult
+    mutating func run(_ commands: [Command], at now: Timestamp) throws -> [Outcome] {
+        let outcomes = try decide(commands, at: now)
+        try project()
+        return outcomes
+    }
+
+    @discardableResult
+    mutating func run(_ command: Command, at now: Timestamp) throws -> Outcome { try run([command], at: now)[0] }
+
+    mutating func close(through time: Timestamp) throws {
+        books.close(through: time)
+        seal(at: time)
+        try project()
+    }
+
+    mutating func seal(at now: Timestamp) {
+        var rows = books.takeJournal()
+        if rows.isEmpty && !blocks.isEmpty { return }
+        if blocks.isEmpty { rows.ledger = ledger }
+        time = max(time, now)
+        let block = Block(
+            number: Int64(blocks.count + 1), term: 1, time: time, previous: blocks.last?.hash ?? .zero,
+            position: books.position, rows: rows)
+        blocks.append(SealedBlock(sealing: block, salts: &random, hash: Workload.hash))
+    }
+
+    /// Applies the next `count` blocks, or all that are left, in one step.
+    mutating func project(_ count: Int = Int.max) throws {
+        let step = blocks[projected...].prefix(count)
+        try projection.apply(Array(step))
+        projected += step.count
+    }
+
+    /// Forgets what the projection has of what `chance` in a hundred chooses.
+    mutating func forget(chance: Int) throws {
+        let waiting = try blocks[projected...].map {
+            try Block(opening: $0, checks: .form, evidence: .leftOut)
+        }
+        let position = try projection.state().position
+        var players: Set<PlayerID> = []
+        var transactions: Set<TransactionID> = []
+        var keys: Set<RequestKey> = []
+        var notifications: Set<String> = []
+        var references: Set<TransferID> = []
+        for rows in waiting.map(\.rows) {
+            players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
+            transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
+            transactions.formUnion(rows.notifications.compactMap(\.transaction))
+            keys.formUnion(rows.requests.map(\.key))
+            notifications.formUnion(rows.notifications.map(\.uuid))
+            references.formUnion(rows.transfers.compactMap(\.reference))
+        }
+        for player in books.players.values.map(\.id).sorted() {
+            books.forgetClosedLots(of: player, through: position.transfer)
+            if !players.contains(player), random.chance(chance) { books.forget(player) }
+        }
+        for key in books.answers.keys where !keys.contains(key) { books.forget(key) }
+        for transaction in books.purchases.keys where !transactions.contains(transaction) { books.forget(transaction) }
+        for uuid in books.notifications where !notifications.contains(uuid) { books.forget(notification: uuid) }
+        for first in Array(books.returned.keys) + Array(books.holdEnds.keys) where !references.contains(first) {
+            books.forget(reference: first)
+        }
+    }
+
+    /// Begins anew with what the tables hold, as after a crash; the blocks they lack are applied first.
+    mutating func restart() throws {
+        try projection.close()
+        projection = try open(folder)
+        projected = Int(try projection.state().head?.number ?? 0)
+        try project()
+        let state = try projection.state()
+        books = Books(
+            catalog: catalog, known: state.currencies, position: state.position, totals: state.totals,
+            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: Workload.hash)
+    }
+
+    mutating func balances(_ account: AccountName) throws -> [CurrencyBalance] {
+        guard case .balance(let answer) = try decide([.balance(account: account, currency: nil)], at: 0)[0] else {
+            return []
+        }
+        return answer.balances
+    }
+
+    /// What the outside sees through the view, by account and currency.
+    func viewed() throws -> [String: [Int64]] {
+        let queue = try DatabaseQueue(path: folder.database)
+        return try queue.read { db in
+            var viewed: [String: [Int64]] = [:]
+            for row in try Row.fetchAll(db, sql: "SELECT * FROM balance") {
+                let key = "\(row["account"] as String) \(row["currency"] as String)"
+                viewed[key] = [row["available"], row["paid"], row["free"], row["held"], row["debt"]]
+            }
+            return viewed
+        }
+    }
+}
