@@ -34,10 +34,12 @@ let package = Package(
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
         .target(name: "LedgerWire", dependencies: ["Ledger", "StrictJSON"], swiftSettings: settings),
         .target(
-            name: "LedgerSchema", path: "Schema", exclude: ["protocol"], resources: [.embedInCode("sqlite")],
+            name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),
+        .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
+        .target(name: "LedgerEngine", dependencies: ["Ledger"], swiftSettings: settings),
         .target(
-            name: "SQLiteStore",
+            name: "SQLiteProjection",
             dependencies: [
                 "Ledger", "LedgerSchema",
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -64,8 +66,8 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "CEpoll", "Ledger", "LedgerClient", "LedgerServer", "LedgerWire", "SQLiteStore",
-                "StrictJSON",
+                "AppStore", "CEpoll", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerServer", "LedgerWire",
+                "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
@@ -74,12 +76,13 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], swiftSettings: settings),
         .target(
-            name: "HotPath", dependencies: ["AppStore", "Ledger", "LedgerWire", "SQLiteStore"],
+            name: "HotPath",
+            dependencies: ["AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerWire", "SQLiteProjection"],
             path: "Benchmarks/HotPath", swiftSettings: settings),
         .target(
             name: "LedgerTestKit",
             dependencies: [
-                "AppStore", "Ledger",
+                "AppStore", "FileLog", "Ledger",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
@@ -108,11 +111,19 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], swiftSettings: settings),
         .testTarget(
-            name: "SQLiteStoreTests",
-            dependencies: ["Ledger", "LedgerTestKit", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            name: "FileLogTests", dependencies: ["FileLog", "Ledger", "LedgerTestKit"], swiftSettings: settings),
+        .testTarget(
+            name: "SQLiteProjectionTests",
+            dependencies: [
+                "Ledger", "LedgerSchema", "LedgerTestKit", "SQLiteProjection",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerEngineTests",
+            dependencies: ["FileLog", "Ledger", "LedgerEngine", "LedgerTestKit", "SQLiteProjection"],
             swiftSettings: settings),
         .testTarget(
-            name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "SQLiteStore"],
+            name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "LedgerEngine"],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",

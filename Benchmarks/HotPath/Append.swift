@@ -1,17 +1,19 @@
 import AppStore
+import FileLog
 import Foundation
 import Ledger
-import SQLiteStore
+import LedgerEngine
+import SQLiteProjection
 
-/// Credits made durable in a SQLite file in the temporary folder, `synchronous` FULL, in transactions of `batch`: what is needed loaded,
-/// decided, appended, committed.
+/// Credits made durable in a ledger in the temporary folder, in blocks of `batch`: what is needed loaded, decided,
+/// encoded, hashed,
+/// appended and synced; and projected meanwhile.
 final class AppendCredits: HotPathWorkload {
-    let database: String
+    let engine: Engine
     private let batch: Int
     private let studio: Studio
     private let evidence: AppStore.Evidence
     private let folder: URL
-    private let store: SQLiteStore
     private var next = 0
 
     init(batch: Int) throws {
@@ -19,16 +21,26 @@ final class AppendCredits: HotPathWorkload {
         studio = try Studio()
         evidence = try studio.evidence()
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("hot-path-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        database = folder.appendingPathComponent("ledger.sqlite").path
-        store = try SQLiteStore(
-            path: database, identity: LedgerIdentity(bundleID: Studio.bundleID, environment: "Sandbox"),
-            catalog: studio.catalog, hash: { SHA256.hash($0, into: $1) }, now: Studio.now)
+        let sha256: HashFunction = { SHA256.hash($0, into: $1) }
+        let ledger = Journal.LedgerRow(bundleID: Studio.bundleID, environment: "Sandbox")
+        let identity = Digest(of: ledger, sha256)
+        try LedgerFolder.create(at: folder.path) { temporary in
+            let made = LedgerFolder(temporary)
+            try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
+        }
+        let made = LedgerFolder(folder.path)
+        engine = try Engine(
+            log: try FileLog.open(folder: made.log, headFile: made.headFile, identity: identity, hash: sha256),
+            projection: try SQLiteProjection(
+                path: folder.appendingPathComponent("projection.sqlite").path, ledger: ledger, hash: sha256),
+            configuration: Engine.Configuration(
+                bundleID: ledger.bundleID, environment: ledger.environment, catalog: studio.catalog), hash: sha256,
+            now: { Studio.now }, report: { _ in })
     }
 
     deinit {
         do {
-            try store.close()
+            try engine.close()
             try FileManager.default.removeItem(at: folder)
         } catch {
             print("\(folder.path) could not be removed: \(error)")
@@ -46,7 +58,7 @@ final class AppendCredits: HotPathWorkload {
                     studio.purchase(number, like: evidence), account: studio.accounts[number % studio.accounts.count])
             }
             for command in commands { needs.add(command) }
-            let outcomes = try store.commit(needs) { books in commands.map { books.decide($0, at: Studio.now) } }
+            let outcomes = try engine.run(needs) { books in commands.map { books.decide($0, at: Studio.now) } }
             for case .purchase(let receipt) in outcomes where receipt.outcome == .credited { good += 1 }
             next += size
             left -= size

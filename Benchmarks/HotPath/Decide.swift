@@ -1,8 +1,8 @@
 import AppStore
 import Ledger
 
-/// Books in memory without a store, of which each turn's journal is forgotten as a commit would forget it, after as many decisions as
-/// there are prepared commands; so keys and purchases of one turn are new again in the next.
+/// Books in memory without a log, whose journal is dropped after as many decisions as there are prepared commands; so
+/// keys and purchases of one turn are new again in the next.
 private struct Table {
     private let fresh: Books
     private var books: Books
@@ -21,7 +21,8 @@ private struct Table {
                 throw HotPathError("a wallet could not be filled")
             }
         }
-        books.committed()
+        _ = books.takeJournal()
+        books.forgetAllButPlayers()
         fresh = books
         self.books = books
         self.commands = commands
@@ -43,7 +44,8 @@ private struct Table {
     }
 
     private mutating func turn() {
-        books.committed()
+        _ = books.takeJournal()
+        books.forgetAllButPlayers()
         turns += 1
         guard turns == Table.turnsMax else { return }
         books = fresh

@@ -52,7 +52,7 @@ struct Studio {
             evidence: Ledger.Evidence(
                 headerDigest: Digest(sha256: sample.header.digest), header: sample.header.segment,
                 payload: sample.payload,
-                signature: sample.signature, signedDigest: Digest(sha256: sample.signedDigest)))
+                signature: sample.signature))
     }
 
     func evidence() throws -> AppStore.Evidence {

@@ -34,7 +34,7 @@ final class ConnectionServices: Sendable {
             return try read.answer(from: store)
         } catch {
             logger.error("a read failed", metadata: ["error": "\(error)"])
-            return .error(error is StoreError ? .storageUnavailable : .internalError)
+            return .error((error as? StoreError).map { WireError($0) } ?? .internalError)
         }
     }
 }

@@ -15,7 +15,7 @@ struct ConnectionState {
             case endBatch
             // Apart, for most slots are `submitted`.
             indirect case answered(Reply)
-            indirect case request(Request)
+            indirect case request(Request, by: String?)
             /// The sequencer has it; results come in the order of these slots.
             case submitted
             case barrier
@@ -41,6 +41,8 @@ struct ConnectionState {
     private let bytesMax: Int
 
     private var role: Role?
+    /// The name of the token that gave the role: entries keep it. Without tokens nobody is known.
+    private var actor: String?
     private(set) var isDraining = false
     private var slots = CircularBuffer<Slot>()
     private var behind = CircularBuffer<Slot>()
@@ -76,7 +78,8 @@ struct ConnectionState {
         case .single(let message):
             accept(message, bytes: bytes)
         case .batch(let messages):
-            // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be sent
+            // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
+            // sent
             // to the client, the server MUST NOT return an empty Array and should return nothing at all."
             let isAnswered = messages.contains { $0.id != nil }
             if isAnswered { place(Slot(id: nil, bytes: 0, body: .beginBatch)) }
@@ -106,6 +109,7 @@ struct ConnectionState {
         case .authenticate(let token):
             guard let role = tokens.role(of: token) else { return .answered(.error(.unknownToken)) }
             self.role = role
+            actor = tokens.isEmpty ? nil : role.rawValue
             return .answered(.authenticated(role))
         case .info:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
@@ -113,7 +117,7 @@ struct ConnectionState {
         case .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture, .release, .grant, .atomic,
             .balance, .history, .report, .journal:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
-            return isDraining ? .answered(.error(.shuttingDown)) : .request(request)
+            return isDraining ? .answered(.error(.shuttingDown)) : .request(request, by: actor)
         }
     }
 
@@ -123,8 +127,8 @@ struct ConnectionState {
             return
         }
         var slot = slot
-        if case .request(let request) = slot.body {
-            let operation = Operation(request)
+        if case .request(let request, let actor) = slot.body {
+            let operation = Operation(request, by: actor)
             operations.append(operation)
             switch operation {
             case .prepare:

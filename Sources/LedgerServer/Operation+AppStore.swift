@@ -4,20 +4,20 @@ import LedgerWire
 
 extension Operation {
     /// What is to be decided of a JWS once it was verified.
-    init(_ verified: Result<Verified, VerificationFailure>, account: AccountName?) {
+    init(_ verified: Result<Verified, VerificationFailure>, account: AccountName?, by actor: String?) {
         switch verified {
         case .success(.transaction(let transaction)):
             guard let purchase = SignedPurchase(transaction) else {
                 self = .refused(Operation.unfitNumbers)
                 return
             }
-            self = .command(.credit(purchase, account: account))
+            self = .command(.credit(purchase, account: account), by: actor)
         case .success(.notification(let notification)):
             guard let signed = SignedNotification(notification) else {
                 self = .refused(Operation.unfitNumbers)
                 return
             }
-            self = .command(.notify(signed, account: account))
+            self = .command(.notify(signed, account: account), by: actor)
         case .failure(let failure):
             self = .refused(WireError(failure))
         }
@@ -38,11 +38,18 @@ extension SignedPurchase {
             guard let name = AccountName(text) else { return nil }
             token = name
         }
+        let offer = payload.offerType.map {
+            PurchaseFacts.Offer(
+                type: $0.rawValue, identifier: payload.offerIdentifier,
+                discountType: payload.offerDiscountType?.rawValue)
+        }
         self.init(
             facts: PurchaseFacts(
                 transaction: id, product: payload.productID, quantity: payload.quantity,
                 purchaseDate: payload.purchaseDate, price: payload.price, priceCurrency: payload.currency,
-                token: token),
+                token: token, storefront: payload.storefront, offer: offer,
+                original: payload.originalTransactionID.flatMap { TransactionID($0) },
+                ownership: payload.inAppOwnershipType?.rawValue),
             signedDate: payload.signedDate, revoked: payload.revoked, evidence: Ledger.Evidence(transaction.evidence))
     }
 }
@@ -69,8 +76,7 @@ extension Ledger.Evidence {
     convenience init(_ evidence: AppStore.Evidence) {
         self.init(
             headerDigest: Digest(sha256: evidence.header.digest), header: evidence.header.segment,
-            payload: evidence.payload,
-            signature: evidence.signature, signedDigest: Digest(sha256: evidence.signedDigest))
+            payload: evidence.payload, signature: evidence.signature)
     }
 }
 

@@ -5,8 +5,9 @@ import LedgerWire
 /// What passes through the sequencer, in the order in which it takes effect.
 enum Operation: Sendable {
     /// A JWS to be verified first.
-    case signed(SignedObject, account: AccountName?)
-    case command(Command)
+    case signed(SignedObject, account: AccountName?, by: String? = nil)
+    /// - by: the name of the token under which it came.
+    case command(Command, by: String? = nil)
     /// Fixes what a read sees: everything before it, and, where it asks for a time, that this time is over.
     case prepare(Read)
     /// Refused by verification; keeps its place in the order.
@@ -16,6 +17,21 @@ enum Operation: Sendable {
         switch self {
         case .signed: true
         case .command, .prepare, .refused: false
+        }
+    }
+}
+
+extension Operation {
+    /// Whether it may add something to the journal.
+    var mayWrite: Bool {
+        switch self {
+        case .signed: true
+        case .prepare, .refused: false
+        case .command(let command, _):
+            switch command {
+            case .credit, .notify, .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire: true
+            case .balance, .purchase, .consumption: false
+            }
         }
     }
 }
@@ -66,17 +82,18 @@ enum Read: Hashable, Sendable {
 }
 
 extension Books {
-    mutating func perform(_ operation: Operation, at now: Timestamp) -> OperationResult {
+    /// - Parameter mayClose: whether a period can be closed: it is the log that remembers it.
+    mutating func perform(_ operation: Operation, at now: Timestamp, mayClose: Bool) -> OperationResult {
         switch operation {
-        case .command(let command): return .outcome(decide(command, at: now))
-        case .prepare(let read): return prepare(read, at: now)
+        case .command(let command, let actor): return .outcome(decide(command, by: actor, at: now))
+        case .prepare(let read): return prepare(read, at: now, mayClose: mayClose)
         case .refused(let error): return .error(error)
         case .signed: preconditionFailure("a JWS reached the books unverified")
         }
     }
 
     /// A time that a read counts up to is closed, so that its answer stays the same for ever.
-    private mutating func prepare(_ read: Read, at now: Timestamp) -> OperationResult {
+    private mutating func prepare(_ read: Read, at now: Timestamp, mayClose: Bool) -> OperationResult {
         let latest = latestTime(now)
         let result: Read
         switch read {
@@ -85,11 +102,11 @@ extension Books {
         case .report(let kind, let asOf, let currency, let limit, let after):
             let time = asOf ?? latest
             guard time <= latest else { return .error(Books.futureTime) }
-            close(through: time)
+            if mayClose { close(through: time) }
             result = .report(kind: kind, asOf: time, currency: currency, limit: limit, after: after)
         case .balances(_, _, let asOf):
             guard asOf <= latest else { return .error(Books.futureTime) }
-            close(through: asOf)
+            if mayClose { close(through: asOf) }
             result = read
         }
         if let currency = read.currency, currencyID(currency) == nil {

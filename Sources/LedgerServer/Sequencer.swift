@@ -15,14 +15,18 @@ import NIOPosix
 ///
 /// A lone JWS under certificates that are known is verified by the writer's thread too.
 ///
-/// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for nothing
+/// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
+/// nothing
 /// and batches grow with load; how much it takes, ``SequencerQueues`` says.
 ///
 /// Invariants:
-/// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission without a
-///    JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage in the order in
+/// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
+/// without a
+///    JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage in the
+///    order in
 ///    which it came in, however its chunks overtake each other.
-/// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch is committed
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch
+/// is committed
 ///    there.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
@@ -34,7 +38,8 @@ final class Sequencer: Sendable {
 
     /// Told the last entry of every commit.
     let journal = JournalWatch()
-    /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a race.
+    /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a
+    /// race.
     private let state: NIOLockedValueBox<State>
     private let limits: ServerLimits
     private let store: any Store
@@ -85,7 +90,8 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever waits for
+    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever
+    /// waits for
     /// there being nothing is told, whichever thread was the last to have something.
     private func update<Result>(_ body: (inout SequencerQueues) -> Result) -> Result {
         let (result, wakes, waiters) = state.withLockedValue { state in
@@ -120,7 +126,8 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a niceness is a
+    /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a
+    /// niceness is a
     /// thread's own.) Where the system refuses, everything goes on, only slower.
     private func giveWay() {
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
@@ -136,7 +143,7 @@ final class Sequencer: Sendable {
     private func remembersCertificates(of chunk: SequencerQueues.Chunk) -> Bool {
         chunk.submissions.allSatisfy { submission in
             submission.operations.allSatisfy { operation in
-                guard case .signed(let object, _) = operation else { return true }
+                guard case .signed(let object, _, _) = operation else { return true }
                 return verifier.remembersCertificates(of: object)
             }
         }
@@ -146,15 +153,15 @@ final class Sequencer: Sendable {
     private func verify(_ submissions: inout [Submission]) {
         var objects: [SignedObject] = []
         for submission in submissions where submission.signedCount > 0 {
-            for case .signed(let object, _) in submission.operations { objects.append(object) }
+            for case .signed(let object, _, _) in submission.operations { objects.append(object) }
         }
         if objects.isEmpty { return }
         var verdicts = verifier.verify(objects, now: now())[...]
         for index in submissions.indices where submissions[index].signedCount > 0 {
             for place in submissions[index].operations.indices {
-                guard case .signed(_, let account) = submissions[index].operations[place] else { continue }
+                guard case .signed(_, let account, let actor) = submissions[index].operations[place] else { continue }
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS has no verdict") }
-                submissions[index].operations[place] = Operation(verdict, account: account)
+                submissions[index].operations[place] = Operation(verdict, account: account, by: actor)
             }
         }
     }
@@ -165,10 +172,11 @@ final class Sequencer: Sendable {
     private func write() {
         while let work = update({ $0.nextForWriter() }) {
             switch work {
-            case .commit(let batch):
-                deliver(commit(batch), to: batch)
+            case .commit(let batch, let isLast):
+                commit(batch, isLast: isLast)
             case .verify(let chunk):
-                // Certificates take milliseconds, and anybody can send some: not on the thread that all others wait for.
+                // Certificates take milliseconds, and anybody can send some: not on the thread that all others wait
+                // for.
                 if remembersCertificates(of: chunk) {
                     verify(chunk)
                 } else {
@@ -181,27 +189,42 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// The results of a batch: one list for each submission.
-    private func commit(_ batch: [Submission]) -> [[OperationResult]] {
+    /// What a batch decided: one list of results for each submission.
+    private struct Decided: Sendable {
+        var results: [[OperationResult]]
+        var lastEntry: EntryID
+    }
+
+    /// Decides a batch. Its results are delivered when it is durable, perhaps by another thread.
+    private func commit(_ batch: [Submission], isLast: Bool) {
+        let fault = store.fault()
         var needs = Needs()
         for submission in batch {
-            for operation in submission.operations {
-                if case .command(let command) = operation { needs.add(command) }
+            for operation in submission.operations where fault == nil || !operation.mayWrite {
+                if case .command(let command, _) = operation { needs.add(command) }
             }
         }
-        let time = now()
-        do {
-            let (results, lastEntry) = try store.commit(needs) { books in
-                let results = batch.map { submission in submission.operations.map { books.perform($0, at: time) } }
-                return (results, books.position.entry)
+        let time = store.time(at: now())
+        store.commit(needs, isLast: isLast) { books in
+            let results = batch.map { submission in
+                submission.operations.map { operation in
+                    if let fault, operation.mayWrite { return OperationResult.error(WireError(fault)) }
+                    return books.perform(operation, at: time, mayClose: fault == nil)
+                }
             }
-            journal.committed(through: lastEntry)
-            return results
-        } catch {
-            let count = batch.reduce(0) { $0 + $1.operations.count }
-            logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])
-            let answer = OperationResult.error(error is StoreError ? .storageUnavailable : .internalError)
-            return batch.map { Array(repeating: answer, count: $0.operations.count) }
+            return Decided(results: results, lastEntry: books.position.entry)
+        } done: { [self] decided in
+            switch decided {
+            case .success(let decided):
+                journal.committed(through: decided.lastEntry)
+                deliver(decided.results, to: batch)
+            case .failure(let error):
+                let count = batch.reduce(0) { $0 + $1.operations.count }
+                logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])
+                let answer = OperationResult.error(WireError(error))
+                deliver(batch.map { Array(repeating: answer, count: $0.operations.count) }, to: batch)
+            }
+            update { $0.delivered() }
         }
     }
 

@@ -1,9 +1,11 @@
 import NIOCore
 
-/// What waits before and between the sequencer's stages, and who is at work: a value without threads, which the sequencer
+/// What waits before and between the sequencer's stages, and who is at work: a value without threads, which the
+/// sequencer
 /// asks under its lock.
 ///
-/// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer until
+/// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer
+/// until
 /// ``nextForWriter()`` has none.
 struct SequencerQueues {
     /// What a thread verifies, and the number under which it gives it back.
@@ -14,8 +16,10 @@ struct SequencerQueues {
 
     /// What the writer's thread does next.
     enum WriterWork {
-        case commit([Submission])
-        /// A lone JWS that nobody else verifies: to be given back, and then committed without waiting for another thread to wake.
+        /// - isLast: whether nothing else waits for the writer.
+        case commit([Submission], isLast: Bool)
+        /// A lone JWS that nobody else verifies: to be given back, and then committed without waiting for another
+        /// thread to wake.
         case verify(Chunk)
     }
 
@@ -52,6 +56,8 @@ struct SequencerQueues {
     private var operationCount = 0
     /// Whether the writer is at work.
     private var isWriting = false
+    /// Batches that the writer has committed and that are not delivered yet.
+    private var undelivered = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
 
@@ -61,7 +67,7 @@ struct SequencerQueues {
     }
 
     /// Whether nothing waits and nobody works.
-    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isWriting && verified.isEmpty }
+    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isWriting && verified.isEmpty && undelivered == 0 }
 
     private var isVerifyingDone: Bool { chunks.isEmpty && unverified.isEmpty }
 
@@ -93,7 +99,8 @@ struct SequencerQueues {
 
     // MARK: Verifying
 
-    /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than each
+    /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than
+    /// each
     /// alone; another helps where that would be many.
     private var wakesVerifier: Bool {
         if unverified.isEmpty || verifying == verifierThreads { return false }
@@ -103,7 +110,8 @@ struct SequencerQueues {
     /// Whether one JWS waits, and nobody is at another.
     private var hasLoneJWS: Bool { unverifiedCount == 1 && chunks.isEmpty && verified.isEmpty }
 
-    /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing waits.
+    /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing
+    /// waits.
     mutating func nextChunk() -> Chunk? {
         guard !unverified.isEmpty else {
             verifying -= 1
@@ -148,7 +156,8 @@ struct SequencerQueues {
 
     // MARK: Committing
 
-    /// While JWS are being verified a commit of others waits until it has a good part of everything: many small commits would
+    /// While JWS are being verified a commit of others waits until it has a good part of everything: many small
+    /// commits would
     /// write the same pages again and again. Where none are, and with a request that has none, it waits for nothing.
     private var isWorthCommitting: Bool {
         if verified.isEmpty { return false }
@@ -159,13 +168,21 @@ struct SequencerQueues {
     /// What the writer does next; `nil` where there is nothing for it.
     mutating func nextForWriter() -> WriterWork? {
         isExpectedForLoneJWS = false
-        if isWorthCommitting { return .commit(takeBatch()) }
+        if isWorthCommitting {
+            undelivered += 1
+            let batch = takeBatch()
+            return .commit(batch, isLast: verified.isEmpty)
+        }
         if hasLoneJWS { return .verify(takeChunk(1)) }
         isWriting = false
         return nil
     }
 
-    /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest is committed the
+    /// A batch's results were handed to its connections.
+    mutating func delivered() { undelivered -= 1 }
+
+    /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest
+    /// is committed the
     /// clients of the first go on. One commit of all would leave the cores idle by turns.
     private mutating func takeBatch() -> [Submission] {
         let most = min(max(limits.operationsPerCommitMin, operationCount / 2), limits.operationsPerCommitMax)

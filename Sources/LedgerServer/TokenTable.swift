@@ -9,6 +9,9 @@ struct TokenTable: Sendable {
         entries = tokens.map { (SHA256.hash(Array($0.token.utf8)), $0.role) }
     }
 
+    /// Whether nobody needs a token.
+    var isEmpty: Bool { entries.isEmpty }
+
     /// The role of a connection that has not authenticated: every role where there are no tokens.
     var roleWithoutToken: Role? { entries.isEmpty ? .admin : nil }
 

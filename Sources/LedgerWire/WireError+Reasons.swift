@@ -39,6 +39,22 @@ extension WireError {
 
     package static let storageUnavailable = WireError(
         .storageUnavailable, "the ledger could not be read or written; send this again")
+
+    package static let outcomeUnknown = WireError(
+        .outcomeUnknown,
+        "the ledger failed while it was written; the same request sent again will know what became of it")
+
+    package static let storageCorrupt = WireError(
+        .storageCorrupt, "what is stored is damaged: sending this again does not help, the operator has to look")
+
+    /// What a store's failure means for the request that met it.
+    package init(_ error: StoreError) {
+        switch error.kind {
+        case .unavailable: self = .storageUnavailable
+        case .unknown: self = .outcomeUnknown
+        case .corrupt: self = .storageCorrupt
+        }
+    }
 }
 
 /// What the signatures refuse. `message` is the verifier's own, which holds nothing of the signed object.

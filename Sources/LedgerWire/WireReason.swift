@@ -13,6 +13,8 @@ package enum WireReason: String, CaseIterable, Sendable {
     case overloaded
     case shuttingDown = "shutting_down"
     case storageUnavailable = "storage_unavailable"
+    case outcomeUnknown = "outcome_unknown"
+    case storageCorrupt = "storage_corrupt"
     case verificationFailed = "verification_failed"
     case wrongApp = "wrong_app"
     case wrongEnvironment = "wrong_environment"
@@ -42,7 +44,7 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .invalidParams: -32602
         case .internalError: -32603
         case .unauthenticated, .forbidden: -32001
-        case .overloaded, .shuttingDown, .storageUnavailable: -32002
+        case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .storageCorrupt: -32002
         case .verificationFailed: -32010
         case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
             .purchaseConflict:
@@ -55,9 +57,10 @@ package enum WireReason: String, CaseIterable, Sendable {
 
     package var isRetryable: Bool {
         switch self {
-        case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .unknownProduct: true
+        case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .unknownProduct: true
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
-            .unauthenticated, .forbidden, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable,
+            .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
+            .notConsumable,
             .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold, .holdClosed,
             .holdExpired, .unknownCurrency, .unknownPurchase:

@@ -1,15 +1,23 @@
 import AppStore
+import FileLog
 import Foundation
 import Ledger
+import LedgerEngine
 import LedgerServer
 import LedgerWire
 import Logging
-import SQLiteStore
+import SQLiteProjection
 
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
-    /// - Throws: ``ConfigurationError`` for an anchor that cannot be read, `StoreError` for a database that cannot be opened.
-    static func service(_ settings: Settings, catalog: Catalog, logger: Logger) throws -> LedgerService {
+    /// - Parameters:
+    ///   - create: whether the ledger is made where there is none.
+    ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
+    /// - Throws: ``ConfigurationError`` for an anchor that cannot be read; `LogError`, `ProjectionOpeningError` or
+    ///   `StoreError` for a ledger that cannot be opened.
+    static func service(
+        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
+    ) throws -> LedgerService {
         let anchors = try settings.anchors.map { path in
             let bytes = try File.read(path, bytesMax: Settings.fileBytesMax)
             do {
@@ -20,19 +28,97 @@ enum Composition {
         }
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
-        var bounds = SQLiteBounds()
-        bounds.cachedPlayersMax = settings.cachedPlayers
-        let store = try SQLiteStore(
-            path: settings.database,
-            identity: LedgerIdentity(bundleID: settings.bundleID, environment: settings.environment.rawValue),
-            catalog: catalog, hash: { SHA256.hash($0, into: $1) }, now: Clock.now(), bounds: bounds)
+        let engine = try engine(
+            settings, catalog: catalog, create: create, acceptsClock: acceptsClock, logger: logger)
         let tokens = settings.tokens.map { ServerConfiguration.Token(token: $0.secret, role: $0.role) }
         let info = ServerInfo(
             version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
-            engine: store.engine, currencies: catalog.currencies.keys.sorted())
+            engine: engine.engine, currencies: catalog.currencies.keys.sorted())
         return LedgerService(
-            configuration: ServerConfiguration(listen: settings.listen, tokens: tokens), store: store,
+            configuration: ServerConfiguration(listen: settings.listen, tokens: tokens), store: engine,
             verifier: Verifier(app: app, anchors: anchors), info: info, logger: logger, now: Clock.now)
+    }
+
+    private static func engine(
+        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
+    ) throws -> Engine {
+        let folder = LedgerFolder(settings.path)
+        let ledger = Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
+        let identity = Digest(of: ledger, sha256)
+        if create && !FileManager.default.fileExists(atPath: folder.path) {
+            try LedgerFolder.create(at: folder.path) { temporary in
+                let made = LedgerFolder(temporary)
+                try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
+            }
+            logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
+        }
+        try folder.check()
+        let log = try FileLog.open(
+            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
+        for notice in log.notices { logger.notice("\(notice)") }
+        var limits = EngineLimits()
+        limits.cachedPlayersMax = settings.cachedPlayers
+        let configuration = Engine.Configuration(
+            bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
+            acceptsClock: acceptsClock, limits: limits)
+        func engine(_ projection: SQLiteProjection) throws -> Engine {
+            try Engine(
+                log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now
+            ) { logger.report($0) }
+        }
+        do {
+            return try engine(try projection(folder, ledger, logger))
+        } catch let mismatch as ProjectionMismatch {
+            logger.notice("the tables are made anew", metadata: ["reason": "\(mismatch)"])
+            try SQLiteProjection.remove(at: folder.projection)
+            return try engine(try projection(folder, ledger, logger))
+        }
+    }
+
+    /// The tables as they are; made anew where they cannot be gone on with, for the log has everything that they have.
+    private static func projection(
+        _ folder: LedgerFolder, _ ledger: Journal.LedgerRow, _ logger: Logger
+    ) throws -> SQLiteProjection {
+        func open() throws -> SQLiteProjection {
+            try SQLiteProjection(path: folder.projection, ledger: ledger, hash: sha256) { logger.warning("\($0)") }
+        }
+        do {
+            return try open()
+        } catch let error as ProjectionOpeningError where error.kind == .rebuild {
+            logger.notice("the tables are made anew", metadata: ["reason": "\(error)"])
+            try SQLiteProjection.remove(at: folder.projection)
+            return try open()
+        }
+    }
+
+    private static let sha256: HashFunction = { SHA256.hash($0, into: $1) }
+}
+
+extension Logger {
+    /// Tells the operator what an engine reports.
+    fileprivate func report(_ event: Engine.Event) {
+        switch event {
+        case .catchingUp(let block, let last):
+            info("bringing the tables to the head of the log", metadata: ["block": "\(block)", "of": "\(last)"])
+        case .projectionFailed(let error):
+            self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
+        case .projectionWorksAgain:
+            notice("the tables are written again")
+        case .logFailed(let error):
+            self.error(
+                "nothing can be made durable; it is tried again, and reads go on",
+                metadata: ["kind": "\(error.kind)", "error": "\(error)"])
+        case .logWorksAgain(let head):
+            notice("the log is written again", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .clockHeldBack(let clock, let time):
+            warning(
+                """
+                the clock is far ahead of the ledger: entries go on from the last time that was reasonable; where the \
+                clock is right, restart with --accept-clock
+                """, metadata: ["clock": "\(clock)", "time": "\(time)"])
+        case .clockReasonable:
+            notice("the clock is believed again")
+        }
     }
 }
 

@@ -10,9 +10,9 @@ import Testing
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
         "LedgerWire": ["Ledger", "StrictJSON"],
         "LedgerSchema": [],
-        "SQLiteStore": [
-            "Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Dispatch", "Glibc", "Musl", "Synchronization",
-        ],
+        "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
+        "LedgerEngine": ["Ledger", "Dispatch", "Glibc", "Musl"],
+        "SQLiteProjection": ["Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization"],
         "LedgerServer": [
             "Ledger", "LedgerWire", "AppStore", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Logging",
             "Metrics",
@@ -22,7 +22,9 @@ import Testing
             "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Synchronization", "Glibc", "Musl",
         ],
         // Foundation is what it is measured against.
-        "HotPath": ["AppStore", "Ledger", "LedgerWire", "SQLiteStore", "Foundation"],
+        "HotPath": [
+            "AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerWire", "SQLiteProjection", "Foundation",
+        ],
     ]
 
     private static let root = URL(fileURLWithPath: #filePath)

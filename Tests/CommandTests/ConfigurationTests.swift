@@ -17,7 +17,7 @@ import Testing
     @Test func defaultsApplyWhereNothingIsSaid() throws {
         let settings = try load(minimal)
         #expect(settings.listen.map(\.description) == ["127.0.0.1:7117"])
-        #expect(settings.database == "ledger.sqlite")
+        #expect(settings.path == "ledger")
         #expect(settings.anchors.isEmpty)
         #expect(settings.tokens.isEmpty)
         #expect(settings.catalog.hasSuffix("/c.json"))

@@ -104,7 +104,8 @@ struct RunningCommand {
     }
 }
 
-/// `serve` in a process of its own. `@unchecked Sendable`: its members do not change, and only the test itself stops it.
+/// `serve` in a process of its own. `@unchecked Sendable`: its members do not change, and only the test itself stops
+/// it.
 final class RunningService: @unchecked Sendable {
     let process = Process()
     let address: String
@@ -114,7 +115,7 @@ final class RunningService: @unchecked Sendable {
         log = folder.path("serve-\(UUID().uuidString).log")
         _ = FileManager.default.createFile(atPath: log, contents: nil)
         process.executableURL = Command.executable
-        process.arguments = ["serve", "--config", folder.path("ledger.json")] + arguments
+        process.arguments = ["serve", "--create", "--config", folder.path("ledger.json")] + arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(forWritingAtPath: log)
@@ -172,7 +173,7 @@ struct Studio {
         try folder.write(
             "ledger.json",
             """
-            {"database": "ledger.sqlite", "listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+            {"path": "ledger", "listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["root.der"], "catalog": "catalog.json"}
             """)
     }

@@ -15,7 +15,7 @@ import Testing
             var cpuMicrosecondsPerRequest, writeBytesPerRequest, wcharPerRequest: Double
             var residentBytes, residentPeakBytes: Int
         }
-        struct Database: Decodable {
+        struct LedgerSize: Decodable {
             var path: String
             var bytesBefore, bytesAfter: Int
             var bytesPerRequest: Double
@@ -34,7 +34,7 @@ import Testing
         var seconds, requestsPerSecond, requestBytes, replyBytes, generatorCpuMicrosecondsPerRequest: Double
         var latencyMicroseconds: Latency
         var server: Server?
-        var database: Database?
+        var ledger: LedgerSize?
         var machine: Machine
         var ratios: Ratios
         var firstErrors: [String]
@@ -47,8 +47,8 @@ import Testing
     }
 
     /// The trial balance of a ledger's file: debits and credits of each kind of account.
-    private func trial(_ database: String) throws -> [String: (debits: Int, credits: Int)] {
-        let exported = try Command.run(["export", "trial", "--database", database])
+    private func trial(_ path: String) throws -> [String: (debits: Int, credits: Int)] {
+        let exported = try Command.run(["export", "trial", "--path", path])
         var trial: [String: (debits: Int, credits: Int)] = [:]
         for line in exported.output.split(whereSeparator: \.isNewline).dropFirst() {
             let fields = line.split(separator: ",")
@@ -61,14 +61,14 @@ import Testing
         let folder = try TemporaryFolder()
         let finished = try Command.run([
             "load", "--workload", "credits", "--count", "300", "--warmup", "50", "--connections", "2", "--in-flight",
-            "40", "--wallets", "20", "--database", folder.path("load.sqlite"), "--json",
+            "40", "--wallets", "20", "--path", folder.path("load"), "--json",
         ])
         let summary = try summary(finished)
         #expect(summary.workload == "credits")
         #expect((summary.requests, summary.credits, summary.spends, summary.errors) == (300, 300, 0, 0))
         #expect(summary.purchasesSigned == 350)
-        #expect(try trial(folder.path("load.sqlite"))["purchased"]?.debits == 350 * 500)
-        let balances = try Command.run(["export", "balances", "--database", folder.path("load.sqlite")])
+        #expect(try trial(folder.path("load"))["purchased"]?.debits == 350 * 500)
+        let balances = try Command.run(["export", "balances", "--path", folder.path("load")])
         #expect(balances.output.split(whereSeparator: \.isNewline).count == 1 + 20)
 
         let latency = summary.latencyMicroseconds
@@ -82,9 +82,9 @@ import Testing
         // Every request and reply passes the server's hands.
         #expect(server.wcharPerRequest > summary.replyBytes)
         #expect(server.residentBytes > 1_000_000 && server.residentPeakBytes >= server.residentBytes)
-        let database = try #require(summary.database)
-        #expect(database.path == folder.path("load.sqlite"))
-        #expect(database.bytesAfter > 0)
+        let ledger = try #require(summary.ledger)
+        #expect(ledger.path == folder.path("load"))
+        #expect(ledger.bytesAfter > 0)
         let sync = try #require(summary.machine.fdatasyncMicrosecondsP50)
         let ratio = try #require(summary.ratios.latencyP50ToFdatasyncP50)
         #expect(abs(ratio - latency.p50 / sync) <= 0.02 * ratio + 0.002)
@@ -98,11 +98,11 @@ import Testing
         let summary = try summary(
             try Command.run([
                 "load", "--workload", "spends", "--count", "400", "--warmup", "100", "--batch", "50", "--connections",
-                "2", "--in-flight", "200", "--wallets", "250", "--keys", keys, "--database",
-                folder.path("load.sqlite"), "--json",
+                "2", "--in-flight", "200", "--wallets", "250", "--keys", keys, "--path",
+                folder.path("load"), "--json",
             ]))
         #expect((summary.requests, summary.credits, summary.spends, summary.errors) == (400, 0, 400, 0))
-        let trial = try trial(folder.path("load.sqlite"))
+        let trial = try trial(folder.path("load"))
         #expect(trial["spent"]?.credits == 500)
         #expect(trial["granted"]?.debits == 250 * 100_000_000)
         #expect(trial["purchased"]?.debits == 0)
@@ -114,17 +114,17 @@ import Testing
             try summary(
                 try Command.run([
                     "load", "--workload", "mixed", "--count", "\(count)", "--warmup", "11", "--batch", "7",
-                    "--wallets", "13", "--database", folder.path("load.sqlite"), "--json",
+                    "--wallets", "13", "--path", folder.path("load"), "--json",
                 ]))
         }
         let first = try run(300)
         #expect((first.requests, first.credits, first.spends, first.errors) == (300, 150, 150, 0))
-        var trial = try trial(folder.path("load.sqlite"))
+        var trial = try trial(folder.path("load"))
         #expect(trial["purchased"]?.debits == 156 * 500)
         #expect(trial["spent"]?.credits == 155)
         // A second run goes on in the same ledger: nothing that it sends was sent before.
         #expect(try run(101).errors == 0)
-        trial = try self.trial(folder.path("load.sqlite"))
+        trial = try self.trial(folder.path("load"))
         #expect(trial["purchased"]?.debits == (156 + 56) * 500)
         #expect(trial["spent"]?.credits == 155 + 56)
     }
@@ -166,9 +166,9 @@ import Testing
         let summary = try summary(try Command.run(arguments + ["--token", "a token of some length"]))
         #expect((summary.requests, summary.errors) == (200, 0))
         #expect(summary.server != nil)
-        #expect(summary.database == nil)
+        #expect(summary.ledger == nil)
         #expect(service.stop() == 0)
-        #expect(try trial(studio.folder.path("ledger.sqlite"))["purchased"]?.debits == 200 * 500)
+        #expect(try trial(studio.folder.path("ledger"))["purchased"]?.debits == 200 * 500)
     }
 
     @Test(arguments: ["1", "8"])
@@ -204,7 +204,7 @@ import Testing
             ["load", "--count", "10", "--warmup", "0", "--json", "--keep"], environment: environment)
         #expect(kept.status == 0, "\(kept.error)")
         let name = try #require(try left().first)
-        #expect(try trial(folder.path("\(name)/ledger.sqlite"))["purchased"]?.debits == 10 * 500)
+        #expect(try trial(folder.path("\(name)/ledger"))["purchased"]?.debits == 10 * 500)
     }
 
     @Test(arguments: [

@@ -11,7 +11,7 @@ import Testing
         try folder.write(
             "ledger.json",
             """
-            {"database": "ledger.sqlite", "listen": ["unix:\(folder.path("s"))"],
+            {"path": "ledger", "listen": ["unix:\(folder.path("s"))"],
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["chain/root.der"], "catalog": "catalog.json"}
             """)
@@ -64,7 +64,7 @@ import Testing
         #expect(future.status == 1)
         #expect(future.error.contains("asOf is in the future"))
         #expect(service.stop() == 0)
-        let offline = try Command.run(["export", "debts", "--database", folder.path("ledger.sqlite")])
+        let offline = try Command.run(["export", "debts", "--path", folder.path("ledger")])
         #expect(offline.output == "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n")
     }
 
@@ -80,7 +80,7 @@ import Testing
 
     @Test(arguments: [
         ["export", "balances", "--as-of", "yesterday"], ["export", "nothing"],
-        ["export", "trial", "--server", "a:1", "--database", "b"], ["call"], ["call", "ping", "novalue"],
+        ["export", "trial", "--server", "a:1", "--path", "b"], ["call"], ["call", "ping", "novalue"],
     ])
     func aWrongArgumentIsNamed(arguments: [String]) throws {
         let finished = try Command.run(arguments)
@@ -88,13 +88,14 @@ import Testing
         #expect(finished.error.contains("Usage:"), "\(finished.error)")
     }
 
-    @Test func aFileThatIsNoLedgerIsRefused() throws {
+    @Test func whatIsNoLedgerIsRefusedByItsName() throws {
         let folder = try TemporaryFolder()
-        try folder.write("x.sqlite", "this is no database, but long enough to look at as one")
-        for path in [folder.path("x.sqlite"), folder.path("absent.sqlite")] {
-            let finished = try Command.run(["export", "trial", "--database", path])
+        try folder.write("file", "this is no ledger")
+        try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: false)
+        for (name, why) in [("file", "is a file"), ("absent", "there is no ledger at"), ("empty", "no ledger")] {
+            let finished = try Command.run(["export", "trial", "--path", folder.path(name)])
             #expect(finished.status == 1)
-            #expect(finished.error.contains("sqlite"), "\(finished.error)")
+            #expect(finished.error.contains(folder.path(name)) && finished.error.contains(why), "\(finished.error)")
         }
     }
 }

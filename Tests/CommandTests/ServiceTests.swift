@@ -15,10 +15,18 @@ import Testing
         #expect(!finished.output.contains("   ! "))
         // What it kept is a ledger that can be read without a service.
         let exported = try Command.run(
-            ["export", "balances", "--database", folder.path("demo/ledger.sqlite"), "--format", "jsonl"])
+            ["export", "balances", "--path", folder.path("demo/ledger"), "--format", "jsonl"])
         #expect(exported.status == 0, "\(exported.error)")
         #expect(exported.output.contains(#""account":"player-1","currency":"gems","available":120"#))
         #expect(try Command.run(["demo", "--keep", folder.path("demo")]).status == 1)
+        // And one that a program of another language finds whole, from the pages of the format alone.
+        let verified = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            [
+                "python3", Command.root.appendingPathComponent("Schema/verify/verify_log.py").path,
+                folder.path("demo/ledger"),
+            ])
+        #expect(verified.status == 0, "\(verified.output)\(verified.error)")
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
@@ -31,7 +39,7 @@ import Testing
         #expect(receipt.outcome == .credited)
         #expect(service.stop(signal) == 0)
         try? await client.close()
-        let exported = try Command.run(["export", "trial", "--database", studio.folder.path("ledger.sqlite")])
+        let exported = try Command.run(["export", "trial", "--path", studio.folder.path("ledger")])
         #expect(exported.output.contains("gems,purchased,500,0,500"))
         #expect(exported.output.contains("gems,wallet,0,500,-500"))
     }
@@ -53,6 +61,52 @@ import Testing
         #expect(refused.status == 1)
         #expect(refused.output.contains(#""reason": "insufficient_funds""#))
         #expect(try Command.run(["call", "ping", "--server", "127.0.0.1:1"]).status == 1)
+        #expect(service.stop() == 0)
+    }
+
+    /// A mistyped path must not become an empty ledger, which would credit every old purchase again.
+    @Test func aLedgerIsMadeOnlyWhenTold() throws {
+        let studio = try Studio()
+        let refused = try Command.run(["serve", "--config", studio.folder.path("ledger.json")])
+        #expect(refused.status == 1)
+        #expect(refused.error.contains("there is no ledger at \(studio.folder.path("ledger"))"), "\(refused.error)")
+        #expect(!FileManager.default.fileExists(atPath: studio.folder.path("ledger")))
+        #expect(try RunningService(studio.folder).stop() == 0)
+        let other = try Command.run([
+            "serve", "--config", studio.folder.path("ledger.json"), "--bundle-id", "com.example.another",
+        ])
+        #expect(other.status == 1 && !other.error.contains("listening"), "\(other.error)")
+    }
+
+    /// The tables can be taken away, or spoiled, at any time: the log has everything.
+    @Test(arguments: ["removed", "spoiled", "cut"])
+    func tablesAreMadeAnewFromTheLog(how: String) async throws {
+        let studio = try Studio()
+        var service = try RunningService(studio.folder)
+        var client = try await service.client()
+        for number in 0..<20 {
+            _ = try await client.credit(
+                signedTransaction: try studio.purchase(number), account: AccountName("player-\(number % 3)")!)
+        }
+        try await client.close()
+        #expect(service.stop() == 0)
+        let path = studio.folder.path("ledger/projection.sqlite")
+        switch how {
+        case "removed": try FileManager.default.removeItem(atPath: path)
+        case "spoiled": try Data(repeating: 7, count: 20_000).write(to: URL(fileURLWithPath: path))
+        default:
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: path))
+        }
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        let again = try await client.credit(
+            signedTransaction: try studio.purchase(0), account: AccountName("player-0")!)
+        #expect(again.outcome == .alreadyCredited)
+        let balance = try await client.balance(AccountName("player-0")!)
+        #expect(balance.balances.first?.balance.available == Int64(3_500))
+        #expect(try await client.journal(after: 0).entries.count == 20)
+        try await client.close()
         #expect(service.stop() == 0)
     }
 

@@ -1,7 +1,7 @@
 import AppStore
 import Foundation
 import Ledger
-import SQLiteStore
+import LedgerEngine
 import Testing
 
 @testable import HotPath
@@ -52,11 +52,10 @@ import Testing
     }
 
     @Test(arguments: [1, 64, 1_000])
-    func whatIsAppendedIsInTheFile(batch: Int) throws {
+    func whatIsAppendedIsInTheLedger(batch: Int) throws {
         let workload = try AppendCredits(batch: batch)
         #expect(try workload.run(150) == 150)
-        let trial = try SQLiteReports(path: workload.database).report(
-            ReportQuery(kind: .trial, asOf: Studio.now + 1_000_000))
+        let trial = try workload.engine.report(ReportQuery(kind: .trial, asOf: Studio.now + 1_000_000))
         let gems = try #require(CurrencyCode("gems"))
         #expect(
             trial.rows.contains(

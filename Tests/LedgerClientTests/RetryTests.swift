@@ -45,9 +45,11 @@ import Testing
         let refusal = WireError(reason, "")
         let step = Self.step(&retry, .answered(.failure(refusal)))
         switch reason {
-        case .overloaded, .shuttingDown, .storageUnavailable, .internalError: #expect(try step?.get() == 50)
+        case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .internalError:
+            #expect(try step?.get() == 50)
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
-            .unauthenticated, .forbidden, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable,
+            .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
+            .notConsumable,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds,
             .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed,
             .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:

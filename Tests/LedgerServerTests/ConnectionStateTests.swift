@@ -33,9 +33,9 @@ import Testing
             state.takeOperations().map { operation in
                 switch operation {
                 case .signed: "signed"
-                case .command(.spend(let spend)): "spend \(spend.key)"
-                case .command(.grant(let grant)): "grant \(grant.key)"
-                case .command(.balance(let account, _)): "balance \(account)"
+                case .command(.spend(let spend), _): "spend \(spend.key)"
+                case .command(.grant(let grant), _): "grant \(grant.key)"
+                case .command(.balance(let account, _), _): "balance \(account)"
                 case .command: "command"
                 case .prepare(.history(let query)): "history \(query.account)"
                 case .prepare(.report): "report"

@@ -17,7 +17,7 @@ import Testing
 
         func take(_ operations: [LedgerServer.Operation], _ lane: Lane) {
             for operation in operations {
-                guard case .command(.expire) = operation else {
+                guard case .command(.expire, _) = operation else {
                     Issue.record("a sweep is \(operation)")
                     return
                 }

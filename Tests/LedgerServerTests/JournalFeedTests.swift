@@ -42,7 +42,8 @@ extension ServerTests {
                 try await follower.send(
                     Requests.ping(0) + "\n" + Requests.journal(after: 0, wait: 30_000, id: "1") + "\n"
                         + Requests.ping(2) + "\n")
-                // When this is answered the journal's request has its place in the order, before all that the writer asks.
+                // When this is answered the journal's request has its place in the order, before all that the writer
+                // asks.
                 #expect(try await follower.lines(1).map { try JSON($0).id } == [0])
                 let writer = try await server.connect()
                 // The one reader is free, and nothing was read for the one who waits.
@@ -195,8 +196,13 @@ private final class CountingStore: Store {
     var pages: Int { count.withLock { $0 } }
 
     var engine: String { faulty.engine }
-    func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
-        try faulty.commit(needs, decide)
+    func time(at clock: Timestamp) -> Timestamp { faulty.time(at: clock) }
+    func fault() -> StoreError? { faulty.fault() }
+    func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        faulty.commit(needs, isLast: isLast, decide, done: done)
     }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try faulty.history(query) }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {

@@ -106,8 +106,13 @@ private final class BrokenStore: Store {
     private let base = MemoryStore()
 
     var engine: String { base.engine }
-    func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
-        try base.commit(needs, decide)
+    func time(at clock: Timestamp) -> Timestamp { base.time(at: clock) }
+    func fault() -> StoreError? { base.fault() }
+    func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        base.commit(needs, isLast: isLast, decide, done: done)
     }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {

@@ -33,7 +33,8 @@ import Testing
 
         /// How many submissions the writer commits next.
         func batch() -> Int? {
-            guard case .commit(let batch) = queues.nextForWriter() else { return nil }
+            guard case .commit(let batch, _) = queues.nextForWriter() else { return nil }
+            queues.delivered()
             return batch.count
         }
     }
@@ -189,7 +190,7 @@ import Testing
         bench.add(plain: 1)
         bench.add(plain: 1, from: other)
         #expect(bench.wakes == "vw")
-        guard case .commit(let batch) = bench.queues.nextForWriter() else {
+        guard case .commit(let batch, isLast: true) = bench.queues.nextForWriter() else {
             Issue.record("the writer has nothing to commit")
             return
         }

@@ -98,10 +98,11 @@ import Testing
                     guard let lane = lanes.firstIndex(where: { $0 === submission.lane }) else { continue }
                     committed[lane] += submission.operations.map(Self.number)
                 }
+                try update { $0.delivered() }
             case .verifying(let chunk): try update { $0.finish(chunk) }
             }
             switch try update({ $0.nextForWriter() }) {
-            case .commit(let batch): writer = .committing(batch)
+            case .commit(let batch, _): writer = .committing(batch)
             case .verify(let chunk): writer = .verifying(chunk)
             case nil: writer = .asleep
             }
@@ -109,8 +110,8 @@ import Testing
 
         private static func number(_ operation: LedgerServer.Operation) -> Int {
             switch operation {
-            case .signed(.transaction(let text), _): Int(String(decoding: text, as: UTF8.self)) ?? -1
-            case .command(.balance(let account, _)): Int(account.text) ?? -1
+            case .signed(.transaction(let text), _, _): Int(String(decoding: text, as: UTF8.self)) ?? -1
+            case .command(.balance(let account, _), _): Int(account.text) ?? -1
             case .signed, .command, .prepare, .refused: -1
             }
         }

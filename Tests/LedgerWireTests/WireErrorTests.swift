@@ -13,6 +13,7 @@ import Testing
         (-32603, "internal_error", true),
         (-32001, "unauthenticated", false), (-32001, "forbidden", false),
         (-32002, "overloaded", true), (-32002, "shutting_down", true), (-32002, "storage_unavailable", true),
+        (-32002, "outcome_unknown", true), (-32002, "storage_corrupt", false),
         (-32010, "verification_failed", false),
         (-32011, "wrong_app", false), (-32011, "wrong_environment", false), (-32011, "not_consumable", false),
         (-32011, "unknown_product", true), (-32011, "account_required", false), (-32011, "account_mismatch", false),
@@ -38,6 +39,8 @@ import Testing
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
             .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"), .internalError,
             .unauthenticated, .forbidden(.report, .game), .overloaded, .shuttingDown, .storageUnavailable,
+            .outcomeUnknown,
+            .storageCorrupt,
             .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,
             .wrongEnvironment, .notConsumable,
         ] + reasons.map { WireError(Refusal($0)) }

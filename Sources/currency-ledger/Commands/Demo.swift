@@ -11,11 +11,11 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Tells the life of a purchase, against the real service.",
         discussion: """
-            Starts the service on a free loopback port with a fresh database, makes a signing chain, and talks to it over \
+            Starts the service on a free loopback port with a fresh ledger, makes a signing chain, and talks to it over \
             TCP. The exit status is 0 only if every step came out as it should.
             """)
 
-    @Option(help: "Keep the database, the chain, the configuration and the exports in this folder.")
+    @Option(help: "Keep the ledger, the chain, the configuration and the exports in this folder.")
     var keep: String?
 
     func run() async throws {
@@ -86,7 +86,7 @@ struct DemoStage {
 
             """
         let configuration = """
-            {"database": "ledger.sqlite", "listen": ["127.0.0.1:0"],
+            {"path": "ledger", "listen": ["127.0.0.1:0"],
              "app": {"bundleId": "\(DemoStage.bundleID)", "environment": "Sandbox"},
              "anchors": ["chain/root.der"], "catalog": "catalog.json"}
 
@@ -99,7 +99,7 @@ struct DemoStage {
 
     func service() throws -> LedgerService {
         try Composition.service(
-            settings, catalog: try CatalogFile.read(settings.catalog),
+            settings, catalog: try CatalogFile.read(settings.catalog), create: true, acceptsClock: false,
             logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 

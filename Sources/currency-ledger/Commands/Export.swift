@@ -1,15 +1,16 @@
 import ArgumentParser
+import FileLog
 import Foundation
 import Ledger
 import LedgerClient
 import LedgerWire
-import SQLiteStore
+import SQLiteProjection
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a report as CSV or JSON lines.",
         discussion: """
-            From a running service (--server) or straight from a ledger's file (--database), beside its service or \
+            From a running service (--server) or straight from a ledger's folder (--path), beside its service or \
             without one. A report as of a time that is past is the same whenever it is asked for.
             """)
 
@@ -23,7 +24,10 @@ struct Export: AsyncParsableCommand {
 
     @Argument(
         help:
-            "balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: what players owe after refunds."
+            """
+            balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: \
+            what players owe after refunds.
+            """
     )
     var kind: Kind
 
@@ -32,7 +36,10 @@ struct Export: AsyncParsableCommand {
 
     @Option(
         help:
-            "Entries up to and with this time: milliseconds since 1970 or ISO 8601, as 2026-01-31T23:59:59.999Z. Default: now"
+            """
+            Entries up to and with this time: milliseconds since 1970 or ISO 8601, as 2026-01-31T23:59:59.999Z. \
+            Default: now
+            """
     )
     var asOf: String?
 
@@ -44,12 +51,12 @@ struct Export: AsyncParsableCommand {
 
     @OptionGroup var server: ServerOptions
 
-    @Option(help: "The ledger's SQLite file, instead of a server.", completion: .file())
-    var database: String?
+    @Option(help: "The ledger's folder, instead of a server.", completion: .directory)
+    var path: String?
 
     func validate() throws {
-        if database != nil && server.server != nil {
-            throw ValidationError("Give --server or --database, not both.")
+        if path != nil && server.server != nil {
+            throw ValidationError("Give --server or --path, not both.")
         }
         if let asOf, Export.milliseconds(asOf) == nil {
             throw ValidationError("--as-of must be milliseconds since 1970 or ISO 8601, not '\(asOf)'.")
@@ -65,8 +72,8 @@ struct Export: AsyncParsableCommand {
         var progress = Progress()
         let time = asOf.flatMap { Export.milliseconds($0) }
         let code = currency.flatMap { CurrencyCode($0) }
-        if let database {
-            try fromFile(database, kind, time, code, &writer, &progress)
+        if let path {
+            try fromFolder(path, kind, time, code, &writer, &progress)
         } else {
             try await server.withClient { client in
                 var after: String?
@@ -85,12 +92,14 @@ struct Export: AsyncParsableCommand {
         progress.end(writer.count)
     }
 
-    private func fromFile(
+    private func fromFolder(
         _ path: String, _ kind: ReportKind, _ time: Timestamp?, _ code: CurrencyCode?, _ writer: inout ReportFile,
         _ progress: inout Progress
     ) throws {
         do {
-            let reports = try SQLiteReports(path: path)
+            let folder = LedgerFolder(path)
+            try folder.check()
+            let reports = try SQLiteReports(path: folder.projection)
             var query = ReportQuery(
                 kind: kind, asOf: time ?? Clock.now(), currency: code, limit: Limits.reportPageMax)
             repeat {
@@ -100,6 +109,10 @@ struct Export: AsyncParsableCommand {
                 query.after = page.next
             } while query.after != nil
         } catch let error as StoreError {
+            throw Failure(error.description)
+        } catch let error as LogError {
+            throw Failure(error.description)
+        } catch let error as ProjectionOpeningError {
             throw Failure(error.description)
         }
     }

@@ -16,8 +16,14 @@ struct Serve: AsyncParsableCommand {
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
     var config: String?
 
-    @Option(help: "The SQLite file; created where there is none. Default: ledger.sqlite")
-    var database: String?
+    @Option(help: "The ledger's folder. Default: ledger", completion: .directory)
+    var path: String?
+
+    @Flag(help: "Make the ledger where there is none. Without it a path that is not there is an error.")
+    var create = false
+
+    @Flag(help: "Go on though the clock is far ahead of the ledger's last entry: nobody used the ledger for so long.")
+    var acceptClock = false
 
     @Option(
         help:
@@ -47,7 +53,7 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [String: String] {
         [
-            "database": database, "listen": listen, "app.bundleId": bundleId, "app.appAppleId": appAppleId,
+            "path": path, "listen": listen, "app.bundleId": bundleId, "app.appAppleId": appAppleId,
             "app.environment": environment, "anchors": anchors, "catalog": catalog, "cache.players": cachePlayers,
             "log.level": logLevel,
         ].compactMapValues { $0 }
@@ -67,7 +73,8 @@ struct Serve: AsyncParsableCommand {
         logger.logLevel = settings.logLevel
         let service: LedgerService
         do {
-            service = try Composition.service(settings, catalog: offered, logger: logger)
+            service = try Composition.service(
+                settings, catalog: offered, create: create, acceptsClock: acceptClock, logger: logger)
         } catch {
             throw Failure("\(error)", exitCode: error is ConfigurationError ? .configuration : .failure)
         }

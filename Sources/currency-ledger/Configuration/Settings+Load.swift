@@ -59,7 +59,10 @@ private struct Source {
         guard !bundleID.isEmpty else { throw wrong("app.bundleId", "must not be empty") }
         var settings = Settings(bundleID: bundleID, environment: environment, catalog: try required("catalog"))
         settings.appAppleID = try integer("app.appAppleId", in: 1...Int64.max)
-        if let database = scalar("database") { settings.database = database }
+        if let path = scalar("path") {
+            guard !path.isEmpty else { throw wrong("path", "must not be empty") }
+            settings.path = path
+        }
         if let listen = list("listen") {
             settings.listen = try listen.map { text in
                 do throws(ServerAddress.Malformed) {

@@ -6,7 +6,7 @@ import Logging
 ///
 /// | key | environment | default | meaning |
 /// |---|---|---|---|
-/// | `database` | `LEDGER_DATABASE` | `ledger.sqlite` | the SQLite file; created where there is none |
+/// | `path` | `LEDGER_PATH` | `ledger` | the ledger's folder; made by `serve --create` and by nothing else |
 /// | `listen` | `LEDGER_LISTEN` | `127.0.0.1:7117` | addresses: `host:port`, `[v6]:port` or `unix:/path`; port 0 picks a free one |
 /// | `app.bundleId` | `LEDGER_APP_BUNDLE_ID` | required | the app whose purchases are credited |
 /// | `app.appAppleId` | `LEDGER_APP_APP_APPLE_ID` | none | its App Store id; where it is given, notifications must name it |
@@ -17,14 +17,15 @@ import Logging
 /// | `cache.players` | `LEDGER_CACHE_PLAYERS` | `500000` | players kept in memory, each with one open lot, some 900 bytes; one with many lots counts for more |
 /// | `log.level` | `LEDGER_LOG_LEVEL` | `info` | `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical` |
 ///
-/// Several values in one variable or flag are separated by commas. Paths in the file are relative to the file's folder.
+/// Several values in one variable or flag are separated by commas. Paths in the file are relative to the file's
+/// folder.
 struct Settings: Sendable {
     struct Token: Sendable {
         var role: Role
         var secret: String
     }
 
-    var database = "ledger.sqlite"
+    var path = "ledger"
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
     var bundleID: String
     var appAppleID: Int64?

@@ -1,7 +1,8 @@
 import Foundation
 import StrictJSON
 
-/// A configuration file, checked: every key is known and of the right type. Scalars are kept as text, as an environment
+/// A configuration file, checked: every key is known and of the right type. Scalars are kept as text, as an
+/// environment
 /// variable or a flag would give them, so that one rule reads all three.
 struct SettingsFile {
     private(set) var scalars: [String: String] = [:]
@@ -34,7 +35,7 @@ struct SettingsFile {
         func path(_ text: String) -> String { URL(fileURLWithPath: text, relativeTo: folder).path }
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
-            case "database": scalars["database"] = path(try reader.string())
+            case "path": scalars["path"] = path(try reader.string())
             case "catalog": scalars["catalog"] = path(try reader.string())
             case "listen": lists["listen"] = try strings(&reader)
             case "anchors": lists["anchors"] = try strings(&reader).map(path)

@@ -51,9 +51,9 @@ struct LoadOptions: ParsableArguments {
 
     @Option(
         help:
-            "The ledger's file. The server that is started keeps it there, going on with what it holds; with --server, where its size and its disk are measured.",
-        completion: .file())
-    var database: String?
+            "The ledger's folder. The server that is started keeps it there, going on with what it holds; with --server, where its size and its disk are measured.",
+        completion: .directory)
+    var path: String?
 
     @Flag(help: "Keep the folder of the server that is started: its ledger, chain, configuration and log.")
     var keep = false

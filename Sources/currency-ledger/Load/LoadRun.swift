@@ -1,9 +1,9 @@
 import AppStore
+import FileLog
 import Foundation
 import Ledger
 import LedgerClient
 import LedgerWire
-import SQLiteStore
 import Synchronization
 
 /// One run: what is prepared, the load itself, and what is measured around it.
@@ -24,7 +24,8 @@ struct LoadRun {
         var token: String?
         var chain: SandboxChain?
         var pid: Int32?
-        var database: String?
+        /// The ledger's folder.
+        var path: String?
         /// Where this run has started it.
         var own: LoadServer?
     }
@@ -48,12 +49,12 @@ struct LoadRun {
             try await check(address, token)
             return Target(
                 address: address, token: token, chain: try options.chain.map { try ChainFolder($0).read() },
-                pid: options.pid, database: options.database)
+                pid: options.pid, path: options.path)
         }
         let app = LoadServer.App(bundleID: options.bundleId, product: options.product, currency: options.currency)
-        let own = try LoadServer(app, database: options.database, keep: options.keep)
-        Console.error("a server listens on \(own.address); its ledger is \(own.database)")
-        return Target(address: own.address, chain: own.chain, pid: own.pid, database: own.database, own: own)
+        let own = try LoadServer(app, path: options.path, keep: options.keep)
+        Console.error("a server listens on \(own.address); its ledger is \(own.path)")
+        return Target(address: own.address, chain: own.chain, pid: own.pid, path: own.path, own: own)
     }
 
     /// Whether the service at `--server` is one for this load.
@@ -81,7 +82,7 @@ struct LoadRun {
         let probe = target.pid.map { ServerProbe(pid: $0) }
         // Whether it can be read at all is said before anything is done.
         _ = try probe?.counters()
-        let folder = target.database.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
+        let folder = target.path.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
         Console.error("measuring the machine")
         try machine.measure(folder: folder)
         let signing = LoadGenerator.now()
@@ -91,13 +92,13 @@ struct LoadRun {
         let signingSeconds = Double(LoadGenerator.now() - signing) / 1e9
         let generator = try generator(target, purchases)
         try fillWallets(generator)
-        let sizeBefore = try databaseBytes(target)
+        let sizeBefore = ledgerBytes(target)
         try warmUp(generator)
         var summary = try load(generator, requests: requests, probe)
         try target.own?.stop()
-        if let database = target.database, let sizeBefore, let sizeAfter = try databaseBytes(target) {
-            summary.database = .init(
-                path: database, bytesBefore: sizeBefore, bytesAfter: sizeAfter,
+        if let path = target.path, let sizeBefore, let sizeAfter = ledgerBytes(target) {
+            summary.ledger = .init(
+                path: path, bytesBefore: sizeBefore, bytesAfter: sizeAfter,
                 requests: plan.warmup + summary.result.requests)
         }
         if purchases != nil {
@@ -166,7 +167,7 @@ struct LoadRun {
             let spent = Amount(1)
         else { preconditionFailure("the options were validated") }
         // A ledger that was loaded before remembers the keys.
-        let isFresh = options.server == nil && options.database == nil
+        let isFresh = options.server == nil && options.path == nil
         let seed = isFresh ? plan.seed : plan.seed ^ UInt64(bitPattern: Clock.now()) << 20
         let source = RequestSource(
             currency: currency, granted: granted, spent: spent, purchases: purchases, wallets: plan.wallets,
@@ -193,13 +194,8 @@ struct LoadRun {
             "warming up")
     }
 
-    private func databaseBytes(_ target: Target) throws -> Int64? {
-        do {
-            return try target.database.map { try SQLiteReports(path: $0).databaseBytes() }
-        } catch let error as StoreError {
-            throw Failure("--database: \(error.description)")
-        }
-    }
+    /// What the files of the ledger hold.
+    private func ledgerBytes(_ target: Target) -> Int64? { target.path.map { LedgerFolder($0).byteCount } }
 
     private func passed(_ result: PhaseResult, _ what: String) throws {
         if result.wasInterrupted { throw Failure("interrupted while \(what)") }

@@ -3,10 +3,12 @@ import Foundation
 import LedgerWire
 import StrictJSON
 
-/// The server of a run: this very command's `serve`, in a process of its own, with a ledger and a signing chain of its own.
+/// The server of a run: this very command's `serve`, in a process of its own, with a ledger and a signing chain of
+/// its own.
 final class LoadServer {
     let folder: URL
-    let database: String
+    /// The ledger's folder.
+    let path: String
     let chain: SandboxChain
     let address: ServerAddress
     private let process = Process()
@@ -23,8 +25,8 @@ final class LoadServer {
         var units: Int64 = 500
     }
 
-    /// - Parameter database: the ledger's file; one in the run's own folder where it is `nil`.
-    init(_ app: App, database: String?, keep: Bool) throws {
+    /// - Parameter path: the ledger's folder; one in the run's own folder where it is `nil`.
+    init(_ app: App, path: String?, keep: Bool) throws {
         isKept = keep
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "currency-ledger-load-\(UUID().uuidString)")
@@ -33,9 +35,8 @@ final class LoadServer {
             let now = Clock.now()
             let year: Int64 = 365 * 86_400_000
             chain = try SandboxChain(notBefore: now - year, notAfter: now + year)
-            self.database =
-                database.map { URL(fileURLWithPath: $0).path } ?? folder.appendingPathComponent("ledger.sqlite").path
-            try LoadServer.writeFiles(app, self.database, chain, folder)
+            self.path = path.map { URL(fileURLWithPath: $0).path } ?? folder.appendingPathComponent("ledger").path
+            try LoadServer.writeFiles(app, self.path, chain, folder)
             let log = folder.appendingPathComponent("serve.log").path
             try File.write([], to: log)
             address = try LoadServer.start(process, folder.appendingPathComponent("ledger.json").path, log: log)
@@ -73,7 +74,7 @@ final class LoadServer {
         }
     }
 
-    private static func writeFiles(_ app: App, _ database: String, _ chain: SandboxChain, _ folder: URL) throws {
+    private static func writeFiles(_ app: App, _ path: String, _ chain: SandboxChain, _ folder: URL) throws {
         try ChainFolder(folder.appendingPathComponent("chain").path).write(chain)
         var catalog = JSONWriter()
         catalog.beginObject()
@@ -95,8 +96,8 @@ final class LoadServer {
         try File.write(catalog.bytes, to: folder.appendingPathComponent("catalog.json").path)
         var settings = JSONWriter()
         settings.beginObject()
-        settings.key("database")
-        settings.string(database)
+        settings.key("path")
+        settings.string(path)
         settings.key("listen")
         settings.beginArray()
         settings.ascii("127.0.0.1:0")
@@ -121,7 +122,7 @@ final class LoadServer {
     /// Starts it and reads from its log where it listens.
     private static func start(_ process: Process, _ configuration: String, log: String) throws -> ServerAddress {
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["serve", "--config", configuration]
+        process.arguments = ["serve", "--create", "--config", configuration]
         // The run's configuration is the file alone.
         process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LEDGER_") }
         process.standardInput = FileHandle.nullDevice

@@ -26,12 +26,12 @@ extension LoadSummary {
             rows.append(("signed before", "\(purchasesSigned) purchases in \(number(signingSeconds, 1)) s"))
         }
         if let server { rows += self.rows(server) }
-        if let database {
+        if let ledger {
             rows.append(
                 (
-                    "database",
-                    "\(number(Double(database.bytesAfter) / 1_048_576, 1)) MiB, "
-                        + "\(number(database.bytesPerRequest)) bytes a request"
+                    "ledger",
+                    "\(number(Double(ledger.bytesAfter) / 1_048_576, 1)) MiB, "
+                        + "\(number(ledger.bytesPerRequest)) bytes a request"
                 ))
         }
         rows += machineRows

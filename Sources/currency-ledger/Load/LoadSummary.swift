@@ -12,7 +12,7 @@ struct LoadSummary {
     var generatorCPUSeconds: Double
     var machine: MachineLimits
     var server: Server?
-    var database: Database?
+    var ledger: LedgerSize?
     /// What the reader should know of how the run ended.
     var remark: String?
 
@@ -23,7 +23,7 @@ struct LoadSummary {
         var memory: ServerProbe.Memory
     }
 
-    struct Database {
+    struct LedgerSize {
         var path: String
         var bytesBefore: Int64
         var bytesAfter: Int64
@@ -112,13 +112,13 @@ extension LoadSummary {
         } else {
             writer.null()
         }
-        writer.key("database")
-        if let database {
+        writer.key("ledger")
+        if let ledger {
             writer.object {
-                $0.member("path", text: database.path)
-                $0.member("bytesBefore", Int(database.bytesBefore))
-                $0.member("bytesAfter", Int(database.bytesAfter))
-                $0.member("bytesPerRequest", database.bytesPerRequest)
+                $0.member("path", text: ledger.path)
+                $0.member("bytesBefore", Int(ledger.bytesBefore))
+                $0.member("bytesAfter", Int(ledger.bytesAfter))
+                $0.member("bytesPerRequest", ledger.bytesPerRequest)
             }
         } else {
             writer.null()
@@ -139,7 +139,7 @@ extension LoadSummary {
     }
 }
 
-extension LoadSummary.Database {
+extension LoadSummary.LedgerSize {
     var bytesPerRequest: Double { requests > 0 ? Double(bytesAfter - bytesBefore) / Double(requests) : 0 }
 }
 

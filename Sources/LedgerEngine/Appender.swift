@@ -1,0 +1,180 @@
+import Ledger
+
+/// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a
+/// block after the
+/// one before, hashes it, appends it to the log, and tells whoever waits.
+///
+/// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
+/// (all of those
+/// are told, and whoever decides knows only what is durable: batches that add nothing are done, until
+/// ``restart(at:)``).
+///
+/// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
+/// appender's own
+/// thread does it, and the next is decided meanwhile.
+final class Appender: Sendable {
+    /// A batch that was decided.
+    struct Batch: Sendable {
+        /// What it adds; `nil` where it adds nothing, and only waits for the batches before it.
+        var block: Block?
+        /// Called when it is durable, or with what kept it from being so.
+        var done: @Sendable (StoreError?) -> Void
+    }
+
+    private struct State {
+        var waiting: [Batch] = []
+        /// Batches that are not done yet.
+        var unfinished = 0
+        /// Whether a thread is at work on them.
+        var isBusy = false
+        var isStopped = false
+        /// The block that the next one follows.
+        var head: LogHead
+        var failure: LogError?
+        /// Whether nobody decides any more on what was lost with the failure.
+        var isReading = false
+    }
+
+    private let log: any BlockLog
+    private let hash: HashFunction
+    private let batchesMax: Int
+    private let state: Monitor<State>
+    /// Told every block that is durable, in order.
+    private let appended: @Sendable (SealedBlock) -> Void
+    private let thread: Monitor<EngineThread?>
+
+    init(
+        _ log: any BlockLog, head: LogHead, batchesMax: Int, hash: @escaping HashFunction,
+        appended: @escaping @Sendable (SealedBlock) -> Void
+    ) throws {
+        self.log = log
+        self.hash = hash
+        self.batchesMax = batchesMax
+        self.appended = appended
+        state = Monitor(State(head: head))
+        thread = Monitor(nil)
+        let own = try EngineThread("ledger-append") { [self] in serve() }
+        thread.withLock { $0 = own }
+    }
+
+    /// The last block that is durable.
+    var head: LogHead { state.withLock { $0.head } }
+
+    /// Why appending does not go on.
+    var failure: LogError? { state.withLock { $0.failure } }
+
+    /// Waits until another batch may be decided.
+    func awaitRoom() { state.wait { $0.unfinished < batchesMax ? () : nil } }
+
+    /// Waits until every batch is done.
+    func awaitIdle() { state.wait { $0.unfinished == 0 ? () : nil } }
+
+    /// Takes a batch over.
+    /// - Parameter isLast: whether the calling thread has nothing else to do than to append it.
+    func submit(_ batch: Batch, isLast: Bool) {
+        let isOurs = state.withLock { state in
+            state.waiting.append(batch)
+            state.unfinished += 1
+            guard isLast, !state.isBusy, state.waiting.count == 1 else { return false }
+            state.isBusy = true
+            return true
+        }
+        if isOurs { work() } else { state.wakeAll() }
+    }
+
+    /// Waits until all that was decided before a failure is told so. From now on only what is durable is known.
+    func beginReading() {
+        awaitIdle()
+        state.withLock { $0.isReading = $0.failure != nil }
+    }
+
+    /// Goes on after a failure, behind another head. Nothing is unfinished.
+    func restart(at head: LogHead) {
+        state.withLock { state in
+            precondition(state.unfinished == 0, "batches are under way behind a head that is no more")
+            state.head = head
+            state.failure = nil
+            state.isReading = false
+        }
+    }
+
+    /// Finishes what it has, and ends its thread.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        state.wakeAll()
+        thread.withLock { thread in
+            thread?.join()
+            thread = nil
+        }
+    }
+
+    /// The appender's own thread.
+    private func serve() {
+        while true {
+            let mayWork: Bool = state.wait { state in
+                if !state.waiting.isEmpty && !state.isBusy {
+                    state.isBusy = true
+                    return true
+                }
+                return state.isStopped && state.waiting.isEmpty ? false : nil
+            }
+            guard mayWork else { return }
+            work()
+        }
+    }
+
+    /// Works off what waits. Whoever calls it has made itself the one that is busy.
+    private func work() {
+        while true {
+            let batches = state.withLock { state -> [Batch] in
+                defer { state.waiting = [] }
+                if state.waiting.isEmpty { state.isBusy = false }
+                return state.waiting
+            }
+            if batches.isEmpty { return }
+            for batch in batches {
+                batch.done(settle(batch))
+                state.withLock { $0.unfinished -= 1 }
+                state.wakeAll()
+            }
+        }
+    }
+
+    /// Makes a batch durable; gives what kept it from being so.
+    private func settle(_ batch: Batch) -> StoreError? {
+        let (head, failed, isReading) = state.withLock { ($0.head, $0.failure != nil, $0.isReading) }
+        guard let block = batch.block else {
+            // What it saw may never have been durable.
+            return failed && !isReading ? StoreError("a block before it was not appended") : nil
+        }
+        return failed ? StoreError("a block before it was not appended") : append(block, after: head)
+    }
+
+    private func append(_ block: Block, after head: LogHead) -> StoreError? {
+        var block = block
+        block.previous = head.hash
+        precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
+        var random = SystemRandomNumberGenerator()
+        let sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
+        do throws(LogError) {
+            try log.append(sealed)
+        } catch {
+            state.withLock { $0.failure = error }
+            return StoreError(error)
+        }
+        state.withLock { $0.head = sealed.head }
+        appended(sealed)
+        return nil
+    }
+}
+
+extension StoreError {
+    /// What a log's failure means for the requests that met it.
+    init(_ error: LogError) {
+        switch error.kind {
+        case .notAppended, .superseded: self.init(.unavailable, error.description)
+        case .unknown: self.init(.unknown, error.description)
+        case .corrupt: self.init(.corrupt, error.description)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Glibc
+import Ledger
+
+/// Brings the projection forward behind the log, on a thread of its own.
+///
+/// Steps are large while blocks keep coming, and bounded in bytes, blocks and time; once no more come, or a read
+/// waits, the rest is
+/// applied at once. Where the projection cannot be written it is tried again; the blocks stay here meanwhile, until
+/// their bounds
+/// are reached and nothing more is decided.
+final class Projector: Sendable {
+    private struct State {
+        var waiting: [SealedBlock] = []
+        var waitingBytes = 0
+        /// The bytes of the step that is being applied.
+        var applyingBytes = 0
+        var applyingBlocks = 0
+        /// When the first and the last of those that wait came.
+        var firstCame: UInt64 = 0
+        var lastCame: UInt64 = 0
+        /// The last block that is projected.
+        var projected: BlockNumber
+        /// The last block that a read waits for.
+        var wanted: BlockNumber = 0
+        /// Why the last step failed, and when it is tried again.
+        var failure: StoreError?
+        var retryAt: UInt64 = 0
+        var isStopping = false
+    }
+
+    private let projection: any Projection
+    private let limits: EngineLimits
+    private let state: Monitor<State>
+    private let thread: Monitor<EngineThread?>
+    /// Told of a failure, once, and of its end.
+    private let report: @Sendable (StoreError?) -> Void
+
+    /// - Parameter projected: the last block that the projection has.
+    init(
+        _ projection: any Projection, projected: BlockNumber, limits: EngineLimits,
+        report: @escaping @Sendable (StoreError?) -> Void
+    ) throws {
+        self.projection = projection
+        self.limits = limits
+        self.report = report
+        state = Monitor(State(projected: projected))
+        thread = Monitor(nil)
+        let own = try EngineThread("ledger-project") { [self] in serve() }
+        thread.withLock { $0 = own }
+    }
+
+    /// The last block that is projected.
+    var projected: BlockNumber { state.withLock { $0.projected } }
+
+    /// Takes over a block that is durable.
+    func add(_ block: SealedBlock) {
+        let now = monotonicNanoseconds()
+        let mustWake = state.withLock { state in
+            let wasEmpty = state.waiting.isEmpty
+            let wasBelow = state.waitingBytes < limits.projectionStepBytes
+            if wasEmpty { state.firstCame = now }
+            state.lastCame = now
+            state.waiting.append(block)
+            state.waitingBytes += block.byteCount
+            return wasEmpty || wasBelow != (state.waitingBytes < limits.projectionStepBytes)
+                || state.wanted >= block.number
+        }
+        if mustWake { state.wakeAll() }
+    }
+
+    /// Waits until the projection is within its bounds.
+    /// - Throws: ``StoreError`` where it cannot be written.
+    func awaitRoom() throws {
+        let failure: StoreError?? = state.wait { state in
+            let isFull =
+                state.waitingBytes + state.applyingBytes >= limits.unprojectedBytesMax
+                || state.waiting.count + state.applyingBlocks >= limits.unprojectedBlocksMax
+            if !isFull { return .some(nil) }
+            return state.failure.map { .some($0) }
+        }
+        if case .some(.some(let failure)) = failure { throw failure }
+    }
+
+    /// Waits until the projection has a block.
+    /// - Throws: ``StoreError`` where it cannot be written.
+    func bring(to number: BlockNumber) throws {
+        let mustWake = state.withLock { state in
+            if state.projected >= number || state.wanted >= number { return false }
+            state.wanted = number
+            return true
+        }
+        if mustWake { state.wakeAll() }
+        let failure: StoreError?? = state.wait { state in
+            if state.projected >= number { return .some(nil) }
+            return state.failure.map { .some($0) }
+        }
+        if case .some(.some(let failure)) = failure { throw failure }
+    }
+
+    /// Applies what is left, and ends the thread. Where the projection cannot be written, the next start applies it.
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        state.wakeAll()
+        thread.withLock { thread in
+            thread?.join()
+            thread = nil
+        }
+    }
+
+    // MARK: The thread
+
+    private func serve() {
+        // (setpriority(2), "C library/kernel differences": on Linux a niceness is a thread's own.)
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.projectorNiceness)
+        while let step = state.waitOrUntil({ nextStep(&$0) }) {
+            do throws(StoreError) {
+                try apply(step)
+                finish(step, nil)
+            } catch {
+                finish(step, error)
+            }
+        }
+    }
+
+    private func apply(_ step: [SealedBlock]) throws(StoreError) {
+        do {
+            try projection.apply(step)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError("the projection cannot be written: \(error)")
+        }
+    }
+
+    /// What is applied next; `nil` at the end.
+    private func nextStep(_ state: inout State) -> Monitor<State>.Next<[SealedBlock]?> {
+        guard let last = state.waiting.last else { return state.isStopping ? .ready(nil) : .wait }
+        let now = monotonicNanoseconds()
+        if state.isStopping {
+            if state.failure != nil { return .ready(nil) }
+            return .ready(takeStep(&state))
+        }
+        if state.failure != nil && now < state.retryAt { return .waitUntil(state.retryAt) }
+        let isWanted = state.wanted > state.projected && last.number > state.projected
+        let isLarge =
+            state.waitingBytes >= limits.projectionStepBytes
+            || state.waiting.count * 2 >= limits.unprojectedBlocksMax
+        let idleAt = state.lastCame + limits.idleMilliseconds * 1_000_000
+        let lateAt = state.firstCame + limits.projectionLagMilliseconds * 1_000_000
+        if isWanted || isLarge || now >= idleAt || now >= lateAt { return .ready(takeStep(&state)) }
+        return .waitUntil(min(idleAt, lateAt))
+    }
+
+    private func takeStep(_ state: inout State) -> [SealedBlock] {
+        var bytes = 0
+        var count = 0
+        for block in state.waiting {
+            if count > 0 && bytes + block.byteCount > limits.projectionStepBytesMax { break }
+            bytes += block.byteCount
+            count += 1
+        }
+        let step = Array(state.waiting.prefix(count))
+        state.waiting.removeFirst(count)
+        state.waitingBytes -= bytes
+        state.applyingBytes = bytes
+        state.applyingBlocks = count
+        return step
+    }
+
+    private func finish(_ step: [SealedBlock], _ failure: StoreError?) {
+        let hadFailed = state.withLock { state in
+            let hadFailed = state.failure != nil
+            state.failure = failure
+            if failure == nil {
+                if let last = step.last { state.projected = last.number }
+                // Those that are left have waited since before this step began.
+                state.firstCame = state.lastCame
+            } else {
+                state.waiting = step + state.waiting
+                state.waitingBytes += state.applyingBytes
+                state.retryAt = monotonicNanoseconds() + limits.projectionRetryMilliseconds * 1_000_000
+            }
+            state.applyingBytes = 0
+            state.applyingBlocks = 0
+            return hadFailed
+        }
+        state.wakeAll()
+        if (failure != nil) != hadFailed { report(failure) }
+    }
+}

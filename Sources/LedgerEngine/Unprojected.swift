@@ -1,0 +1,108 @@
+import Dispatch
+import Ledger
+
+/// What is in memory because the projection does not have it yet, beside what the books hold: records of older
+/// blocks, in
+/// generations. A generation goes whole when the projection has its last block, so that nothing is removed one by one.
+///
+/// The newest version of a record is in the books, or else in the newest generation that has it, or else in the
+/// projection.
+struct Unprojected {
+    private struct Generation: Sendable {
+        /// The last block of which it has records, and the last transfer up to there.
+        var block: BlockNumber
+        var transfer: TransferID
+        var records: Books.Records
+        /// Players of whom a lot was used up.
+        var closers: [PlayerID]
+    }
+
+    /// Oldest first; two at the most, so that a look-up is short.
+    private var generations: [Generation] = []
+    /// Players of whom a lot was used up since the last generation.
+    private var closers: [PlayerID] = []
+    /// The last transfer that the projection has.
+    private(set) var projectedTransfer: TransferID
+    /// Where generations are given back to memory, so that nobody waits for it.
+    private static let bin = DispatchQueue(label: "ledger.forgotten", qos: .utility)
+
+    /// - Parameter projectedTransfer: the last transfer that the projection has.
+    init(projectedTransfer: TransferID) { self.projectedTransfer = projectedTransfer }
+
+    /// Notes players of whom a batch used up lots.
+    mutating func add(closers players: [PlayerID]) {
+        if !players.isEmpty { closers += players }
+    }
+
+    /// Begins another generation where there is room for one.
+    /// - Parameters:
+    ///   - block: the last block that was decided.
+    ///   - books: everything that their records have is of blocks up to it.
+    ///   - isLast: whether the generation goes at once.
+    mutating func turn(after block: BlockNumber, of books: inout Books, isLast: Bool = false) {
+        guard generations.count < 2 || isLast, block > generations.last?.block ?? 0 else { return }
+        let records = books.takeRecords()
+        if records.isEmpty && closers.isEmpty { return }
+        generations.append(
+            Generation(block: block, transfer: books.position.transfer, records: records, closers: closers))
+        closers = []
+    }
+
+    /// Forgets what the projection has by now.
+    /// - Parameter decided: the last block that was decided.
+    mutating func release(through projected: BlockNumber, of decided: BlockNumber, from books: inout Books) {
+        if projected == decided { turn(after: decided, of: &books, isLast: true) }
+        while let oldest = generations.first, oldest.block <= projected {
+            projectedTransfer = oldest.transfer
+            for player in oldest.closers { books.forgetClosedLots(of: player, through: projectedTransfer) }
+            generations.removeFirst()
+            Unprojected.bin.async { withExtendedLifetime(oldest) {} }
+        }
+    }
+
+    /// Whether it has something of spends that were given back, or of holds that were closed.
+    var hasReferences: Bool {
+        generations.contains { !$0.records.returned.isEmpty || !$0.records.holdEnds.isEmpty }
+    }
+
+    /// Puts what a batch needs into the books, where a generation has it.
+    func load(_ needs: Needs, into books: inout Books) {
+        for generation in generations.reversed() { load(needs, from: generation.records, into: &books) }
+    }
+
+    /// Puts what became of the spends and holds that a batch names into the books, where a generation has it. Their
+    /// keys'
+    /// answers are in the books.
+    func loadReferences(_ needs: Needs, into books: inout Books) {
+        let spends = needs.spends.flatMap { books.answers[$0]?.answer.spends.map(\.spend.trace.first) ?? [] }
+        let holds = needs.holds.flatMap { books.answers[$0]?.answer.holds.map(\.hold.trace.first) ?? [] }
+        for records in generations.reversed().map(\.records) {
+            for spend in spends where books.returned[spend] == nil {
+                if let lots = records.returned[spend] { books.load(returned: lots, of: spend) }
+            }
+            for hold in holds where books.holdEnds[hold] == nil {
+                if let end = records.holdEnds[hold] { books.load(end, of: hold) }
+            }
+        }
+    }
+
+    private func load(_ needs: Needs, from records: Books.Records, into books: inout Books) {
+        if !records.answers.isEmpty {
+            for keys in [needs.keys, needs.spends, needs.holds] {
+                for key in keys where books.answers[key] == nil {
+                    if let answered = records.answers[key] { books.load(key, answered) }
+                }
+            }
+        }
+        if !records.purchases.isEmpty {
+            for transaction in needs.transactions where books.purchases[transaction] == nil {
+                if let register = records.purchases[transaction] { books.load(register) }
+            }
+        }
+        if !records.notifications.isEmpty {
+            for uuid in needs.notifications where records.notifications.contains(uuid) {
+                if !books.notifications.contains(uuid) { books.load(notification: uuid) }
+            }
+        }
+    }
+}

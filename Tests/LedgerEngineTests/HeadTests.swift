@@ -1,0 +1,158 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// Every decision sees the head of the chain, however far the projection is behind.
+@Suite struct HeadTests {
+    private static func purchase(_ number: Int64, signed: Timestamp = 1, revoked: Int64 = 0) -> SignedPurchase {
+        let header = Array("header".utf8)
+        return SignedPurchase(
+            facts: PurchaseFacts(
+                transaction: TransactionID(number: number), product: "com.example.game.gems500", quantity: 1,
+                purchaseDate: 1_000, price: 4_990, priceCurrency: "USD"),
+            signedDate: signed, revoked: revoked,
+            evidence: Evidence(
+                headerDigest: Digest(of: header, Workload.hash), header: header, payload: Array("{}".utf8),
+                signature: [UInt8](repeating: 1, count: 64)))
+    }
+
+    @Test func whatIsNotProjectedIsFound() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 2 }
+        bench.projection.hold()
+        let ann = AccountName("ann")!
+        _ = try bench.ask(.credit(Self.purchase(1), account: ann))
+        for number in 0..<50 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 10)) }
+        _ = try bench.ask(.spend("s", "ann", 100))
+        _ = try bench.ask(
+            .hold(
+                Hold(
+                    key: RequestKey("h")!, account: ann, currency: Bench.gems, amount: Amount(50)!,
+                    timeoutMilliseconds: 1_000)))
+        // A purchase, a key, a spend and a hold named by their keys, and players past the cache's bound.
+        guard case .purchase(let again) = try bench.ask(.credit(Self.purchase(1), account: ann)) else {
+            Issue.record("no receipt")
+            return
+        }
+        #expect(again.outcome == .alreadyCredited)
+        guard case .spend(let replayed) = try bench.ask(.spend("s", "ann", 100)) else {
+            Issue.record("no receipt")
+            return
+        }
+        #expect(replayed.replayed)
+        guard
+            case .reversal = try bench.ask(
+                .reverse(Reversal(key: RequestKey("r")!, spendKey: RequestKey("s")!)))
+        else {
+            Issue.record("not reversed")
+            return
+        }
+        guard case .capture = try bench.ask(.capture(Capture(key: RequestKey("c")!, holdKey: RequestKey("h")!)))
+        else {
+            Issue.record("not captured")
+            return
+        }
+        guard
+            case .refused(let closed) = try bench.ask(
+                .release(Release(key: RequestKey("e")!, holdKey: RequestKey("h")!)))
+        else {
+            Issue.record("released twice")
+            return
+        }
+        #expect(closed.reason == .holdClosed)
+        guard
+            case .refused(let reversed) = try bench.ask(
+                .reverse(Reversal(key: RequestKey("r2")!, spendKey: RequestKey("s")!)))
+        else {
+            Issue.record("reversed twice")
+            return
+        }
+        #expect(reversed.reason == .alreadyReversed(currency: Bench.gems, reversible: 0))
+        for number in 0..<50 { #expect(try bench.available("player-\(number)") == 10) }
+        #expect(try bench.available("ann") == 450)
+        bench.projection.release()
+        #expect(try bench.engine.history(HistoryQuery(account: ann)).entries.count == 5)
+        #expect(try bench.available("ann") == 450)
+        try bench.engine.close()
+    }
+
+    @Test func whatIsProjectedIsForgottenAndLoadedAgain() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 2 }
+        for number in 0..<200 {
+            _ = try bench.ask(.grant("g\(number)", "player-\(number)", Int64(number + 1)))
+            if number % 50 == 0 { _ = try bench.engine.journal(JournalQuery(after: 0)) }
+        }
+        _ = try bench.engine.journal(JournalQuery(after: 0))
+        _ = try bench.ask(.grant("last", "player-0", 1))
+        let kept = try bench.engine.run(Needs()) { $0.players.count }
+        #expect(kept < 20)
+        #expect(try bench.engine.run(Needs()) { $0.answers.count } <= 1)
+        for number in 1..<200 { #expect(try bench.available("player-\(number)") == Int64(number + 1)) }
+        #expect(try bench.available("player-0") == 2)
+        try bench.engine.close()
+    }
+
+    /// With the projection held up, deciding goes on up to the bound and then waits, and nothing is lost.
+    @Test func aProjectionThatIsFarBehindHoldsTheWriterUp() throws {
+        let bench = try Bench {
+            $0.unprojectedBlocksMax = 20
+            $0.batchesAheadMax = 4
+        }
+        bench.projection.hold()
+        var pending: [Bench.Pending] = []
+        for number in 0..<10 { pending.append(bench.send(.grant("a\(number)", "ann", 1))) }
+        for one in pending { _ = try one.get() }
+        bench.projection.release()
+        for number in 0..<100 { _ = try bench.ask(.grant("b\(number)", "ann", 1)) }
+        #expect(try bench.available("ann") == 110)
+        try bench.engine.close()
+    }
+
+    @Test func anIdleLedgersProjectionIsAtTheHead() throws {
+        let bench = try Bench()
+        for number in 0..<5 { _ = try bench.ask(.grant("a\(number)", "ann", 1)) }
+        let last = try #require(bench.log.blocks.last)
+        #expect(try eventually { try bench.projection.state().head == last.head })
+        try bench.engine.close()
+    }
+
+    @Test func theProjectionIsBroughtToTheHeadAtStart() throws {
+        let first = try Bench()
+        for number in 0..<30 { _ = try first.ask(.grant("a\(number)", "player-\(number % 3)", 1)) }
+        try first.engine.close()
+        // Tables that are empty, and then all of them at once.
+        let second = try Bench(first.log.storage)
+        #expect(second.reports.contains { $0.contains("catchingUp") })
+        #expect(try second.available("player-0") == 10)
+        #expect(try second.engine.journal(JournalQuery(after: 0)).entries.count == 30)
+        let terms = second.log.blocks.map(\.term)
+        #expect(Set(terms) == [1, 2] && terms == terms.sorted())
+        try second.engine.close()
+    }
+
+    @Test func aClosedPeriodStaysClosedAfterARestartWithAnotherClock() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("a", "ann", 1))
+        try bench.engine.run(Needs()) { $0.close(through: Bench.now + 1_000) }
+        try bench.engine.close()
+        let next = try Bench(bench.log.storage)
+        _ = try next.ask(.grant("b", "ann", 1), at: Bench.now - 86_400_000)
+        #expect(try next.engine.journal(JournalQuery(after: 0)).entries.map(\.time) == [Bench.now, Bench.now + 1_001])
+        try next.engine.close()
+    }
+
+    @Test func whoAskedStandsWithTheEntry() throws {
+        let bench = try Bench()
+        try bench.engine.run(Needs()) { books in
+            _ = books.decide(.grant("a", "ann", 5, expiresAt: Bench.now + 10), by: "game", at: Bench.now)
+            _ = books.decide(.grant("b", "ann", 5), by: "tools", at: Bench.now)
+            _ = books.decide(.grant("c", "ann", 5), by: "game", at: Bench.now + 20)
+        }
+        let rows = try bench.log.blocks.map { try Block(opening: $0, checks: .hashes(Workload.hash)).rows }
+        #expect(rows.flatMap(\.actors).map(\.name) == ["game", "tools"])
+        // What expired by itself nobody asked for.
+        #expect(rows.flatMap(\.entries).map(\.actor) == [1, 2, nil, 1])
+        try bench.engine.close()
+    }
+}
