@@ -88,6 +88,8 @@ package final class Engine: Store, @unchecked Sendable {
         self.configuration = configuration
         self.hash = hash
         self.report = report
+        // Before a block is added: a log that went back in time is left as it is.
+        try projection.check(against: log)
         var clock: LedgerClock?
         let led = try Engine.lead(log, configuration, hash) { last in
             let own = LedgerClock(
@@ -98,7 +100,9 @@ package final class Engine: Store, @unchecked Sendable {
         guard let clock else { throw StoreError("the log was led without a block of its own") }
         self.clock = clock
         self.now = { clock.time(at: now()) }
-        try Engine.catchUp(projection, with: log, to: led.head, report)
+        try projection.catchUp(with: log, to: led.head.number) { block in
+            report(.catchingUp(block: block, of: led.head.number))
+        }
         let projector = try Projector(projection, projected: led.head.number, limits: configuration.limits) {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
@@ -323,35 +327,6 @@ package final class Engine: Store, @unchecked Sendable {
         return (block.head, time)
     }
 
-    /// Brings a projection to the head of the log, before anything is answered.
-    private static func catchUp(
-        _ projection: any Projection, with log: any BlockLog, to head: LogHead, _ report: (Event) -> Void
-    ) throws {
-        let projected = try projection.state().head
-        if let projected {
-            guard projected.number <= head.number else {
-                throw StoreError(
-                    .corrupt,
-                    "the log went back in time: it ends at block \(head.number); block \(projected.number) is projected"
-                )
-            }
-            let own = try log.read(after: projected.number - 1, bytesMax: 0).first
-            guard own?.hash == projected.hash else {
-                throw ProjectionMismatch(block: projected.number)
-            }
-        }
-        var next = projected?.number ?? 0
-        while next < head.number {
-            report(.catchingUp(block: next, of: head.number))
-            let blocks = try log.read(after: next, bytesMax: EngineLimits().projectionStepBytesMax)
-            guard let last = blocks.last else {
-                throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head.number)")
-            }
-            try projection.apply(blocks)
-            next = last.number
-        }
-    }
-
     // MARK: Reading
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage {
@@ -385,14 +360,6 @@ package final class Engine: Store, @unchecked Sendable {
         log.close()
         try projection.close()
     }
-}
-
-/// A projection that was not computed from this log: it is to be deleted and computed anew.
-package struct ProjectionMismatch: Error, Sendable, CustomStringConvertible {
-    /// The last block that it has.
-    package var block: BlockNumber
-
-    package var description: String { "they are of another log, which differs at block \(block)" }
 }
 
 /// Turns whatever is thrown into a store's failure.

@@ -6,8 +6,9 @@ import LedgerWire
 enum Operation: Sendable {
     /// A JWS to be verified first.
     case signed(SignedObject, account: AccountName?, by: String? = nil)
+    /// Apart, for it is moved from queue to queue, and a command has many texts that would each be retained.
     /// - by: the name of the token under which it came.
-    case command(Command, by: String? = nil)
+    indirect case command(Command, by: String? = nil)
     /// Fixes what a read sees: everything before it, and, where it asks for a time, that this time is over.
     case prepare(Read)
     /// Refused by verification; keeps its place in the order.

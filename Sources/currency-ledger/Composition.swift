@@ -61,18 +61,43 @@ enum Composition {
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits)
-        func engine(_ projection: SQLiteProjection) throws -> Engine {
-            try Engine(
-                log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now
-            ) { logger.report($0) }
+        let bar = ProgressBar("applying blocks")
+        return try Engine(
+            log: log, projection: try projection(folder, ledger, logger), configuration: configuration, hash: sha256,
+            now: Clock.now
+        ) { event in
+            if case .catchingUp(let block, let last) = event { bar.show(block, of: last) }
+            logger.report(event)
         }
+    }
+
+    /// Deletes the tables and computes them anew from the log, while no service runs.
+    /// - Returns: the number of blocks.
+    static func rebuild(_ settings: Settings) throws -> BlockNumber {
+        let folder = LedgerFolder(settings.path)
+        let ledger = Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
+        try folder.check()
+        let log = try FileLog.open(
+            folder: folder.log, headFile: folder.headFile, identity: Digest(of: ledger, sha256), hash: sha256)
+        defer { log.close() }
+        guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
+        // Beside the old ones until they are whole: an interrupted run leaves those.
+        let new = folder.projection + ".new"
+        try SQLiteProjection.remove(at: new)
+        let projection = try SQLiteProjection(path: new, ledger: ledger, hash: sha256) { Console.error($0) }
+        let bar = ProgressBar("applying blocks")
         do {
-            return try engine(try projection(folder, ledger, logger))
-        } catch let mismatch as ProjectionMismatch {
-            logger.notice("the tables are made anew", metadata: ["reason": "\(mismatch)"])
-            try SQLiteProjection.remove(at: folder.projection)
-            return try engine(try projection(folder, ledger, logger))
+            try projection.catchUp(with: log, to: head.number) { bar.show($0, of: head.number) }
+            bar.end()
+            try projection.close()
+        } catch {
+            bar.end()
+            try? SQLiteProjection.remove(at: new)
+            throw error
         }
+        try SQLiteProjection.remove(at: folder.projection)
+        try FileManager.default.moveItem(atPath: new, toPath: folder.projection)
+        return head.number
     }
 
     /// The tables as they are; made anew where they cannot be gone on with, for the log has everything that they have.

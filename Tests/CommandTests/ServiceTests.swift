@@ -110,6 +110,37 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// Tables that have what the log lacks: what was acknowledged is missing, so nothing is served, and nothing written.
+    @Test func aLogThatWentBackInTimeIsRefusedUntilTheTablesAreMadeAnew() async throws {
+        let studio = try Studio()
+        #expect(try RunningService(studio.folder).stop() == 0)
+        for name in ["log", "head"] {
+            try FileManager.default.copyItem(
+                atPath: studio.folder.path("ledger/\(name)"), toPath: studio.folder.path("old-\(name)"))
+        }
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: AccountName("player-1")!)
+        try await client.close()
+        #expect(service.stop() == 0)
+        for name in ["log", "head"] {
+            try FileManager.default.removeItem(atPath: studio.folder.path("ledger/\(name)"))
+            try FileManager.default.moveItem(
+                atPath: studio.folder.path("old-\(name)"), toPath: studio.folder.path("ledger/\(name)"))
+        }
+        for _ in 0..<5 {
+            let refused = try Command.run(["serve", "--config", studio.folder.path("ledger.json")])
+            #expect(refused.status == 1 && refused.error.contains("went back in time"), "\(refused.error)")
+        }
+        let rebuilt = try Command.run(["rebuild", "--config", studio.folder.path("ledger.json")])
+        #expect(rebuilt.status == 0 && rebuilt.output.contains("made anew"), "\(rebuilt.error)")
+        let again = try RunningService(studio.folder)
+        let other = try await again.client()
+        #expect(try await other.balance(AccountName("player-1")!).balances.isEmpty)
+        try await other.close()
+        #expect(again.stop() == 0)
+    }
+
     @Test func aSecondServiceOnTheSameDatabaseIsRefused() throws {
         let studio = try Studio()
         let service = try RunningService(studio.folder)

@@ -10,7 +10,7 @@ struct CurrencyLedger: AsyncParsableCommand {
             reverses on refund and revocation, and answers over a JSON-lines TCP protocol.
             """,
         version: Version.current,
-        subcommands: [Serve.self, Demo.self, Call.self, Export.self, Sandbox.self, Load.self])
+        subcommands: [Serve.self, Demo.self, Call.self, Export.self, Rebuild.self, Sandbox.self, Load.self])
 
     /// As the library's own, but a ``Failure`` has its own exit status.
     static func main() async {

@@ -1,0 +1,42 @@
+package import Ledger
+
+extension Projection {
+    /// Compares the last block that was projected with the log's of that number.
+    /// - Throws: ``StoreError`` `corrupt` where the log lacks it or has another: then the log went back in time, and what was
+    ///   acknowledged since is not in it, or these are the tables of another.
+    package func check(against log: any BlockLog) throws {
+        guard let projected = try state().head else { return }
+        guard let own = try log.read(after: projected.number - 1, bytesMax: 0).first else {
+            throw StoreError(
+                .corrupt,
+                """
+                the log went back in time: block \(projected.number), which the tables have, is not in it; where the log is \
+                the right one, `currency-ledger rebuild` makes the tables anew
+                """)
+        }
+        guard own.hash == projected.hash else {
+            throw StoreError(
+                .corrupt,
+                """
+                the log went back in time and on another way, or the tables are another log's: block \(projected.number) \
+                differs; where the log is the right one, `currency-ledger rebuild` makes the tables anew
+                """)
+        }
+    }
+
+    /// Applies the blocks of the log that the tables lack, up to `head`.
+    /// - Parameter progress: told the last block that is projected, before each step.
+    /// - Throws: ``LogError`` or ``StoreError``.
+    package func catchUp(with log: any BlockLog, to head: BlockNumber, _ progress: (BlockNumber) -> Void) throws {
+        var next = try state().head?.number ?? 0
+        while next < head {
+            progress(next)
+            let blocks = try log.read(after: next, bytesMax: EngineLimits().projectionStepBytesMax)
+            guard let last = blocks.last else {
+                throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head)")
+            }
+            try apply(blocks)
+            next = last.number
+        }
+    }
+}
