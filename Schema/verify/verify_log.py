@@ -107,6 +107,7 @@ class Ledger:
         self.chains = {}  # (player, currency): the last transfer in the wallet's chain
         self.balances = collections.Counter()  # (player or 0, currency, kind): credits less debits
         self.purchases, self.erased, self.jws, self.skipped = 0, 0, 0, collections.Counter()
+        self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
         reader = Reader(body)
@@ -261,6 +262,8 @@ class Ledger:
         need(flags & 7 in (1, 2, 3), "its source is not defined")
         need(detail & 0x30 != 0x30 and detail & 0xC0 != 0xC0 and (detail & 2 or not detail & 12), "its flags cannot be")
         transaction = reader.number()
+        need(transaction not in self.transactions, "its transaction id is another purchase's already")
+        self.transactions.add(transaction)
         reader.text(), reader.number(), reader.time(self.now)
         if flags & 0x40:
             reader.integer()
@@ -330,6 +333,8 @@ class Ledger:
     def request_row(self, reader, row):
         key = reader.bytes()
         need(1 <= len(key) <= 64 and all(0x20 <= byte <= 0x7E for byte in key), "it has no key")
+        need(bytes(key) not in self.keys, "its key has an answer already")
+        self.keys.add(bytes(key))
         reader.digest(), self.step(reader), reader.bytes()
 
     def hold_row(self, reader, row):

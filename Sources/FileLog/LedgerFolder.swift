@@ -58,7 +58,10 @@ package struct LedgerFolder: Hashable, Sendable {
     ) throws {
         let folder = LedgerFolder(path)
         do {
-            if try disk.statusIfThere(at: folder.path) != nil {
+            // An empty folder is no ledger, and nothing is lost with it.
+            if let there = try disk.statusIfThere(at: folder.path),
+                try there.kind != .directory || !disk.list(folder.path).isEmpty
+            {
                 throw LogError(
                     .notAppended, "\(folder.path) is there already; a ledger is made at a path where nothing is")
             }

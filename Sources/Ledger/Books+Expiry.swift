@@ -21,6 +21,9 @@ extension Books {
         return position.entry > before
     }
 
+    /// Posts what has expired by now of an account, so that a history that is read next shows it.
+    package mutating func settle(_ account: AccountName, at now: Timestamp) { settle(playerIDs[account], at: now) }
+
     /// Posts what has expired by now of the players in memory, the earliest first, so many of them as one batch takes.
     mutating func expireDue(at now: Timestamp) -> Outcome {
         var count = 0

@@ -46,6 +46,8 @@ package final class Engine: Store, @unchecked Sendable {
         case catchingUp(block: BlockNumber, of: BlockNumber)
         case projectionFailed(StoreError)
         case projectionWorksAgain
+        /// What the projection has is not what was written. Said once.
+        case tablesDamaged(StoreError)
         case logFailed(LogError)
         case logWorksAgain(LogHead)
         /// The wall clock is too far ahead to be believed: entries go on from this time.
@@ -73,6 +75,8 @@ package final class Engine: Store, @unchecked Sendable {
     private var term: Term
     /// Until when the log is not tried again after it failed.
     private var retryAt: UInt64 = 0
+    /// Whether it was said that the projection is damaged.
+    private let damage = Monitor(false)
 
     /// Takes the lead of the log, and brings the projection to its head.
     /// - Parameters:
@@ -175,6 +179,7 @@ package final class Engine: Store, @unchecked Sendable {
         } catch {
             forgetLoaded(&books)
             self.books = consume books
+            noteDamage(error)
             throw error
         }
         let result = decide(&books)
@@ -329,26 +334,36 @@ package final class Engine: Store, @unchecked Sendable {
 
     // MARK: Reading
 
-    package func history(_ query: HistoryQuery) throws -> HistoryPage {
-        try projector.bring(to: appender.head.number)
-        return try projection.history(query)
-    }
+    package func history(_ query: HistoryQuery) throws -> HistoryPage { try read { try $0.history(query) } }
 
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {
-        try projector.bring(to: appender.head.number)
-        return try projection.balances(account, currency: currency, asOf: asOf)
+        try read { try $0.balances(account, currency: currency, asOf: asOf) }
     }
 
-    package func report(_ query: ReportQuery) throws -> ReportPage {
-        try projector.bring(to: appender.head.number)
-        return try projection.report(query)
+    package func report(_ query: ReportQuery) throws -> ReportPage { try read { try $0.report(query) } }
+
+    package func journal(_ query: JournalQuery) throws -> JournalPage { try read { try $0.journal(query) } }
+
+    /// Reads the projection when it has everything that was done before.
+    private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
+        do {
+            try projector.bring(to: appender.head.number)
+            return try body(projection)
+        } catch let error as StoreError {
+            noteDamage(error)
+            throw error
+        }
     }
 
-    package func journal(_ query: JournalQuery) throws -> JournalPage {
-        try projector.bring(to: appender.head.number)
-        return try projection.journal(query)
+    private func noteDamage(_ error: StoreError) {
+        guard error.kind == .corrupt, appender.failure == nil else { return }
+        let isFirst = damage.withLock { isSaid in
+            defer { isSaid = true }
+            return !isSaid
+        }
+        if isFirst { report(.tablesDamaged(error)) }
     }
 
     // MARK: The end

@@ -2,12 +2,12 @@ package import Ledger
 
 extension Projection {
     /// Compares the last block that was projected with the log's of that number.
-    /// - Throws: ``StoreError`` `corrupt` where the log lacks it or has another: then the log went back in time, and what was
+    /// - Throws: ``LogError`` `corrupt` where the log lacks it or has another: then the log went back in time, and what was
     ///   acknowledged since is not in it, or these are the tables of another.
     package func check(against log: any BlockLog) throws {
         guard let projected = try state().head else { return }
         guard let own = try log.read(after: projected.number - 1, bytesMax: 0).first else {
-            throw StoreError(
+            throw LogError(
                 .corrupt,
                 """
                 the log went back in time: block \(projected.number), which the tables have, is not in it; where the log is \
@@ -15,7 +15,7 @@ extension Projection {
                 """)
         }
         guard own.hash == projected.hash else {
-            throw StoreError(
+            throw LogError(
                 .corrupt,
                 """
                 the log went back in time and on another way, or the tables are another log's: block \(projected.number) \

@@ -98,7 +98,11 @@ extension Books {
         let latest = latestTime(now)
         let result: Read
         switch read {
-        case .history, .journal:
+        case .history(let query):
+            // What has expired is not shown as available, so it is posted first, where anything can be.
+            if mayClose { settle(query.account, at: now) }
+            result = read
+        case .journal:
             result = read
         case .report(let kind, let asOf, let currency, let limit, let after):
             let time = asOf ?? latest

@@ -201,7 +201,11 @@ final class Sequencer: Sendable {
         var needs = Needs()
         for submission in batch {
             for operation in submission.operations where fault == nil || !operation.mayWrite {
-                if case .command(let command, _) = operation { needs.add(command) }
+                switch operation {
+                case .command(let command, _): needs.add(command)
+                case .prepare(.history(let query)): needs.wallets.append(query.account)
+                case .prepare, .signed, .refused: break
+                }
             }
         }
         let time = store.time(at: now())

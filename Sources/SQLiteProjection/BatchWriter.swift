@@ -34,9 +34,12 @@ final class BatchWriter {
     private let writeTotal: PreparedStatement
     private let writeState: PreparedStatement
     private let hash: HashFunction
+    private let warn: @Sendable (String) -> Void
 
-    init(_ db: Database, hash: @escaping HashFunction) throws {
+    /// - Parameter warn: told of what a log must not have. The tables are made all the same, so that they can be read.
+    init(_ db: Database, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void) throws {
         self.hash = hash
+        self.warn = warn
         wallets = try WalletRows(db)
         insertCurrency = try PreparedStatement(db, "INSERT INTO currency (id, code) VALUES (?, ?)")
         insertActor = try PreparedStatement(db, "INSERT INTO actor (id, name) VALUES (?, ?)")
@@ -47,7 +50,7 @@ final class BatchWriter {
         insertTransfer = try RowInsertion(
             db, into: "transfer",
             "id, entry, account, currency, debit, credit, amount, lot, debt_lot, previous, spend_order, reference")
-        insertRequest = try RowInsertion(db, into: "request", "key, fingerprint, entry, answer")
+        insertRequest = try RowInsertion(db, into: "request", "key, fingerprint, entry, answer", firstOf: "key")
         insertHold = try RowInsertion(
             db, into: "hold", "id, entry, account, currency, amount, expires_at, state, ended")
         updateHold = try PreparedStatement(
@@ -58,7 +61,7 @@ final class BatchWriter {
             transaction_id, account, entry, product, quantity, purchase_date, price, price_currency, source, storefront,
             offer_type, offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time, evidence,
             block
-            """)
+            """, firstOf: "transaction_id")
         updatePurchase = try PreparedStatement(
             db, "UPDATE purchase SET account = ?, entry = ? WHERE transaction_id = ? AND account IS NULL")
         insertEvent = try RowInsertion(
@@ -159,12 +162,13 @@ final class BatchWriter {
     }
 
     private func insert(_ rows: [Journal.RequestRow]) throws {
-        try insertRequest.run(rows) { parameters, row in
+        let isWhole = try insertRequest.run(rows) { parameters, row in
             parameters.bind(1, row.pointee.key.text)
             parameters.bind(2, row.pointee.fingerprint)
             parameters.bind(3, row.pointee.entry)
             parameters.bind(4, row.pointee.answer)
         }
+        if !isWhole { warn("a request key has two answers in the log; the first stays: verify the log") }
     }
 
     private func write(
@@ -199,7 +203,7 @@ final class BatchWriter {
     private func insert(_ rows: [BatchRows.NewPurchase], _ codes: [CurrencyCode]) throws {
         // The same for each purchase of a product: made once for as many as follow each other.
         var grants: (of: [PurchaseRegister.Grant], text: String) = ([], "")
-        try insertPurchase.run(rows) { parameters, row in
+        let isWhole = try insertPurchase.run(rows) { parameters, row in
             let purchase = row.pointee.row
             if purchase.grants != grants.of {
                 grants = (purchase.grants, try StoredGrants.text(purchase.grants, codes))
@@ -226,6 +230,7 @@ final class BatchWriter {
             parameters.bind(20, row.pointee.first.id)
             parameters.bind(21, row.pointee.block)
         }
+        if !isWhole { warn("a transaction id is two purchases in the log; the first stays: verify the log") }
     }
 
     private func insert(_ rows: [BatchRows.NewEvent]) throws {

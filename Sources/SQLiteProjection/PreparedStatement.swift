@@ -68,6 +68,9 @@ struct PreparedStatement {
         if code != SQLITE_DONE { throw failure(code) }
     }
 
+    /// How many rows it changed when it was run last.
+    var changes: Int { Int(sqlite3_changes(sqlite3_db_handle(handle))) }
+
     /// Runs a statement that must change so many rows: one that finds another number has met a table changed by other
     /// hands.
     func run(changing rows: Int32) throws {

@@ -16,14 +16,17 @@ final class RowInsertion {
     private let columns: Int32
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 << 10, alignment: 8)
 
-    /// - Parameter columns: their names with commas between them.
-    init(_ db: Database, into table: String, _ columns: String) throws {
+    /// - Parameters:
+    ///   - columns: their names with commas between them.
+    ///   - unique: a column of which the first row stays where another one has the same; otherwise that is an error.
+    init(_ db: Database, into table: String, _ columns: String, firstOf unique: String? = nil) throws {
         let head = "INSERT INTO \(table) (\(columns)) VALUES "
+        let tail = unique.map { " ON CONFLICT (\($0)) DO NOTHING" } ?? ""
         let count = columns.split(separator: ",").count
         let row = "(" + repeatElement("?", count: count).joined(separator: ", ") + ")"
-        one = try PreparedStatement(db, head + row)
+        one = try PreparedStatement(db, head + row + tail)
         many = try PreparedStatement(
-            db, head + repeatElement(row, count: RowInsertion.rowsPerStatement).joined(separator: ", "))
+            db, head + repeatElement(row, count: RowInsertion.rowsPerStatement).joined(separator: ", ") + tail)
         self.columns = Int32(count)
     }
 
@@ -31,11 +34,13 @@ final class RowInsertion {
 
     /// Inserts the rows in their order.
     /// - Parameter bind: binds every column of the row at a place. (A row that is passed itself would be copied, its
-    ///   texts and blobs
-    ///   each retained and released.)
-    func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, UnsafePointer<Row>) throws -> Void) throws {
+    ///   texts and blobs each retained and released.)
+    /// - Returns: whether all of them are in the table now; not where a first one with the same value stays.
+    @discardableResult
+    func run<Row>(_ rows: [Row], _ bind: (inout RowParameters, UnsafePointer<Row>) throws -> Void) throws -> Bool {
         try rows.withUnsafeBufferPointer { rows in
-            guard let first = rows.baseAddress else { return }
+            guard let first = rows.baseAddress else { return true }
+            var inserted = 0
             var next = 0
             while next < rows.count {
                 let isLarge = rows.count - next >= RowInsertion.rowsPerStatement
@@ -48,7 +53,9 @@ final class RowInsertion {
                     next += 1
                 }
                 try statement.run()
+                inserted += statement.changes
             }
+            return inserted == rows.count
         }
     }
 }

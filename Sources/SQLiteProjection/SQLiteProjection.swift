@@ -157,7 +157,7 @@ private final class Writer {
         self.ledger = ledger
         self.usedKeys = usedKeys
         statements = Statements(
-            batch: try BatchWriter(db, hash: hash), begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
+            batch: try BatchWriter(db, hash: hash, warn: warn), begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
             commit: try PreparedStatement(db, "COMMIT"))
         checkpointer = Checkpointer(db, bounds, warn: warn)
     }

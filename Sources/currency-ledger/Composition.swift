@@ -45,7 +45,7 @@ enum Composition {
         let folder = LedgerFolder(settings.path)
         let ledger = Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
         let identity = Digest(of: ledger, sha256)
-        if create && !FileManager.default.fileExists(atPath: folder.path) {
+        if create && isAbsentOrEmpty(folder.path) {
             try LedgerFolder.create(at: folder.path) { temporary in
                 let made = LedgerFolder(temporary)
                 try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
@@ -62,13 +62,40 @@ enum Composition {
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits)
         let bar = ProgressBar("applying blocks")
-        return try Engine(
-            log: log, projection: try projection(folder, ledger, logger), configuration: configuration, hash: sha256,
-            now: Clock.now
-        ) { event in
-            if case .catchingUp(let block, let last) = event { bar.show(block, of: last) }
-            logger.report(event)
+        func engine(_ projection: SQLiteProjection) throws -> Engine {
+            try Engine(log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now) {
+                event in
+                if case .catchingUp(let block, let last) = event { bar.show(block, of: last) }
+                if case .tablesDamaged = event { mark(folder, logger) }
+                logger.report(event)
+            }
         }
+        let isMarked = FileManager.default.fileExists(atPath: folder.damageMark)
+        if isMarked {
+            logger.notice(
+                "the tables are made anew", metadata: ["reason": "damage was found in them while they were used"])
+            try SQLiteProjection.remove(at: folder.projection)
+            try FileManager.default.removeItem(atPath: folder.damageMark)
+        }
+        do {
+            return try engine(try projection(folder, ledger, logger))
+        } catch let error as StoreError where !isMarked {
+            // Tables that blocks cannot be applied to, or that cannot be read: the log has all that they have.
+            logger.notice("the tables are made anew", metadata: ["reason": "\(error)"])
+            try SQLiteProjection.remove(at: folder.projection)
+            return try engine(try projection(folder, ledger, logger))
+        }
+    }
+
+    /// Notes that the next start is to make the tables anew.
+    private static func mark(_ folder: LedgerFolder, _ logger: Logger) {
+        guard !FileManager.default.createFile(atPath: folder.damageMark, contents: nil) else { return }
+        logger.error("that the tables are damaged could not be noted", metadata: ["path": "\(folder.damageMark)"])
+    }
+
+    private static func isAbsentOrEmpty(_ path: String) -> Bool {
+        guard FileManager.default.fileExists(atPath: path) else { return true }
+        return (try? FileManager.default.contentsOfDirectory(atPath: path).isEmpty) ?? false
     }
 
     /// Deletes the tables and computes them anew from the log, while no service runs.
@@ -127,6 +154,10 @@ extension Logger {
             info("bringing the tables to the head of the log", metadata: ["block": "\(block)", "of": "\(last)"])
         case .projectionFailed(let error):
             self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
+        case .tablesDamaged(let error):
+            self.error(
+                "the tables are damaged: requests that need what is damaged fail; the next start makes the tables anew",
+                metadata: ["error": "\(error)"])
         case .projectionWorksAgain:
             notice("the tables are written again")
         case .logFailed(let error):

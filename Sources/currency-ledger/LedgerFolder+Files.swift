@@ -5,6 +5,9 @@ extension LedgerFolder {
     /// The tables, which can be made anew from the log at any time.
     var projection: String { path + "/projection.sqlite" }
 
+    /// There where damage was found in the tables: the next start makes them anew.
+    var damageMark: String { path + "/projection.damaged" }
+
     /// The bytes of all files.
     var byteCount: Int64 {
         var bytes: Int64 = 0

@@ -110,6 +110,73 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// Tables to which the next blocks cannot be applied: the log has everything, so they are made anew.
+    @Test func tablesThatBlocksDoNotFitAreMadeAnew() async throws {
+        let studio = try Studio()
+        var service = try RunningService(studio.folder)
+        var client = try await service.client()
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: AccountName("player-1")!)
+        try await client.close()
+        #expect(service.stop() == 0)
+        let spoiled = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            [
+                "python3", "-c",
+                """
+                import sqlite3, sys
+                tables = sqlite3.connect(sys.argv[1])
+                tables.execute("UPDATE projection SET entry_time = entry_time + 1000000000")
+                tables.execute("DELETE FROM wallet")
+                tables.commit()
+                """, studio.folder.path("ledger/projection.sqlite"),
+            ])
+        #expect(spoiled.status == 0, "\(spoiled.error)")
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        let balance = try await client.balance(AccountName("player-1")!)
+        #expect(balance.balances.first?.balance.available == Int64(500))
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// Damage that is met in use is mended by the next start.
+    @Test func damageThatWasMetIsMendedByTheNextStart() async throws {
+        let studio = try Studio()
+        var service = try RunningService(studio.folder)
+        var client = try await service.client()
+        let account = AccountName("player-1")!
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: account)
+        try await client.close()
+        #expect(service.stop() == 0)
+        let spoiled = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            [
+                "python3", "-c",
+                """
+                import sqlite3, sys
+                tables = sqlite3.connect(sys.argv[1])
+                tables.execute("PRAGMA ignore_check_constraints = ON")
+                tables.execute("UPDATE wallet SET available = 499, paid = 499")
+                tables.commit()
+                """, studio.folder.path("ledger/projection.sqlite"),
+            ])
+        #expect(spoiled.status == 0, "\(spoiled.error)")
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        let spend = Spend(
+            key: RequestKey("s")!, account: account,
+            debits: [CurrencyAmount(currency: CurrencyCode("gems")!, amount: Amount(1)!)])
+        let met = await #expect(throws: WireError.self) { _ = try await client.spend(spend) }
+        #expect(met?.reason == "storage_corrupt")
+        try await client.close()
+        #expect(service.stop() == 0)
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        #expect(try await client.spend(spend).balances.first?.balance.available == Int64(499))
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     /// Tables that have what the log lacks: what was acknowledged is missing, so nothing is served, and nothing written.
     @Test func aLogThatWentBackInTimeIsRefusedUntilTheTablesAreMadeAnew() async throws {
         let studio = try Studio()

@@ -142,6 +142,39 @@ import Testing
         try next.engine.close()
     }
 
+    /// A log that tables with a lost row were used for: it is readable again, and whoever reads it says so.
+    @Test func aKeyThatStandsTwiceInTheLogKeepsItsFirstAnswer() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("k", "ann", 5))
+        try bench.engine.close()
+        let last = try #require(bench.log.blocks.last)
+        var again = try Block(opening: last, checks: .form)
+        let rows = try #require(
+            try bench.log.blocks.compactMap { block -> Journal? in
+                let rows = try Block(opening: block, checks: .form).rows
+                return rows.requests.isEmpty ? nil : rows
+            }.first)
+        again.number += 1
+        again.previous = last.hash
+        again.rows = Journal()
+        again.position.request += 1
+        again.rows.requests = [
+            Journal.RequestRow(
+                id: again.position.request, key: rows.requests[0].key, fingerprint: Digest.zero, entry: nil,
+                answer: Answer.refused(.unknownSpend).encoded[...])
+        ]
+        var salts = SystemRandomNumberGenerator()
+        let sealed = SealedBlock(sealing: again, salts: &salts, hash: Workload.hash)
+        _ = try MemoryLog(bench.log.storage).lead { _ in sealed }
+        let next = try Bench(bench.log.storage)
+        guard case .grant(let receipt) = try next.ask(.grant("k", "ann", 5)) else {
+            Issue.record("the first answer is gone")
+            return
+        }
+        #expect(receipt.replayed)
+        try next.engine.close()
+    }
+
     @Test func whoAskedStandsWithTheEntry() throws {
         let bench = try Bench()
         try bench.engine.run(Needs()) { books in

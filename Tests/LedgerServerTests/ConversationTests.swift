@@ -1,6 +1,7 @@
 import Ledger
 import LedgerTestKit
 import LedgerWire
+import Synchronization
 import Testing
 
 @testable import LedgerServer
@@ -8,6 +9,30 @@ import Testing
 extension ServerTests {
     /// What the methods answer, over a socket.
     @Suite struct Conversation {
+        /// No sweep has come: the history itself has what is over posted before it is read.
+        @Test func aHistoryShowsNothingAsAvailableThatHasExpired() async throws {
+            let passed = Clock()
+            try await TestServer.run(now: { TestServer.now() + passed.milliseconds }) { server in
+                let client = try await server.connect()
+                let expiry = TestServer.now() + 20
+                _ = try await client.ask(
+                    Requests.call(
+                        "grant",
+                        #"{"key":"g","account":"ann","currency":"gems","amount":9,"expiresAt":\#(expiry)}"#))
+                passed.pass(20)
+                let entries = try await client.ask(Requests.history("ann")).result["entries"]
+                #expect(entries[0]["kind"].string == "expiry")
+                #expect(entries[0]["balances"]["gems"]["available"].int == 0)
+                #expect(entries[1]["kind"].string == "grant")
+            }
+        }
+
+        private final class Clock: Sendable {
+            private let time = Mutex<Int64>(0)
+            var milliseconds: Int64 { time.withLock { $0 } }
+            func pass(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+        }
+
         @Test func aPurchaseBecomesABalanceIsSpentAndTakenBack() async throws {
             let app = try SandboxApp()
             try await TestServer.run(verifier: app.verifier) { server in
