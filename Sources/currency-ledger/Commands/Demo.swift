@@ -54,7 +54,7 @@ struct Demo: AsyncParsableCommand {
             keep.map { URL(fileURLWithPath: $0, isDirectory: true) }
             ?? FileManager.default.temporaryDirectory.appendingPathComponent(
                 "currency-ledger-demo-\(UUID().uuidString)")
-        if FileManager.default.fileExists(atPath: folder.appendingPathComponent("ledger.sqlite").path) {
+        if FileManager.default.fileExists(atPath: folder.appendingPathComponent("ledger").path) {
             throw Failure("\(folder.path) holds a ledger already; the demo begins with a fresh one")
         }
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
