@@ -6,8 +6,7 @@ import LedgerEngine
 import SQLiteProjection
 
 /// Credits made durable in a ledger in the temporary folder, in blocks of `batch`: what is needed loaded, decided,
-/// encoded, hashed,
-/// appended and synced; and projected meanwhile.
+/// encoded, hashed, appended and synced; and projected meanwhile.
 final class AppendCredits: HotPathWorkload {
     let engine: Engine
     private let batch: Int

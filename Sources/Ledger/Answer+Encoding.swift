@@ -1,8 +1,6 @@
 /// The stored form of an answer: a tag byte, then fields. An integer is a LEB128 varint of 64 bits (all are ≥ 0; a
-/// transaction
-/// id is stored plus one, 0 for none), a text is its length and its bytes, an account its number (its name can be
-/// erased).
-/// Shipped forms never change; a new form is a new tag.
+/// transaction id is stored plus one, 0 for none), a text is its length and its bytes, an account its number (its name
+/// can be erased). Shipped forms never change; a new form is a new tag.
 extension Answer {
     package var encoded: [UInt8] {
         var writer = AnswerWriter()

@@ -81,8 +81,7 @@ package enum Answer: Hashable, Sendable {
     // MARK: What later requests name
 
     /// The spend or capture that a key names: its own, or an atomic's operation of that index, which may be left out
-    /// where
-    /// the atomic has only one.
+    /// where the atomic has only one.
     package func spend(_ operation: Int?) -> DrawnSpend? { Answer.named(operation, isAtomic, spends) }
 
     /// The hold that a key names, in the same way.

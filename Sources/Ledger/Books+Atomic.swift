@@ -11,8 +11,7 @@ extension Books {
     }
 
     /// Decides operations in their order on the books as they then stand, in one entry, all or none of them. The
-    /// entry's
-    /// note is the first that an operation has.
+    /// entry's note is the first that an operation has.
     mutating func post(_ atomic: Atomic, at now: Timestamp) -> Answer {
         // What is due is posted as entries of its own, and stays posted where the atomic is refused.
         let known = atomic.operations.compactMap { player($0) }

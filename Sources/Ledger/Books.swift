@@ -1,8 +1,7 @@
 /// The books in memory: the part of the projection that a batch needs, and the journal rows that the batch adds.
 ///
 /// `decide` reads and changes nothing but this value; whoever keeps it fills it (``Needs``), takes its journal to the
-/// log, and
-/// drops it when an append fails. Invariants, asserted after every decision:
+/// log, and drops it when an append fails. Invariants, asserted after every decision:
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
 /// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
 /// that of their
@@ -89,9 +88,8 @@ package struct Books {
     private var loaded = Loaded()
     /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
     var closers: [PlayerID] = []
-    /// The numbers of the header segments of JWS that the journal has, by their SHA-256. Apple signs with two or
-    /// three at a
-    /// time, so they are few.
+    /// The numbers of the header segments of JWS that the journal has, by their SHA-256. Apple signs with two or three
+    /// at a time, so they are few.
     var headerIDs: [Digest: HeaderID]
     /// The numbers of the tokens' names that the journal has.
     var actorIDs: [String: ActorID]
@@ -220,8 +218,7 @@ package struct Books {
     // MARK: Handing over, and forgetting
 
     /// What requests left in the books beside players: keys with their answers, purchases, notifications, and what
-    /// became of
-    /// spends and holds. Found again by whoever loads.
+    /// became of spends and holds. Found again by whoever loads.
     package struct Records: Sendable {
         package fileprivate(set) var purchases: [TransactionID: PurchaseRegister] = [:]
         package fileprivate(set) var answers: [RequestKey: Answered] = [:]
@@ -298,8 +295,7 @@ package struct Books {
     package func entryTime(_ now: Timestamp) -> Timestamp { max(latestTime(now), closedThrough + 1) }
 
     /// Closes the period up to `time`: entries posted from now on are later, also after a restart with another clock.
-    /// A period
-    /// that the last entry is later than is closed by itself.
+    /// A period that the last entry is later than is closed by itself.
     package mutating func close(through time: Timestamp) {
         guard time > closedThrough, time >= position.time else { return }
         closedThrough = time

@@ -329,8 +329,7 @@ package struct Needs {
     /// Accounts with everything that is open of them.
     package var accounts: [AccountName] = []
     /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
-    /// the
-    /// lots may stay where they are.
+    /// the lots may stay where they are.
     package var wallets: [AccountName] = []
     package var keys: [RequestKey] = []
     /// With a purchase come its account's wallets and its own lots, also those that are used up.

@@ -4,8 +4,8 @@ package enum LotClass: Int64, CaseIterable, Sendable {
     case free = 2
 }
 
-/// One credit's currency in one wallet. `remaining` is always
-/// `granted − spent − held − expired − repaid − (refunded − indebted − writtenOff)`.
+/// One credit's currency in one wallet. `remaining` is always `granted − spent − held − expired − repaid − (refunded −
+/// indebted − writtenOff)`.
 package struct Lot: Hashable, Sendable {
     package let id: LotID
     package let lotClass: LotClass

@@ -1,8 +1,7 @@
 /// A purchase as a register ordered by `signedDate`: its newest JWS says how much of it stands.
 package struct PurchaseRegister: Sendable {
     /// What a purchase grants of one currency, and how much of the price stands for it: kept with the purchase, so
-    /// that no
-    /// later catalog changes an answer about it.
+    /// that no later catalog changes an answer about it.
     package struct Grant: Hashable, Sendable {
         package var currency: CurrencyID
         package var units: Int64

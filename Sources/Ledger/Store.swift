@@ -6,19 +6,16 @@ package protocol Store: AnyObject, Sendable {
     /// The time of what is decided when the wall clock says `clock`: that time, unless it is unreasonably far ahead.
     func time(at clock: Timestamp) -> Timestamp
 
-    /// Why nothing can be made durable at this moment: then batches that add nothing still go on. Called by the
-    /// thread that
-    /// commits, before it does. May block.
+    /// Why nothing can be made durable at this moment: then batches that add nothing still go on. Called by the thread
+    /// that commits, before it does. May block.
     func fault() -> StoreError?
 
-    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, and makes everything that
-    /// it added to
-    /// the journal durable as one block. A batch that adds nothing writes nothing.
+    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, and makes everything that it
+    /// added to the journal durable as one block. A batch that adds nothing writes nothing.
     ///
     /// Called from one thread at a time, and may block. It may return before the block is durable, so that the next
-    /// batch is
-    /// decided meanwhile; `done` is then called from another thread. Batches are done in the order in which they were
-    /// decided.
+    /// batch is decided meanwhile; `done` is then called from another thread. Batches are done in the order in which
+    /// they were decided.
     /// - Parameters:
     ///   - isLast: whether the caller has nothing else to decide now.
     ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that
@@ -306,8 +303,7 @@ public struct ReportQuery: Hashable, Sendable {
 }
 
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
-/// or a
-/// lot). Opaque to clients.
+/// or a lot). Opaque to clients.
 public struct ReportCursor: Hashable, Comparable, Sendable {
     package var account: Int64
     package var item: Int64

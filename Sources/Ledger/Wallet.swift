@@ -11,8 +11,7 @@ package struct Wallet: Sendable {
     /// The head of the chain of its transfers.
     package var lastTransfer: TransferID = 0
     /// By age: the open lots (all of them where ``hasAllLots``), and such closed ones as are in memory. A lot that
-    /// closes or
-    /// opens again stays where it is, so that nothing is moved for it.
+    /// closes or opens again stays where it is, so that nothing is moved for it.
     package internal(set) var lots: [Lot] = []
     /// No paid lot before this place, and no free one before that, has anything left: draws begin there, so that they
     /// do not pass used lots again and again.

@@ -1,17 +1,14 @@
 import Ledger
 
-/// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a
-/// block after the
-/// one before, hashes it, appends it to the log, and tells whoever waits.
+/// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a block
+/// after the one before, hashes it, appends it to the log, and tells whoever waits.
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
-/// (all of those
-/// are told, and whoever decides knows only what is durable: batches that add nothing are done, until
+/// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until
 /// ``restart(at:)``).
 ///
 /// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
-/// appender's own
-/// thread does it, and the next is decided meanwhile.
+/// appender's own thread does it, and the next is decided meanwhile.
 final class Appender: Sendable {
     /// A batch that was decided.
     struct Batch: Sendable {

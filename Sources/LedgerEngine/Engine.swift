@@ -1,8 +1,7 @@
 package import Ledger
 
-/// One ledger in operation: decides batches on the books in memory, makes them durable as blocks of the log, and
-/// keeps the
-/// projection behind it.
+/// One ledger in operation: decides batches on the books in memory, makes them durable as blocks of the log, and keeps
+/// the projection behind it.
 ///
 /// ```
 /// commit ── load what is not in memory ── decide ──┬─ encode ── hash ── append ── done
@@ -242,8 +241,7 @@ package final class Engine: Store, @unchecked Sendable {
     // MARK: Taking the lead, and failures
 
     /// After a failure: settles what is in doubt, and reads the books anew from what is durable. While the log does
-    /// not work the
-    /// books are good for reading.
+    /// not work the books are good for reading.
     private func recover() throws(StoreError) {
         guard let failure = appender.failure else {
             if books == nil { try readBooks() }

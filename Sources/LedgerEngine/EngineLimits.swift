@@ -4,18 +4,16 @@ package struct EngineLimits: Sendable {
     /// memory.
     package var cachedPlayersMax = 500_000
     /// Batches that are decided and not durable yet. One is being made durable while the next is decided; a third
-    /// keeps the disk
-    /// busy while the writer's thread waits for a core. More would only make a failure take more with it.
+    /// keeps the disk busy while the writer's thread waits for a core. More would only make a failure take more with
+    /// it.
     package var batchesAheadMax = 3
     /// Bytes of blocks that the projection may lack. A start after a crash applies them before it answers: well under
-    /// a second;
-    /// and all that they changed is in memory: some tens of megabytes.
+    /// a second; and all that they changed is in memory: some tens of megabytes.
     package var unprojectedBytesMax = 24 << 20
     /// Blocks that the projection may lack, where they are small.
     package var unprojectedBlocksMax = 20_000
     /// Bytes of blocks at which the projection is brought forward while more come: large steps change a row once that
-    /// many
-    /// blocks have changed.
+    /// many blocks have changed.
     package var projectionStepBytes = 6 << 20
     /// Bytes of blocks that are applied in one transaction: bounds what one takes in memory and in the write-ahead
     /// log.

@@ -4,12 +4,10 @@ import Ledger
 /// The time of entries: the wall clock's, unless that is unreasonably far ahead.
 ///
 /// An entry's time never runs backwards, and what has expired has expired for ever. So a wall clock that was once set
-/// a year
-/// ahead would expire every hold and every free lot, and date all entries of a year alike. It is compared with the
-/// time of
-/// the last block when the ledger is opened, and with the clock that counts from the machine's start while it runs;
-/// where it is too
-/// far ahead, the time goes on from the last one that was reasonable, until an operator accepts the clock.
+/// a year ahead would expire every hold and every free lot, and date all entries of a year alike. It is compared with
+/// the time of the last block when the ledger is opened, and with the clock that counts from the machine's start while
+/// it runs; where it is too far ahead, the time goes on from the last one that was reasonable, until an operator
+/// accepts the clock.
 final class LedgerClock: Sendable {
     /// A ledger in use has blocks more often than this: every start adds one.
     static let silenceMillisecondsMax: Timestamp = 31 * 86_400_000

@@ -1,9 +1,8 @@
 import Glibc
 import Ledger
 
-/// A value under a lock, and the threads that wait for it to change. (POSIX's own lock and condition: waits can end
-/// by time,
-/// and ThreadSanitizer knows them.)
+/// A value under a lock, and the threads that wait for it to change. (POSIX's own lock and condition: waits can end by
+/// time, and ThreadSanitizer knows them.)
 final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

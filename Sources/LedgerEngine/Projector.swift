@@ -4,10 +4,8 @@ import Ledger
 /// Brings the projection forward behind the log, on a thread of its own.
 ///
 /// Steps are large while blocks keep coming, and bounded in bytes, blocks and time; once no more come, or a read
-/// waits, the rest is
-/// applied at once. Where the projection cannot be written it is tried again; the blocks stay here meanwhile, until
-/// their bounds
-/// are reached and nothing more is decided.
+/// waits, the rest is applied at once. Where the projection cannot be written it is tried again; the blocks stay here
+/// meanwhile, until their bounds are reached and nothing more is decided.
 final class Projector: Sendable {
     private struct State {
         var waiting: [SealedBlock] = []

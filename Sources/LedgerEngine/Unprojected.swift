@@ -1,9 +1,9 @@
 import Dispatch
 import Ledger
 
-/// What is in memory because the projection does not have it yet, beside what the books hold: records of older
-/// blocks, in
-/// generations. A generation goes whole when the projection has its last block, so that nothing is removed one by one.
+/// What is in memory because the projection does not have it yet, beside what the books hold: records of older blocks,
+/// in generations. A generation goes whole when the projection has its last block, so that nothing is removed one by
+/// one.
 ///
 /// The newest version of a record is in the books, or else in the newest generation that has it, or else in the
 /// projection.
@@ -71,8 +71,7 @@ struct Unprojected {
     }
 
     /// Puts what became of the spends and holds that a batch names into the books, where a generation has it. Their
-    /// keys'
-    /// answers are in the books.
+    /// keys' answers are in the books.
     func loadReferences(_ needs: Needs, into books: inout Books) {
         let spends = needs.spends.flatMap { books.answers[$0]?.answer.spends.map(\.spend.trace.first) ?? [] }
         let holds = needs.holds.flatMap { books.answers[$0]?.answer.holds.map(\.hold.trace.first) ?? [] }

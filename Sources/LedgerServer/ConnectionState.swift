@@ -79,8 +79,7 @@ struct ConnectionState {
             accept(message, bytes: bytes)
         case .batch(let messages):
             // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
-            // sent
-            // to the client, the server MUST NOT return an empty Array and should return nothing at all."
+            // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
             let isAnswered = messages.contains { $0.id != nil }
             if isAnswered { place(Slot(id: nil, bytes: 0, body: .beginBatch)) }
             for message in messages { accept(message, bytes: 0) }

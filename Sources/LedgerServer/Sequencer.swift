@@ -16,8 +16,7 @@ import NIOPosix
 /// A lone JWS under certificates that are known is verified by the writer's thread too.
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
-/// nothing
-/// and batches grow with load; how much it takes, ``SequencerQueues`` says.
+/// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.
 ///
 /// Invariants:
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
@@ -90,9 +89,8 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever
-    /// waits for
-    /// there being nothing is told, whichever thread was the last to have something.
+    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever waits
+    /// for there being nothing is told, whichever thread was the last to have something.
     private func update<Result>(_ body: (inout SequencerQueues) -> Result) -> Result {
         let (result, wakes, waiters) = state.withLockedValue { state in
             let result = body(&state.queues)
@@ -127,8 +125,7 @@ final class Sequencer: Sendable {
     }
 
     /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a
-    /// niceness is a
-    /// thread's own.) Where the system refuses, everything goes on, only slower.
+    /// niceness is a thread's own.) Where the system refuses, everything goes on, only slower.
     private func giveWay() {
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
     }

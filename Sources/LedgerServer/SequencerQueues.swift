@@ -1,12 +1,10 @@
 import NIOCore
 
 /// What waits before and between the sequencer's stages, and who is at work: a value without threads, which the
-/// sequencer
-/// asks under its lock.
+/// sequencer asks under its lock.
 ///
 /// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer
-/// until
-/// ``nextForWriter()`` has none.
+/// until ``nextForWriter()`` has none.
 struct SequencerQueues {
     /// What a thread verifies, and the number under which it gives it back.
     struct Chunk {
@@ -100,8 +98,7 @@ struct SequencerQueues {
     // MARK: Verifying
 
     /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than
-    /// each
-    /// alone; another helps where that would be many.
+    /// each alone; another helps where that would be many.
     private var wakesVerifier: Bool {
         if unverified.isEmpty || verifying == verifierThreads { return false }
         return verifying == 0 || unverifiedCount >= limits.verificationsPerThreadMin
@@ -157,8 +154,8 @@ struct SequencerQueues {
     // MARK: Committing
 
     /// While JWS are being verified a commit of others waits until it has a good part of everything: many small
-    /// commits would
-    /// write the same pages again and again. Where none are, and with a request that has none, it waits for nothing.
+    /// commits would write the same pages again and again. Where none are, and with a request that has none, it waits
+    /// for nothing.
     private var isWorthCommitting: Bool {
         if verified.isEmpty { return false }
         if isVerifyingDone || plainCount > 0 { return true }
@@ -182,8 +179,7 @@ struct SequencerQueues {
     mutating func delivered() { undelivered -= 1 }
 
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest
-    /// is committed the
-    /// clients of the first go on. One commit of all would leave the cores idle by turns.
+    /// is committed the clients of the first go on. One commit of all would leave the cores idle by turns.
     private mutating func takeBatch() -> [Submission] {
         let most = min(max(limits.operationsPerCommitMin, operationCount / 2), limits.operationsPerCommitMax)
         var count = 0

@@ -1,9 +1,8 @@
 import Ledger
 import Synchronization
 
-/// The greatest key that the tables have, in the order of the bytes (which for ASCII, as keys are, is that
-/// of strings too). A key past it was never used: where keys
-/// are ordered by time, most are not looked up.
+/// The greatest key that the tables have, in the order of the bytes (which for ASCII, as keys are, is that of strings
+/// too). A key past it was never used: where keys are ordered by time, most are not looked up.
 ///
 /// `apply` raises it before it commits; a loader reads it after its read transaction began. So a loader never sees
 /// tables with a greater key. Where the transaction fails after it was raised, some keys are looked up in vain.

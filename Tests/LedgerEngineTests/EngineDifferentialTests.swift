@@ -7,8 +7,7 @@ import Testing
 @testable import LedgerEngine
 
 /// The engine, with bounds so small that everything is projected, forgotten and loaded again at any time, against
-/// books that
-/// forget nothing.
+/// books that forget nothing.
 @Suite struct EngineDifferentialTests {
     private static func books() -> Books {
         Books(
@@ -35,8 +34,7 @@ import Testing
             let expected = commands.map { reference.decide($0, at: now) }
             if workload.generator.chance(6) {
                 // An append that fails in one of its ways; the whole batch is then sent again. (Books are read anew
-                // from
-                // tables that are at the head.)
+                // from tables that are at the head.)
                 bench.projection.release()
                 bench.log.failAppends(
                     workload.generator.chance(30)

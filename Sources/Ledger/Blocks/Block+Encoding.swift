@@ -2,8 +2,7 @@ extension SealedBlock {
     /// The block in its canonical form (docs: BlockFormat), and its hash.
     ///
     /// What the form cannot say is a broken invariant and traps: rows that are not dense, a key without a request, a
-    /// request,
-    /// evidence or hold of an entry that the block does not hold.
+    /// request, evidence or hold of an entry that the block does not hold.
     /// - Parameter salts: 16 bytes for each account's name; the system's generator, but for tests.
     package init(
         sealing block: Block, salts: inout some RandomNumberGenerator, hash: HashFunction

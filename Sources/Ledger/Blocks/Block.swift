@@ -9,9 +9,8 @@ package struct Block: Sendable {
     /// The last number of each sequence after this block. With the counts of the rows it says each row's own number.
     package var position: JournalPosition
     package var rows: Journal
-    /// Tags of sections that a later version wrote and this one skipped: of them nothing is in `rows`, so a block
-    /// that has
-    /// any cannot be sealed again.
+    /// Tags of sections that a later version wrote and this one skipped: of them nothing is in `rows`, so a block that
+    /// has any cannot be sealed again.
     package var skippedSections: [UInt8] = []
 
     package init(

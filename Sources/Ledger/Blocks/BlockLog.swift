@@ -1,12 +1,10 @@
 /// Where the chain of blocks is kept: the one thing that must not be lost, from which everything else is computed.
 ///
 /// A log has one leader. The chain is the fence: block n is inserted if absent, so that of two writers who both
-/// believe to
-/// lead one finds its block's place taken, and drops its books.
+/// believe to lead one finds its block's place taken, and drops its books.
 ///
 /// `lead`, `append`, `redact` and `close` are called from one thread at a time; `read` from any thread, also beside
-/// these.
-/// All of them may block.
+/// these. All of them may block.
 package protocol BlockLog: AnyObject, Sendable {
     /// The engine's name and version, for `info`.
     var engine: String { get }
@@ -14,8 +12,7 @@ package protocol BlockLog: AnyObject, Sendable {
     /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back.
     ///
     /// Called before the first append, and again after an append that threw. When it returns, every block up to the
-    /// one that it
-    /// appended is durable, and no other ever was or will be in its place.
+    /// one that it appended is durable, and no other ever was or will be in its place.
     /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none
     ///   yet), of
     ///   the next term.
@@ -32,8 +29,7 @@ package protocol BlockLog: AnyObject, Sendable {
     func append(_ block: SealedBlock) throws(LogError)
 
     /// Blocks in their order, beginning with the one after `number`: at least one where there is one, more while all
-    /// together
-    /// have no more than `bytesMax` bytes. Only durable blocks are given.
+    /// together have no more than `bytesMax` bytes. Only durable blocks are given.
     /// - Throws: ``LogError`` `corrupt`, which names the block and where it stands, or `unknown` where it cannot be
     ///   read now.
     func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock]

@@ -1,8 +1,7 @@
 /// Reads the fields that ``BlockWriter`` writes. Never traps, whatever the bytes are.
 ///
-/// The first field that is wrong is remembered as the fault, and everything after it reads as zero or empty: who
-/// reads asks
-/// for the fault once for each row.
+/// The first field that is wrong is remembered as the fault, and everything after it reads as zero or empty: who reads
+/// asks for the fault once for each row.
 struct BlockReader {
     struct Fault {
         var kind: BlockError.Kind

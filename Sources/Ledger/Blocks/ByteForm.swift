@@ -1,6 +1,5 @@
 /// Bytes in the making of a canonical or stored form: memory that is written to directly, which for forms of many
-/// small fields
-/// takes a third of an array's time.
+/// small fields takes a third of an array's time.
 struct ByteForm: ~Copyable {
     private var start: UnsafeMutableRawPointer
     private var capacity: Int

@@ -35,9 +35,8 @@ package struct Digest: Hashable, Sendable {
     package var bytes: [UInt8] { withUnsafeBytes { [UInt8]($0) } }
 }
 
-/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography. It writes the 32 bytes
-/// of the
-/// digest to the second place.
+/// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography. It writes the 32 bytes of
+/// the digest to the second place.
 package typealias HashFunction = @Sendable (UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
 
 extension Digest {

@@ -130,8 +130,7 @@ extension SpendOrder {
 }
 
 /// The rows that a batch appends, in the order in which they were decided: what a ``Block`` holds. Nothing in the
-/// journal
-/// is ever changed.
+/// journal is ever changed.
 package struct Journal: Sendable {
     /// Whose books these are: the one row of the first block, and of no other.
     package struct LedgerRow: Hashable, Sendable {
@@ -230,8 +229,7 @@ package struct Journal: Sendable {
     }
 
     /// A JWS that said something new of a purchase. `header.text`, a dot, and payload and signature in base64url with
-    /// a dot
-    /// between them are the JWS again, byte for byte.
+    /// a dot between them are the JWS again, byte for byte.
     package struct EvidenceRow: Hashable, Sendable {
         package var id: EvidenceID
         package var transaction: TransactionID
@@ -281,8 +279,7 @@ package struct Journal: Sendable {
     }
 
     /// A verified notification, once. The header segment of the transaction nested in its payload is cut out: the
-    /// payload as
-    /// it was signed is `payload[..nested.at]`, the nested header's text, `payload[nested.at..]`.
+    /// payload as it was signed is `payload[..nested.at]`, the nested header's text, `payload[nested.at..]`.
     package struct NotificationRow: Hashable, Sendable {
         /// The header segment that was cut out of the payload, and where.
         package struct Nested: Hashable, Sendable {
@@ -454,9 +451,8 @@ package struct JournalPosition: Hashable, Sendable {
 }
 
 extension Digest {
-    /// The identity of a ledger: SHA-256 of `currency-ledger 1`, the bundle id and the environment, each followed by
-    /// a zero
-    /// byte.
+    /// The identity of a ledger: SHA-256 of `currency-ledger 1`, the bundle id and the environment, each followed by a
+    /// zero byte.
     package init(of ledger: Journal.LedgerRow, _ hash: HashFunction) {
         var bytes: [UInt8] = []
         for text in ["currency-ledger 1", ledger.bundleID, ledger.environment] {

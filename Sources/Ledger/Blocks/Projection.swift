@@ -1,6 +1,5 @@
 /// Tables that are computed from blocks and from nothing else: what decisions load that is not in memory, and what is
-/// read.
-/// A projection can be thrown away and computed anew.
+/// read. A projection can be thrown away and computed anew.
 ///
 /// `apply` is called from one thread, `load` from another, the reads from any; all may block, and none waits for
 /// another.

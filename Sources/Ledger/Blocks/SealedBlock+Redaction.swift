@@ -1,6 +1,5 @@
-/// The redactable part: for each account of the block, in their order, a flag, the name's length, 16 bytes of salt
-/// and the
-/// name (docs: BlockFormat). The body holds SHA-256(salt ‖ name), so that a name can be erased and the chain stays
+/// The redactable part: for each account of the block, in their order, a flag, the name's length, 16 bytes of salt and
+/// the name (docs: BlockFormat). The body holds SHA-256(salt ‖ name), so that a name can be erased and the chain stays
 /// whole.
 extension SealedBlock {
     /// Names with new salts.
@@ -27,8 +26,7 @@ extension SealedBlock {
     /// The redactable part with the names and salts of some accounts erased, of the same length as before.
     ///
     /// Accounts that the block did not add are passed over, and one that is erased already stays so. With these bytes
-    /// in its
-    /// place nobody can tell the names any more, not even by guessing, and the block's hash is what it was.
+    /// in its place nobody can tell the names any more, not even by guessing, and the block's hash is what it was.
     /// - Throws: ``BlockError`` where the block cannot be read.
     package func redactable(erasing accounts: Set<PlayerID>) throws(BlockError) -> [UInt8] {
         let added = try addedAccounts()

@@ -2,8 +2,7 @@ import Foundation
 import StrictJSON
 
 /// A configuration file, checked: every key is known and of the right type. Scalars are kept as text, as an
-/// environment
-/// variable or a flag would give them, so that one rule reads all three.
+/// environment variable or a flag would give them, so that one rule reads all three.
 struct SettingsFile {
     private(set) var scalars: [String: String] = [:]
     private(set) var lists: [String: [String]] = [:]

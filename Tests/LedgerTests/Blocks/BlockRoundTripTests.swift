@@ -126,8 +126,7 @@ import Testing
     }
 
     /// Whether the bytes are a block; then they must be the bytes of its rows. The names are not checked, so that
-    /// sealing
-    /// again gives the digests of other names than the body's: such a block counts as refused.
+    /// sealing again gives the digests of other names than the body's: such a block counts as refused.
     private static func isCanonical(_ sealed: SealedBlock, _ place: String) throws -> Bool {
         guard let block = try? Block(opening: sealed, checks: .names(testSHA256)) else { return false }
         guard block.skippedSections.isEmpty else { return true }

@@ -2,8 +2,7 @@ import Ledger
 import LedgerTestKit
 
 /// Makes the blocks of one chain, one after the other, with random rows of every kind: what the form allows, whether
-/// or not
-/// the books would ever write it.
+/// or not the books would ever write it.
 struct RandomChain {
     private struct Wallet {
         var player: PlayerID
