@@ -174,4 +174,12 @@ extension StoreError {
         case .corrupt: self.init(.corrupt, error.description)
         }
     }
+
+    /// What a log's failure means for requests that come after it: of them nothing was appended, for certain.
+    init(behind error: LogError) {
+        switch error.kind {
+        case .notAppended, .unknown, .superseded: self.init(.unavailable, error.description)
+        case .corrupt: self.init(.corrupt, error.description)
+        }
+    }
 }

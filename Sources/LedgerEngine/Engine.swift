@@ -131,7 +131,7 @@ package final class Engine: Store, @unchecked Sendable {
     package func fault() -> StoreError? {
         do throws(StoreError) {
             try recover()
-            return appender.failure.map { StoreError($0) }
+            return appender.failure.map { StoreError(behind: $0) }
         } catch {
             return error
         }
@@ -189,7 +189,7 @@ package final class Engine: Store, @unchecked Sendable {
             return (result, nil)
         }
         // While the log fails, what was decided is dropped with its books; reads go on with others.
-        if let failure = appender.failure { throw StoreError(failure) }
+        if let failure = appender.failure { throw StoreError(behind: failure) }
         decided += 1
         time = max(time, books.latestTime(now()))
         let block = Block(
