@@ -8,16 +8,16 @@ package struct EngineLimits: Sendable {
     /// it.
     package var batchesAheadMax = 3
     /// Bytes of blocks that the projection may lack. A start after a crash applies them before it answers: well under
-    /// a second; and all that they changed is in memory: some tens of megabytes.
-    package var unprojectedBytesMax = 24 << 20
+    /// a second; and all that they changed is in memory: about a hundred megabytes.
+    package var unprojectedBytesMax = 12 << 20
     /// Blocks that the projection may lack, where they are small.
     package var unprojectedBlocksMax = 20_000
     /// Bytes of blocks at which the projection is brought forward while more come: large steps change a row once that
     /// many blocks have changed.
-    package var projectionStepBytes = 6 << 20
+    package var projectionStepBytes = 4 << 20
     /// Bytes of blocks that are applied in one transaction: bounds what one takes in memory and in the write-ahead
     /// log.
-    package var projectionStepBytesMax = 12 << 20
+    package var projectionStepBytesMax = 6 << 20
     /// How long the projection may be behind while blocks keep coming.
     package var projectionLagMilliseconds: UInt64 = 1_500
     /// How long no block has come when a ledger counts as idle, and its projection is brought to the head.
