@@ -153,9 +153,8 @@ struct SequencerQueues {
 
     // MARK: Committing
 
-    /// While JWS are being verified a commit of others waits until it has a good part of everything: many small
-    /// commits would write the same pages again and again. Where none are, and with a request that has none, it waits
-    /// for nothing.
+    /// While JWS are being verified a commit of others waits until it has a good part of everything: each
+    /// block is a sync. Where none are, and with a request that has none, it waits for nothing.
     private var isWorthCommitting: Bool {
         if verified.isEmpty { return false }
         if isVerifyingDone || plainCount > 0 { return true }

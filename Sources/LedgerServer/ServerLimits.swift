@@ -37,8 +37,8 @@ package struct ServerLimits: Sendable {
     package var verifierNiceness: Int32 = 10
     /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that are idle by turns.
     package var operationsPerCommitMin = 64
-    /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than this: the
-    /// ten pages or so that every commit writes once more are then a few bytes an operation.
+    /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
+    /// this: what a block and its sync cost is then little for each.
     package var operationsPerCommitWorthwhile = 1_024
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192

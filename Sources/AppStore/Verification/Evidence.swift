@@ -35,24 +35,11 @@ public struct Evidence: Sendable {
     /// r and s of ECDSA on P-256, 32 bytes each, big-endian (RFC 7518 §3.4).
     public let signature: [UInt8]
 
-    /// SHA-256 of what was signed: header and payload.
-    public let signedDigest: [UInt8]
-
-    /// Puts evidence together again from where it was stored.
+    /// Evidence of a JWS that was verified, or put together again from where it was stored.
     public init(header: JWSHeader, payload: [UInt8], signature: [UInt8]) {
-        var rest = [UInt8(ascii: ".")]
-        payload.withUnsafeBufferPointer { Base64.encodeURL($0, into: &rest) }
-        self.init(
-            header: header, payload: payload, signature: signature,
-            signedDigest: rest.withUnsafeBytes { header.signingInputDigest($0) })
-    }
-
-    /// Of a JWS whose digest is known already.
-    init(header: JWSHeader, payload: [UInt8], signature: [UInt8], signedDigest: [UInt8]) {
         self.header = header
         self.payload = payload
         self.signature = signature
-        self.signedDigest = signedDigest
     }
 
     /// The JWS in its compact form, byte for byte as it was verified.

@@ -13,25 +13,22 @@ extension NotificationPayload: SignedPayload {}
 final class UncheckedJWS<Payload> {
     let jws: CompactJWS
     let chain: VerifiedChain
-    let digest: [UInt8]
     /// The place of its signature among the run's claims.
     let claim: Int
     /// What it would say if the signature is good.
     let content: Result<Payload, VerificationFailure>
 
     init(
-        jws: CompactJWS, chain: VerifiedChain, digest: [UInt8], claim: Int,
-        content: Result<Payload, VerificationFailure>
+        jws: CompactJWS, chain: VerifiedChain, claim: Int, content: Result<Payload, VerificationFailure>
     ) {
         self.jws = jws
         self.chain = chain
-        self.digest = digest
         self.claim = claim
         self.content = content
     }
 
     var evidence: Evidence {
-        Evidence(header: chain.header, payload: jws.payload, signature: jws.signature, signedDigest: digest)
+        Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
     }
 }
 
@@ -109,7 +106,7 @@ struct VerificationRun {
         claims.append(
             SignatureClaim(key: chain.leafKey, table: chain.table, digest: digest, signature: jws.signature))
         if isNew { found.append((chain, claim)) }
-        return UncheckedJWS(jws: jws, chain: chain, digest: digest, claim: claim, content: content)
+        return UncheckedJWS(jws: jws, chain: chain, claim: claim, content: content)
     }
 
     private mutating func chain(
