@@ -4,6 +4,9 @@
 --
 -- Times are integer milliseconds since the UNIX epoch, UTC. Amounts are whole units of a currency. Evidence (what
 -- Apple signed) stands in the blocks; a row here says in which.
+--
+-- Every row is checked by the code that computes it, and again by the code that reads it. The CHECKs are for other
+-- hands; there are few on the tables to which each request adds a row, for there they are a tenth of the work.
 
 -- What these tables hold; exactly one row.
 CREATE TABLE projection (
@@ -91,17 +94,17 @@ CREATE TABLE transfer (
     account INTEGER NOT NULL,           -- whose wallet the lot is in
     currency INTEGER NOT NULL,
     debit TEXT NOT NULL,
-    credit TEXT NOT NULL CHECK (credit <> debit),
-    amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
+    credit TEXT NOT NULL,
+    amount INTEGER NOT NULL CHECK (amount > 0),
     -- The lot that it opens (then its own id), fills, draws or refunds.
-    lot INTEGER NOT NULL CHECK (lot > 0 AND lot <= id),
+    lot INTEGER NOT NULL,
     debt_lot INTEGER,                   -- where it pays a debt: the lot whose refund the debt came from
     -- The one before it of the same wallet; 0 for the first.
-    previous INTEGER NOT NULL CHECK (previous >= 0 AND previous < id),
+    previous INTEGER NOT NULL,
     -- Where a spend or a hold chose the lot: under free_first, paid_first, oldest or dearest_first.
     spend_order TEXT,
     -- The first transfer of the spend that it gives back, or of the hold that it ends.
-    reference INTEGER CHECK (reference < id)
+    reference INTEGER
 ) STRICT;
 
 -- Finds what of a spend went back.
@@ -137,27 +140,26 @@ CREATE TABLE wallet (
 
 -- Lots: what is left of each credit, and where the rest went.
 CREATE TABLE lot (
-    id INTEGER PRIMARY KEY CHECK (id > 0), -- the transfer that opened it
+    id INTEGER PRIMARY KEY,             -- the transfer that opened it
     account INTEGER NOT NULL,
     currency INTEGER NOT NULL,
-    class TEXT NOT NULL CHECK (class IN ('paid', 'free')),
+    class TEXT NOT NULL,                -- paid, free
     transaction_id INTEGER,             -- the purchase that it came from
     time INTEGER NOT NULL,
     price INTEGER NOT NULL,             -- its share of what was paid, in thousandths; 0 where unknown or free
-    granted INTEGER NOT NULL CHECK (granted > 0),
+    granted INTEGER NOT NULL,
     remaining INTEGER NOT NULL CHECK (remaining >= 0),
-    held INTEGER NOT NULL CHECK (held >= 0),
-    spent INTEGER NOT NULL CHECK (spent >= 0),
-    expired INTEGER NOT NULL CHECK (expired >= 0),
-    refunded INTEGER NOT NULL CHECK (refunded >= 0), -- what stands refunded: taken back, owed or written off
-    indebted INTEGER NOT NULL CHECK (indebted >= 0), -- what its refunds put on the wallet's debt, ever
-    recovered INTEGER NOT NULL CHECK (recovered >= 0 AND recovered <= indebted), -- what later credits paid of that
-    written_off INTEGER NOT NULL CHECK (written_off >= 0),
-    repaid INTEGER NOT NULL CHECK (repaid >= 0), -- what of its own units paid debts
-    expires_at INTEGER CHECK (expires_at IS NULL OR class = 'free'), -- purchased currency never expires
-    last_transfer INTEGER NOT NULL CHECK (last_transfer >= id), -- the last that changed it
-    is_open INTEGER NOT NULL CHECK (is_open = (remaining > 0 OR held > 0 OR indebted > recovered)),
-    CHECK (remaining = granted - spent - held - expired - repaid - (refunded - indebted - written_off))
+    held INTEGER NOT NULL,
+    spent INTEGER NOT NULL,
+    expired INTEGER NOT NULL,
+    refunded INTEGER NOT NULL,          -- what stands refunded: taken back, owed or written off
+    indebted INTEGER NOT NULL,          -- what its refunds put on the wallet's debt, ever
+    recovered INTEGER NOT NULL,         -- what later credits paid of that
+    written_off INTEGER NOT NULL,
+    repaid INTEGER NOT NULL,            -- what of its own units paid debts
+    expires_at INTEGER,                 -- NULL for what was bought: purchased currency never expires
+    last_transfer INTEGER NOT NULL,     -- the last that changed it
+    is_open INTEGER NOT NULL            -- whether remaining > 0, held > 0 or indebted > recovered
 ) STRICT;
 
 -- Finds the lots of a wallet that a spend, a hold or a debt concerns.
@@ -194,15 +196,15 @@ CREATE TABLE total (
 
 -- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
 CREATE TABLE purchase (
-    transaction_id INTEGER PRIMARY KEY CHECK (transaction_id >= 0),
+    transaction_id INTEGER PRIMARY KEY,
     account INTEGER,                    -- whose it is; NULL while that is not known
-    entry INTEGER CHECK ((entry IS NULL) = (account IS NULL)), -- the entry that opened its lots, one for each grant
+    entry INTEGER,                      -- the entry that opened its lots, one for each grant; NULL with account
     product TEXT NOT NULL,
-    quantity INTEGER NOT NULL CHECK (quantity > 0),
+    quantity INTEGER NOT NULL,
     purchase_date INTEGER NOT NULL,
     price INTEGER,                      -- thousandths of price_currency, as Apple states it
     price_currency TEXT,
-    source TEXT NOT NULL CHECK (source IN ('app_store', 'imported', 'external')),
+    source TEXT NOT NULL,               -- app_store, imported, external
     storefront TEXT,
     offer_type INTEGER,                 -- Apple's number; NULL where there was no offer
     offer_id TEXT,
@@ -213,7 +215,7 @@ CREATE TABLE purchase (
     grants TEXT NOT NULL,
     signed_date INTEGER NOT NULL,       -- of the first JWS
     -- By the first JWS, in thousandths of a percent.
-    revoked INTEGER NOT NULL CHECK (revoked >= 0 AND revoked <= 100000),
+    revoked INTEGER NOT NULL,
     time INTEGER NOT NULL,              -- when the first JWS was recorded
     evidence INTEGER NOT NULL,          -- the number of the first JWS
     block INTEGER NOT NULL              -- where the first JWS stands

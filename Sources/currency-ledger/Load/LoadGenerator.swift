@@ -126,7 +126,8 @@ final class LoadGenerator {
 
     private func wakeUp(_ course: Course, _ progress: ProgressLine, _ now: Int64) -> Int64 {
         guard let due = course.due, due > now, course.mayBegin(now) else { return progress.next }
-        return min(due, progress.next)
+        let ticks = (due - course.start + LoadLimits.tickNanoseconds - 1) / LoadLimits.tickNanoseconds
+        return min(course.start + ticks * LoadLimits.tickNanoseconds, progress.next)
     }
 
     /// Begins the lines that may be sent now, and sends them.
@@ -145,8 +146,13 @@ final class LoadGenerator {
             }
             return
         }
+        // What became due since the last tick goes out on one connection, in one write.
         while let due = course.due, due <= now, course.mayBegin(now), let connection = freeConnection(&course) {
-            line(on: connection, &course, time: due, milliseconds)
+            var due: Int64? = due
+            while let time = due, time <= now, course.mayBegin(now), connection.mayTakeLine {
+                line(on: connection, &course, time: time, milliseconds)
+                due = course.due
+            }
         }
         for connection in connections where connection.hasUnsent { try connection.flush() }
     }
