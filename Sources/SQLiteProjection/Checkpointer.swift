@@ -75,6 +75,10 @@ final class Checkpointer {
     func close(_ writer: Database) {
         sqlite3_wal_hook(writer.sqliteConnection, nil, nil)
         _ = checkpoint(writer)
+        // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums. Where
+        // someone reads, it stays.
+        sqlite3_busy_timeout(writer.sqliteConnection, 0)
+        sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     }
 
     /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or

@@ -41,8 +41,11 @@ enum DatabaseFile {
     {
         try opening(path) {
             // Before anything is written: opening a pool makes a database a WAL one.
-            let isNew = try isAbsentOrEmpty(path)
-            if !isNew { try check(path, ledger) }
+            let isNew = try isAbsentOrEmpty(path) || !check(path, ledger)
+            if isNew {
+                try remove(at: path)
+                PageChecks.set(true, at: path)
+            }
             var configuration = Configuration()
             configuration.label = "projection"
             configuration.foreignKeysEnabled = false
@@ -51,8 +54,13 @@ enum DatabaseFile {
             // Transactions are begun and ended by statements of ours.
             configuration.allowsUnsafeTransactions = true
             configuration.prepareDatabase { db in
-                guard db.configuration.readonly else { return }
-                try db.execute(sql: "PRAGMA cache_size = -\(SQLiteLimits.readerCacheKibibytes)")
+                if db.configuration.readonly {
+                    try db.execute(sql: "PRAGMA cache_size = -\(SQLiteLimits.readerCacheKibibytes)")
+                } else if isNew {
+                    // In the file itself before it has a write-ahead log, so that its header always says whose it is.
+                    PageChecks.reserve(in: db.sqliteConnection)
+                    try db.execute(sql: "PRAGMA application_id = \(applicationID)")
+                }
             }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { db in
@@ -73,8 +81,11 @@ enum DatabaseFile {
     /// - Throws: ``ProjectionOpeningError``
     static func openReadOnly(_ path: String) throws -> DatabaseQueue {
         try opening(path) {
+            try expectChecks(path)
             let queue = try readOnlyQueue(path)
-            try queue.read { db in try checkForm(db, path) }
+            guard try queue.read({ db in try checkForm(db, path) }) else {
+                throw ProjectionOpeningError(.rebuild, "\(path) has no tables")
+            }
             return queue
         }
     }
@@ -89,7 +100,6 @@ enum DatabaseFile {
     private static func create(_ db: Database) throws {
         try db.execute(sql: "BEGIN IMMEDIATE")
         do {
-            try db.execute(sql: "PRAGMA application_id = \(applicationID)")
             try db.execute(sql: LedgerSchema.projection)
             let row = try PreparedStatement(db, StoredState.insert)
             StoredState().bind(to: row)
@@ -103,21 +113,29 @@ enum DatabaseFile {
 
     private static func isAbsentOrEmpty(_ path: String) throws -> Bool {
         var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == ENOENT { return true }
-            throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
-        }
-        if status.st_size == 0 { return true }
-        let queue = try readOnlyQueue(path)
-        // A start that ended before the tables were there leaves a database with nothing in it.
-        return try queue.read { db in
-            try tableNames(db).isEmpty && Int64.fetchOne(db, sql: "PRAGMA application_id") == 0
-        }
+        if stat(path, &status) == 0 { return status.st_size == 0 }
+        if errno == ENOENT { return true }
+        throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
     }
 
-    private static func check(_ path: String, _ ledger: Journal.LedgerRow) throws {
-        try readOnlyQueue(path).read { db in
-            try checkForm(db, path)
+    /// Has the pages of the file at `path` checked, where its header says that it is ours.
+    /// - Returns: whether they are.
+    @discardableResult
+    private static func expectChecks(_ path: String) throws -> Bool {
+        let header = try firstBytes(of: path)
+        let mark = header[68..<72].reduce(0) { $0 << 8 | Int64($1) }
+        let isOurs = header.starts(with: "SQLite format 3".utf8) && mark == applicationID
+        let hasChecks = isOurs && Int(header[20]) == PageChecks.bytes
+        PageChecks.set(hasChecks, at: path)
+        return hasChecks
+    }
+
+    /// Whether there are tables that can be gone on with; `false` where a start ended before it made them.
+    private static func check(_ path: String, _ ledger: Journal.LedgerRow) throws -> Bool {
+        let hasChecks = try expectChecks(path)
+        return try readOnlyQueue(path).read { db in
+            guard try checkForm(db, path) else { return false }
+            guard hasChecks else { throw ProjectionOpeningError(.rebuild, "\(path) has pages without checksums") }
             let state = try StoredState(db)
             if let recorded = state.ledger, recorded != ledger {
                 throw ProjectionOpeningError(
@@ -130,11 +148,13 @@ enum DatabaseFile {
             guard (state.ledger == nil) == (state.head == nil) else {
                 throw ProjectionOpeningError(.rebuild, "\(path) does not say whose ledger it is")
             }
+            return true
         }
     }
 
     /// Refuses another program's database, and asks for tables of another form to be computed anew.
-    private static func checkForm(_ db: Database, _ path: String) throws {
+    /// - Returns: `false` for a file of ours that has no tables yet.
+    private static func checkForm(_ db: Database, _ path: String) throws -> Bool {
         let tables = try tableNames(db)
         let mark = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         // A database with a table `ledger` is a whole ledger, as versions before the log of blocks kept it.
@@ -142,6 +162,7 @@ enum DatabaseFile {
             throw ProjectionOpeningError(
                 .foreign, "\(path) is a database of another program, or a ledger; it is left as it is")
         }
+        if tables.isEmpty { return false }
         guard tables.contains("projection") else {
             throw ProjectionOpeningError(.rebuild, "\(path) lacks tables")
         }
@@ -151,6 +172,7 @@ enum DatabaseFile {
             throw ProjectionOpeningError(
                 .rebuild, "\(path) has tables of form \(format), not \(LedgerSchema.projectionFormat)")
         }
+        return true
     }
 
     private static func tableNames(_ db: Database) throws -> Set<String> {
@@ -173,25 +195,53 @@ enum DatabaseFile {
         }
     }
 
+    private static let suffixes = ["-shm", "-journal", "-wal", ""]
+
     static func remove(at path: String) throws {
-        for suffix in ["", "-wal", "-shm", "-journal"] where unlink(path + suffix) != 0 && errno != ENOENT {
+        for suffix in suffixes where unlink(path + suffix) != 0 && errno != ENOENT {
             throw StoreError("\(path + suffix) cannot be deleted: \(String(cString: strerror(errno)))")
         }
     }
+
+    /// The file itself goes last: what stands beside a file that is not there is deleted before one is made.
+    static func move(from old: String, to new: String) throws {
+        try remove(at: new)
+        for suffix in suffixes where rename(old + suffix, new + suffix) != 0 && errno != ENOENT {
+            throw StoreError("\(old + suffix) cannot be moved: \(String(cString: strerror(errno)))")
+        }
+    }
+}
+
+/// The header of a database (https://sqlite.org/fileformat2.html#the_database_header); zeros where the file has none.
+private func firstBytes(of path: String) throws -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+        throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 100)
+    guard bytes.withUnsafeMutableBytes({ pread(descriptor, $0.baseAddress, $0.count, 0) }) >= 0 else {
+        throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
+    }
+    return bytes
 }
 
 extension DatabaseError {
     /// Whether what is stored is not what was written.
     var isDamage: Bool {
+        if extendedResultCode == .SQLITE_IOERR_DATA { return true }
         switch resultCode.primaryResultCode {
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR, .SQLITE_FORMAT: true
-        default: false
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR, .SQLITE_FORMAT:
+            return true
+        default:
+            return false
         }
     }
 
     /// Code, message and statement, but no values.
     var sentence: String {
         let sql = sql.map { " in: \($0)" } ?? ""
-        return "SQLite error \(resultCode.rawValue): \(message ?? "")\(sql)"
+        let words = extendedResultCode == .SQLITE_IOERR_DATA ? "a page is not what was written" : message ?? ""
+        return "SQLite error \(extendedResultCode.rawValue): \(words)\(sql)"
     }
 }

@@ -44,6 +44,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// - Throws: ``StoreError``
     package static func remove(at path: String) throws { try DatabaseFile.remove(at: path) }
 
+    /// Puts the tables at `old`, which nobody has open, in place of those at `new`.
+    /// - Throws: ``StoreError``
+    package static func move(from old: String, to new: String) throws { try DatabaseFile.move(from: old, to: new) }
+
     package var engine: String { "SQLite \(String(cString: sqlite3_libversion()))" }
 
     /// Pages of the write-ahead log, as of the last commit.

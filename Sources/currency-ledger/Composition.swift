@@ -122,8 +122,7 @@ enum Composition {
             try? SQLiteProjection.remove(at: new)
             throw error
         }
-        try SQLiteProjection.remove(at: folder.projection)
-        try FileManager.default.moveItem(atPath: new, toPath: folder.projection)
+        try SQLiteProjection.move(from: new, to: folder.projection)
         return head.number
     }
 

@@ -68,11 +68,14 @@ struct Ledger {
     private let catalog: Catalog
     private var random: SplitMix64
 
-    init(_ folder: TemporaryFolder, catalog: Catalog = Workload.catalog, seed: UInt64 = 1) throws {
+    init(
+        _ folder: TemporaryFolder, catalog: Catalog = Workload.catalog, bounds: SQLiteBounds = SQLiteBounds(),
+        seed: UInt64 = 1
+    ) throws {
         self.folder = folder
         self.catalog = catalog
         random = SplitMix64(seed: seed)
-        projection = try open(folder)
+        projection = try open(folder, bounds: bounds)
         books = Books(
             catalog: catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
             hash: Workload.hash)

@@ -1,0 +1,191 @@
+import GRDBSQLite
+import Synchronization
+
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Keeps a checksum in the last 8 bytes of every page of the tables' file, and compares it whenever a page is read
+/// from the file: what a disk or other hands have changed is an error (`SQLITE_IOERR_DATA`) and is never believed.
+///
+/// SQLite reads and writes files through a VFS (https://sqlite.org/vfs.html). This one stands in front of the default
+/// one, of which it keeps everything but the main files of tables: those it reads and writes with checksums, in pages
+/// of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). The write-ahead log has checksums of
+/// SQLite's own.
+enum PageChecks {
+    /// Bytes at the end of each page.
+    static let bytes = 8
+
+    /// Main files that are read and written with checksums, as SQLite spells their paths.
+    private static let files = Mutex<Set<String>>([])
+
+    /// Says whether the file at `path` has checksums, for connections that are opened from now on.
+    static func set(_ hasChecks: Bool, at path: String) {
+        guard let path = fullPath(path) else { return }
+        files.withLock { if hasChecks { $0.insert(path) } else { $0.remove(path) } }
+    }
+
+    /// Leaves room for the checksums in the pages of a database that is not made yet.
+    static func reserve(in database: OpaquePointer?) {
+        var count = Int32(bytes)
+        _ = sqlite3_file_control(database, "main", SQLITE_FCNTL_RESERVE_BYTES, &count)
+    }
+
+    // MARK: The checksum
+
+    /// Of all of the page but its last 8 bytes, and of its place: four sums side by side, for the machine to work at
+    /// them at once. What one word changes in its sum no later word takes back, for each step can be undone.
+    static func checksum(_ page: UnsafeRawBufferPointer, at offset: Int64) -> UInt64 {
+        let seed = UInt64(bitPattern: offset)
+        var (first, second, third, fourth) = (seed &+ 1, seed &+ 2, seed &+ 3, seed &+ 4)
+        let end = page.count - bytes
+        var place = 0
+        while place + 32 <= end {
+            first = step(first, page.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            second = step(second, page.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self))
+            third = step(third, page.loadUnaligned(fromByteOffset: place + 16, as: UInt64.self))
+            fourth = step(fourth, page.loadUnaligned(fromByteOffset: place + 24, as: UInt64.self))
+            place += 32
+        }
+        while place < end {
+            first = step(first, page.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            place += 8
+        }
+        return step(step(step(first, second), third), fourth)
+    }
+
+    private static func step(_ sum: UInt64, _ word: UInt64) -> UInt64 {
+        let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
+        return product ^ product >> 32
+    }
+
+    /// Whether it is a page, and not a part of one: SQLite reads the first bytes of the file before it knows the size
+    /// of its pages.
+    private static func isPage(_ count: Int32, _ offset: Int64) -> Bool {
+        count >= 512 && count & (count - 1) == 0 && offset % Int64(count) == 0
+    }
+
+    // MARK: The VFS
+
+    private typealias File = UnsafeMutablePointer<sqlite3_file>
+
+    /// The default one of this process, which does the work. Set once, before ours is registered.
+    private struct Layers: @unchecked Sendable {
+        let below: UnsafeMutablePointer<sqlite3_vfs>
+        let methods: UnsafePointer<sqlite3_io_methods>
+    }
+
+    /// `nil` where SQLite has no VFS at all.
+    private static let layers: Layers? = {
+        guard let below = sqlite3_vfs_find(nil) else { return nil }
+        let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+        // Everything of the one below, also what it keeps in `pAppData`, but a name and a way of opening files.
+        own.initialize(to: below.pointee)
+        own.pointee.pNext = nil
+        own.pointee.zName = UnsafePointer(strdup("ledger-pages"))
+        own.pointee.szOsFile += Int32(headBytes)
+        own.pointee.xOpen = { _, name, file, flags, outFlags in
+            PageChecks.open(name, file, flags, outFlags)
+        }
+        let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+        methods.initialize(to: checkedMethods())
+        let layers = Layers(below: below, methods: UnsafePointer(methods))
+        return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
+    }()
+
+    /// What stands in front of the file of the VFS below: a pointer to the methods, and room up to its alignment.
+    private static let headBytes = 16
+
+    private static func below(_ file: File?) -> File {
+        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
+        return (UnsafeMutableRawPointer(file) + headBytes).assumingMemoryBound(to: sqlite3_file.self)
+    }
+
+    private static func fullPath(_ path: String) -> String? {
+        guard let vfs = layers?.below else { return nil }
+        let count = vfs.pointee.mxPathname + 1
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(count)) { memory in
+            guard vfs.pointee.xFullPathname(vfs, path, count, memory.baseAddress) & 0xFF == SQLITE_OK else {
+                return nil
+            }
+            return memory.baseAddress.map { String(cString: $0) }
+        }
+    }
+
+    private static func open(
+        _ name: UnsafePointer<CChar>?, _ file: File?, _ flags: Int32, _ outFlags: UnsafeMutablePointer<Int32>?
+    ) -> Int32 {
+        guard let layers, let file else { return SQLITE_CANTOPEN }
+        let vfs = layers.below
+        var hasChecks = false
+        if flags & SQLITE_OPEN_MAIN_DB != 0, let name {
+            hasChecks = files.withLock { $0.contains(String(cString: name)) }
+        }
+        guard hasChecks else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
+        below(file).pointee.pMethods = nil
+        let code = vfs.pointee.xOpen(vfs, name, below(file), flags, outFlags)
+        // SQLite closes a file that has methods, also where it could not be opened.
+        file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : layers.methods
+        return code
+    }
+
+    private static func checkedMethods() -> sqlite3_io_methods {
+        sqlite3_io_methods(
+            iVersion: 3,
+            xClose: { PageChecks.below($0).pointee.pMethods.pointee.xClose(PageChecks.below($0)) },
+            xRead: { PageChecks.read($0, $1, $2, $3) },
+            xWrite: { PageChecks.write($0, $1, $2, $3) },
+            xTruncate: { PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1) },
+            xSync: { PageChecks.below($0).pointee.pMethods.pointee.xSync(PageChecks.below($0), $1) },
+            xFileSize: { PageChecks.below($0).pointee.pMethods.pointee.xFileSize(PageChecks.below($0), $1) },
+            xLock: { PageChecks.below($0).pointee.pMethods.pointee.xLock(PageChecks.below($0), $1) },
+            xUnlock: { PageChecks.below($0).pointee.pMethods.pointee.xUnlock(PageChecks.below($0), $1) },
+            xCheckReservedLock: {
+                PageChecks.below($0).pointee.pMethods.pointee.xCheckReservedLock(PageChecks.below($0), $1)
+            },
+            xFileControl: { PageChecks.below($0).pointee.pMethods.pointee.xFileControl(PageChecks.below($0), $1, $2) },
+            xSectorSize: { PageChecks.below($0).pointee.pMethods.pointee.xSectorSize(PageChecks.below($0)) },
+            xDeviceCharacteristics: {
+                // Parts of pages (SQLITE_IOCAP_SUBPAGE_READ) would be read past the checksums.
+                PageChecks.below($0).pointee.pMethods.pointee.xDeviceCharacteristics(PageChecks.below($0)) & ~0x8000
+            },
+            xShmMap: {
+                PageChecks.below($0).pointee.pMethods.pointee.xShmMap(PageChecks.below($0), $1, $2, $3, $4)
+            },
+            xShmLock: { PageChecks.below($0).pointee.pMethods.pointee.xShmLock(PageChecks.below($0), $1, $2, $3) },
+            xShmBarrier: { PageChecks.below($0).pointee.pMethods.pointee.xShmBarrier(PageChecks.below($0)) },
+            xShmUnmap: { PageChecks.below($0).pointee.pMethods.pointee.xShmUnmap(PageChecks.below($0), $1) },
+            xFetch: { _, _, _, place in
+                // Mapped memory would be read past the checksums.
+                place?.pointee = nil
+                return SQLITE_OK
+            },
+            xUnfetch: { _, _, _ in SQLITE_OK })
+    }
+
+    private static func read(_ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64) -> Int32
+    {
+        let file = below(file)
+        let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
+        guard code == SQLITE_OK, isPage(count, offset), let bytes else { return code }
+        let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+        let kept = page.loadUnaligned(fromByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
+        return UInt64(littleEndian: kept) == checksum(page, at: offset) ? SQLITE_OK : ioErrorData
+    }
+
+    private static func write(_ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64) -> Int32 {
+        let file = below(file)
+        if isPage(count, offset), let bytes {
+            let page = UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(mutating: bytes), count: Int(count))
+            let sum = checksum(UnsafeRawBufferPointer(page), at: offset).littleEndian
+            // In SQLite's own page, where these bytes are nobody's: as its own checksum VFS does.
+            page.storeBytes(of: sum, toByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
+        }
+        return file.pointee.pMethods.pointee.xWrite(file, bytes, count, offset)
+    }
+
+    /// `SQLITE_IOERR_DATA`, a macro that Swift does not see.
+    static let ioErrorData = SQLITE_IOERR | 32 << 8
+}

@@ -1,0 +1,216 @@
+import Foundation
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import SQLiteProjection
+
+/// A bit of the tables that is not what was written is never believed: whatever is asked then is answered right, or
+/// with an error of damage, and tables that cannot be gone on with are found at the next opening.
+@Suite struct FlippedBitTests {
+    /// Tables as a crash leaves them, their write-ahead log beside them, with every question and its right answer.
+    private struct Sample {
+        let folder: TemporaryFolder
+        let store: Ledger
+        let keys: [RequestKey]
+        private(set) var answers: [String: String] = [:]
+
+        /// - Parameter checkpointPages: pages of the write-ahead log from which it is copied: what is asked is asked
+        ///   right after it was.
+        init(seed: UInt64, checkpointPages: Int) throws {
+            folder = try TemporaryFolder()
+            var bounds = SQLiteBounds()
+            bounds.checkpointPages = checkpointPages
+            var store = try Ledger(folder, bounds: bounds)
+            var workload = Workload(seed: seed)
+            for batch in 1...200 {
+                workload.now = Int64(batch) * 10
+                _ = try store.decide((0..<8).map { _ in workload.next() }, at: workload.now)
+                try store.project()
+                // The worst moment: all of the write-ahead log was just copied, and is still there.
+                if batch >= 60 && (store.projection.walPages >= checkpointPages || checkpointPages > 10_000) { break }
+            }
+            keys = store.books.answers.keys.sorted { $0.text < $1.text }
+            self.store = store
+            answers = try #require(try ask(copy()))
+            #expect(!answers.values.contains("error"))
+            #expect(answers.count > 200)
+        }
+
+        /// The files as they are now, while a connection has them open.
+        func copy() throws -> TemporaryFolder {
+            let other = try TemporaryFolder()
+            for suffix in ["", "-wal"] {
+                let (from, to) = (folder.database + suffix, other.database + suffix)
+                if FileManager.default.fileExists(atPath: from) {
+                    try FileManager.default.copyItem(atPath: from, toPath: to)
+                }
+            }
+            return other
+        }
+
+        /// What is answered to every question; `nil` where the tables are to be made anew.
+        func ask(_ folder: TemporaryFolder) throws -> [String: String]? {
+            let projection: SQLiteProjection
+            let state: ProjectedState
+            do {
+                projection = try open(folder)
+                state = try projection.state()
+                // As at a start: what they lack is applied again.
+                try projection.apply(Array(store.blocks[Int(state.head?.number ?? 0)...]))
+            } catch let error as ProjectionOpeningError {
+                #expect(error.kind == .rebuild || error.kind == .foreign, "\(error)")
+                return nil
+            } catch let error as StoreError {
+                #expect(error.kind == .corrupt, "\(error)")
+                return nil
+            }
+            defer { try? projection.close() }
+            var answers: [String: String] = [:]
+            func note(_ question: String, _ answer: () throws -> Any) rethrows {
+                do { answers[question] = "\(try answer())" } catch let error as StoreError {
+                    #expect(error.kind == .corrupt, "\(error)")
+                    answers[question] = "error"
+                }
+            }
+            func books(_ needs: Needs) throws -> Books {
+                let state = try projection.state()
+                var books = Books(
+                    catalog: Workload.catalog, known: state.currencies, position: state.position,
+                    totals: state.totals, closedThrough: state.closedThrough, headers: state.headers,
+                    actors: state.actors, hash: Workload.hash)
+                try projection.load(needs, into: &books)
+                return books
+            }
+            for number in 0..<12 {
+                let account = Workload.account(number)
+                var needs = Needs()
+                needs.accounts = [account]
+                try note("player \(account)") {
+                    let books = try books(needs)
+                    return books.playerIDs[account].flatMap { books.players[$0] } as Any
+                }
+                try note("history \(account)") { try projection.history(HistoryQuery(account: account)) }
+                try note("past \(account)") { try projection.balances(account, currency: nil, asOf: 300) }
+            }
+            for key in keys {
+                var needs = Needs()
+                needs.keys = [key]
+                try note("key \(key)") { try books(needs).answers[key] as Any }
+            }
+            for number in 0..<60 {
+                let transaction = TransactionID(number: Int64(2_000_000_000 + number))
+                var needs = Needs()
+                needs.transactions = [transaction]
+                try note("purchase \(number)") { try books(needs).purchases[transaction] as Any }
+            }
+            for kind in ReportKind.allCases {
+                try note("report \(kind)") { try projection.report(ReportQuery(kind: kind, asOf: 900)).rows }
+            }
+            try note("journal") { try projection.journal(JournalQuery(after: 0, limit: 1_000)).entries }
+            return answers
+        }
+    }
+
+    private static func flip(_ file: String, at place: Int, _ bit: Int) throws {
+        let handle = try FileHandle(forUpdating: URL(fileURLWithPath: file))
+        defer { try? handle.close() }
+        try handle.seek(toOffset: UInt64(place))
+        let byte = try #require(try handle.read(upToCount: 1)?.first)
+        try handle.seek(toOffset: UInt64(place))
+        try handle.write(contentsOf: [byte ^ 1 << UInt8(bit)])
+    }
+
+    /// Flips one bit after the other, each in a copy of its own.
+    /// - Returns: how many were noticed.
+    private static func flip(
+        _ sample: Sample, _ suffix: String, places: [Int], seed: UInt64
+    ) throws -> Int {
+        var random = SplitMix64(seed: seed)
+        var noticed = 0
+        for place in places {
+            let bit = Int.random(in: 0..<8, using: &random)
+            let folder = try sample.copy()
+            try flip(folder.database + suffix, at: place, bit)
+            guard let answers = try sample.ask(folder) else {
+                noticed += 1
+                continue
+            }
+            if answers.values.contains("error") { noticed += 1 }
+            for (question, answer) in answers where answer != "error" {
+                #expect(
+                    answer == sample.answers[question], "seed \(seed), \(suffix) \(place), bit \(bit): \(question)")
+            }
+        }
+        return noticed
+    }
+
+    private static func size(_ path: String) throws -> Int {
+        try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+    }
+
+    @Test(arguments: [1, 2] as [UInt64])
+    func aBitOfTheTablesIsNeverBelieved(seed: UInt64) throws {
+        // Everything is in the file itself.
+        let sample = try Sample(seed: seed, checkpointPages: 1)
+        try sample.store.projection.close()
+        var random = SplitMix64(seed: seed)
+        // In every page, and in the header more often.
+        let pages = try Self.size(sample.folder.database) / 4_096
+        #expect(pages > 25)
+        let places =
+            (0..<pages).flatMap { page in
+                (0..<2).map { _ in page * 4_096 + Int.random(in: 0..<4_096, using: &random) }
+            } + (0..<30).map { _ in Int.random(in: 0..<100, using: &random) }
+        let noticed = try Self.flip(sample, "", places: places, seed: seed)
+        // All but those in pages that nothing read.
+        #expect(noticed > places.count * 3 / 4, "seed \(seed): \(noticed) of \(places.count)")
+    }
+
+    /// SQLite ends a write-ahead log where it is damaged. What was copied out of the rest is in the tables all the
+    /// same: then the blocks that they seem to lack do not fit them.
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func aBitOfTheWriteAheadLogIsNeverBelieved(seed: UInt64) throws {
+        let sample = try Sample(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
+        var random = SplitMix64(seed: seed)
+        let size = try Self.size(sample.folder.database + "-wal")
+        let places = (0..<40).map { _ in Int.random(in: 0..<(random.chance(20) ? 60 : size), using: &random) }
+        _ = try Self.flip(sample, "-wal", places: places, seed: seed)
+        try sample.store.projection.close()
+    }
+
+    @Test(arguments: [60, 150, 100_000])
+    func aWriteAheadLogThatIsGoneIsNotBelievedToBeEmpty(checkpointPages: Int) throws {
+        let sample = try Sample(seed: 5, checkpointPages: checkpointPages)
+        let folder = try sample.copy()
+        try FileManager.default.removeItem(atPath: folder.database + "-wal")
+        if let answers = try sample.ask(folder) { #expect(answers == sample.answers) }
+        try sample.store.projection.close()
+    }
+
+    /// What a page says is bound to its place.
+    @Test func pagesThatChangedPlacesAreNotBelieved() throws {
+        let sample = try Sample(seed: 7, checkpointPages: 1)
+        try sample.store.projection.close()
+        let folder = try sample.copy()
+        let file = URL(fileURLWithPath: folder.database)
+        var bytes = [UInt8](try Data(contentsOf: file))
+        let pages = bytes.count / 4_096
+        for page in stride(from: 1, to: pages - 1, by: 2) {
+            for place in 0..<4_096 { bytes.swapAt(page * 4_096 + place, (page + 1) * 4_096 + place) }
+        }
+        try Data(bytes).write(to: file)
+        #expect(try sample.ask(folder) == nil)
+    }
+
+    /// Another program changes a page without its checksum.
+    @Test func whatOtherHandsChangedIsNotBelieved() throws {
+        let sample = try Sample(seed: 8, checkpointPages: 1)
+        try sample.store.projection.close()
+        let folder = try sample.copy()
+        PageChecks.set(false, at: folder.database)
+        try folder.change("UPDATE wallet SET available = available + 1")
+        let answers = try sample.ask(folder)
+        #expect(answers == nil || answers?.values.contains("error") == true)
+    }
+}
