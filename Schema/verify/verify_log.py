@@ -78,7 +78,9 @@ class Reader:
         return value >> 1 ^ -(value & 1)
 
     def time(self, base):
-        return (base + self.integer() + 2**63) % 2**64 - 2**63
+        time = base + self.integer()
+        need(abs(time) <= AMOUNT_MAX, "a time is not within ±(2^53 − 1)")
+        return time
 
     def bytes(self):
         return self.take(self.number())
@@ -129,6 +131,7 @@ class Ledger:
             need(1 <= count <= size <= reader.end - reader.place, f"section {tag} has a wrong count or size")
             section = Reader(reader.take(size))
             if tag not in ROWS:
+                need(tag >= 128, f"it has a section of a later version, tag {tag}")
                 self.skipped[tag] += 1
                 continue
             if tag in DENSE:
@@ -144,7 +147,11 @@ class Ledger:
         for name in SEQUENCES:
             need(self.last[name] == self.position[name] + added[name], f"the sequence {name} is not dense")
         need((number == 1) == bool(self.rows[1]), "the first block, and no other, says whose books these are")
-        need(self.redactable.place == self.redactable.end, "the redactable part goes on too long")
+        part = 0
+        while self.redactable.place < self.redactable.end:
+            before, part = part, self.redactable.u8()
+            need(part > before, "the parts behind the names are not in the order of their tags")
+            self.redactable.take(self.redactable.u32())
         self.together(last_time)
         self.number, self.term, self.time, self.hash = number, term, self.now, hashlib.sha256(body).digest()
         self.position, self.entry_time = self.last, last_time
@@ -157,7 +164,7 @@ class Ledger:
         for entry in entries:
             need(entry["time"] >= clock, "an entry is earlier than the one before it")
             clock = entry["time"]
-        need(clock <= last_time, "an entry is later than the position's time")
+        need(last_time == (clock if entries or self.number else 0), "the position's time is not that of the last entry")
         need(sum(transfer["opens"] for transfer in transfers) == len(self.rows[8]), "not every opened lot has its row")
         firsts = sum(row["first"] for row in self.rows[10])
         need(sum(row["evidence"] for row in self.rows[9]) == firsts, "purchases have not all the first evidence")
@@ -253,7 +260,7 @@ class Ledger:
     def lot_row(self, reader, row):
         flags = reader.flags(0x0F)
         need(flags & 3 in (1, 2), "its class is not defined")
-        need(not flags & 4 or reader.integer() != 0, "a price of 0 is written")
+        need(not flags & 4 or 1 <= reader.number() <= AMOUNT_MAX, "its price is not within 1 … 2^53 − 1")
         if flags & 8:
             reader.time(self.now)
 
@@ -264,9 +271,10 @@ class Ledger:
         transaction = reader.number()
         need(transaction not in self.transactions, "its transaction id is another purchase's already")
         self.transactions.add(transaction)
-        reader.text(), reader.number(), reader.time(self.now)
-        if flags & 0x40:
-            reader.integer()
+        reader.text()
+        need(reader.number() >= 1, "it is of nothing")
+        reader.time(self.now)
+        need(not flags & 0x40 or reader.number() <= AMOUNT_MAX, "its price is more than 2^53 − 1")
         for bit in (flags & 0x80, detail & 1):
             if bit:
                 reader.text()
@@ -281,9 +289,10 @@ class Ledger:
             self.known("account", reader.number())
         if flags & 0x20:
             self.step(reader, optional=False)
+        need(bool(flags & 0x10) == bool(flags & 0x20), "it has an account without an entry, or the reverse")
         for _ in range(reader.number()):
             self.known("currency", reader.u8())
-            reader.number(), reader.number()
+            need(1 <= reader.number() <= AMOUNT_MAX and reader.number() <= AMOUNT_MAX, "it grants what cannot be")
         return {"evidence": flags >> 3 & 1}
 
     def rebuild(self, header, payload, signature):
@@ -292,6 +301,7 @@ class Ledger:
         encode = lambda data: base64.urlsafe_b64encode(data).rstrip(b"=")
         segments = b".".join((self.headers[header], encode(payload), encode(signature))).split(b".")
         need(len(segments) == 3 and all(segments), "its parts make no JWS of three segments")
+        need(len(signature) == 64, "its signature does not have 64 bytes")
         self.jws += 1
 
     def header_number(self, reader):
@@ -302,7 +312,7 @@ class Ledger:
         if not flags & 1:
             reader.number()
         reader.time(self.now)
-        need(not flags & 2 or reader.number() > 0, "a share of 0 is written")
+        need(not flags & 2 or 1 <= reader.number() <= 100_000, "it revokes nothing, or more than all")
         need(not flags & 4 or reader.time(self.now) != self.now, "the block's own time is written")
         entry = self.step(reader)
         self.rebuild(self.header_number(reader), reader.bytes(), reader.bytes())

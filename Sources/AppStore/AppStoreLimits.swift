@@ -13,6 +13,8 @@ public enum AppStoreLimits {
     public static let signedDateAheadMillisecondsMax: Int64 = 300_000
     /// Units of one purchase (StoreKit, `Product.PurchaseOption.quantity(_:)`: "The maximum value is 10").
     public static let quantityMax: Int64 = 10
+    /// A price and a date of what is credited: what every JSON reader holds.
+    public static let numberMax: Int64 = 9_007_199_254_740_991
     /// A revocation's share of the whole, in thousandths of a percent.
     public static let wholeShare: Int64 = 100_000
     /// Digits of a transaction id: what 64 bits hold.

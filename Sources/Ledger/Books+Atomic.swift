@@ -55,9 +55,7 @@ extension Books {
     /// Whom an operation concerns, where he is known yet.
     private func player(_ operation: AtomicOperation) -> PlayerID? {
         switch operation {
-        case .spend(let spend): playerIDs[spend.account]
-        case .grant(let grant): playerIDs[grant.account]
-        case .hold(let hold): playerIDs[hold.account]
+        case .spend, .grant, .hold: operation.account.flatMap { playerIDs[$0] }
         case .reverse(let reversal): answers[reversal.spendKey]?.answer.spend(reversal.operation)?.trace.player
         case .capture(let capture): answers[capture.holdKey]?.answer.hold(capture.operation)?.trace.player
         case .release(let release): answers[release.holdKey]?.answer.hold(release.operation)?.trace.player
@@ -104,6 +102,16 @@ extension Books {
 }
 
 extension AtomicOperation {
+    /// The account that it names itself.
+    var account: AccountName? {
+        switch self {
+        case .spend(let spend): spend.account
+        case .grant(let grant): grant.account
+        case .hold(let hold): hold.account
+        case .reverse, .capture, .release: nil
+        }
+    }
+
     /// What a support agent should read beside it.
     fileprivate var note: String? {
         switch self {

@@ -13,19 +13,31 @@ extension Books {
         case .notify(let signed, let account):
             return decide(signed, account, at: now)
         case .spend(let spend):
-            return decide(spend.key, spend.fingerprint(hash)) { Answer($0.post(spend, at: now)) }
+            guard let account = number(spend.account, for: spend.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(spend.key, spend.fingerprint(of: account, hash)) { Answer($0.post(spend, at: now)) }
         case .grant(let grant):
-            return decide(grant.key, grant.fingerprint(hash)) { Answer($0.post(grant, at: now)) }
+            guard let account = number(grant.account, for: grant.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(grant.key, grant.fingerprint(of: account, hash)) { Answer($0.post(grant, at: now)) }
         case .reverse(let reversal):
             return decide(reversal.key, reversal.fingerprint(hash)) { Answer($0.post(reversal, at: now)) }
         case .hold(let hold):
-            return decide(hold.key, hold.fingerprint(hash)) { Answer($0.post(hold, at: now)) }
+            guard let account = number(hold.account, for: hold.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(hold.key, hold.fingerprint(of: account, hash)) { Answer($0.post(hold, at: now)) }
         case .capture(let capture):
             return decide(capture.key, capture.fingerprint(hash)) { Answer($0.post(capture, at: now)) }
         case .release(let release):
             return decide(release.key, release.fingerprint(hash)) { Answer($0.post(release, at: now)) }
         case .atomic(let atomic):
-            return decide(atomic.key, atomic.fingerprint(hash)) { $0.post(atomic, at: now) }
+            var accounts: [PlayerID?] = []
+            for operation in atomic.operations {
+                guard let name = operation.account else {
+                    accounts.append(nil)
+                    continue
+                }
+                guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
+                accounts.append(account)
+            }
+            return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
@@ -38,6 +50,13 @@ extension Books {
             settle(purchases[query.transaction]?.account, at: now)
             return consumption(query)
         }
+    }
+
+    /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is kept
+    /// with its account as well. `nil` where the key was used and the name is not known: it was used for another's.
+    private mutating func number(_ account: AccountName, for key: RequestKey) -> PlayerID? {
+        if let known = playerIDs[account] { return known }
+        return answers[key] == nil ? openPlayer(account) : nil
     }
 
     /// One key, one answer, for ever: the first answer is recorded with the key, a refusal by state included.

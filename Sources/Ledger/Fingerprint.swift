@@ -1,6 +1,7 @@
 /// The canonical form of a keyed request: its method and its members in a fixed order, each text with its length,
-/// so that the order of members in the message, or an optional member given its default, makes no difference.
-/// The fingerprint stored with a key is its SHA-256. Shipped forms never change.
+/// so that the order of members in the message, or an optional member given its default, makes no difference. An
+/// account stands in it by its number, so that nobody can try a name that was erased against it.
+/// The fingerprint stored with a key is its SHA-256 (docs: BlockFormat). Shipped forms never change.
 struct CanonicalForm: ~Copyable {
     private var form = ByteForm(capacity: 256)
 
@@ -34,8 +35,8 @@ extension CanonicalForm {
         }
     }
 
-    mutating func add(_ spend: Spend) {
-        add(spend.account.text)
+    mutating func add(_ spend: Spend, of account: PlayerID) {
+        add(account)
         add(spend.debits)
         add(spend.note)
         add(spend.funds.rawValue)
@@ -43,8 +44,8 @@ extension CanonicalForm {
         add(spend.minimumRemaining)
     }
 
-    mutating func add(_ grant: Grant) {
-        add(grant.account.text)
+    mutating func add(_ grant: Grant, of account: PlayerID) {
+        add(account)
         add(grant.currency.text)
         add(grant.amount.units)
         add(grant.note)
@@ -57,8 +58,8 @@ extension CanonicalForm {
         if let debits = reversal.debits { add(debits) } else { add(-1) }
     }
 
-    mutating func add(_ hold: Hold) {
-        add(hold.account.text)
+    mutating func add(_ hold: Hold, of account: PlayerID) {
+        add(account)
         add(hold.currency.text)
         add(hold.amount.units)
         add(hold.timeoutMilliseconds)
@@ -75,20 +76,21 @@ extension CanonicalForm {
         add(release.operation.map { Int64($0) })
     }
 
-    mutating func add(_ operation: AtomicOperation) {
+    /// - Parameter account: of an operation that names one.
+    mutating func add(_ operation: AtomicOperation, of account: PlayerID?) {
         switch operation {
         case .spend(let spend):
             add("spend")
-            add(spend)
+            add(spend, of: number(account))
         case .reverse(let reversal):
             add("reverse")
             add(reversal)
         case .grant(let grant):
             add("grant")
-            add(grant)
+            add(grant, of: number(account))
         case .hold(let hold):
             add("hold")
-            add(hold)
+            add(hold, of: number(account))
         case .capture(let capture):
             add("capture")
             add(capture)
@@ -97,20 +99,25 @@ extension CanonicalForm {
             add(release)
         }
     }
+
+    private func number(_ account: PlayerID?) -> PlayerID {
+        guard let account else { preconditionFailure("an operation that names an account has its number") }
+        return account
+    }
 }
 
 extension Spend {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
         var form = CanonicalForm("spend")
-        form.add(self)
+        form.add(self, of: account)
         return form.digest(hash)
     }
 }
 
 extension Grant {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
         var form = CanonicalForm("grant")
-        form.add(self)
+        form.add(self, of: account)
         return form.digest(hash)
     }
 }
@@ -124,9 +131,9 @@ extension Reversal {
 }
 
 extension Hold {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
         var form = CanonicalForm("hold")
-        form.add(self)
+        form.add(self, of: account)
         return form.digest(hash)
     }
 }
@@ -149,10 +156,11 @@ extension Release {
 
 extension Atomic {
     /// Operations in another order are another request.
-    package func fingerprint(_ hash: HashFunction) -> Digest {
+    /// - Parameter accounts: for each operation the number of the account that it names.
+    package func fingerprint(of accounts: [PlayerID?], _ hash: HashFunction) -> Digest {
         var form = CanonicalForm("atomic")
         form.add(Int64(operations.count))
-        for operation in operations { form.add(operation) }
+        for (operation, account) in zip(operations, accounts) { form.add(operation, of: account) }
         return form.digest(hash)
     }
 }

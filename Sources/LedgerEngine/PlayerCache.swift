@@ -1,7 +1,7 @@
 import Ledger
 
-/// How many players stay in memory, and who goes. A player who was changed since the last block that is projected
-/// stays.
+/// How many players stay in memory, and who goes. A player who came or was changed since the last block that is
+/// projected stays.
 struct PlayerCache {
     private let playersMax: Int
     /// Lots of all players, about: counted anew whenever some are forgotten.
@@ -13,8 +13,8 @@ struct PlayerCache {
     mutating func add(lots count: Int) { lots += count }
 
     /// Forgets players until about the bound are kept, each with one lot: a player with many lots counts for more.
-    /// - Parameter projected: the last transfer that the projection has.
-    mutating func bound(_ books: inout Books, projected: TransferID) {
+    /// - Parameter projected: the last numbers that the projection has.
+    mutating func bound(_ books: inout Books, projected: JournalPosition) {
         let count = books.players.count
         // A tenth over the bound before anything is done, so that the walk over all players is rare.
         guard count + lots > 2 * (playersMax + playersMax / 10) else { return }
@@ -27,7 +27,9 @@ struct PlayerCache {
         for step in 0..<count {
             let slot = (start + step) % count
             let own = books.players[slot: slot].lotCount
-            if excess > 0 && books.players[slot: slot].lastTransfer <= projected {
+            if excess > 0 && books.players[slot: slot].lastTransfer <= projected.transfer
+                && books.players[slot: slot].id <= projected.account
+            {
                 forgotten.append(books.players[slot: slot].id)
                 excess -= 1 + own
             } else {

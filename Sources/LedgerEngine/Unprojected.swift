@@ -9,9 +9,9 @@ import Ledger
 /// projection.
 struct Unprojected {
     private struct Generation: Sendable {
-        /// The last block of which it has records, and the last transfer up to there.
+        /// The last block of which it has records, and the last numbers up to there.
         var block: BlockNumber
-        var transfer: TransferID
+        var position: JournalPosition
         var records: Books.Records
         /// Players of whom a lot was used up.
         var closers: [PlayerID]
@@ -21,13 +21,13 @@ struct Unprojected {
     private var generations: [Generation] = []
     /// Players of whom a lot was used up since the last generation.
     private var closers: [PlayerID] = []
-    /// The last transfer that the projection has.
-    private(set) var projectedTransfer: TransferID
+    /// The last numbers that the projection has.
+    private(set) var projected: JournalPosition
     /// Where generations are given back to memory, so that nobody waits for it.
     private static let bin = DispatchQueue(label: "ledger.forgotten", qos: .utility)
 
-    /// - Parameter projectedTransfer: the last transfer that the projection has.
-    init(projectedTransfer: TransferID) { self.projectedTransfer = projectedTransfer }
+    /// - Parameter projected: the last numbers that the projection has.
+    init(projected: JournalPosition) { self.projected = projected }
 
     /// Notes players of whom a batch used up lots.
     mutating func add(closers players: [PlayerID]) {
@@ -44,7 +44,7 @@ struct Unprojected {
         let records = books.takeRecords()
         if records.isEmpty && closers.isEmpty { return }
         generations.append(
-            Generation(block: block, transfer: books.position.transfer, records: records, closers: closers))
+            Generation(block: block, position: books.position, records: records, closers: closers))
         closers = []
     }
 
@@ -53,8 +53,8 @@ struct Unprojected {
     mutating func release(through projected: BlockNumber, of decided: BlockNumber, from books: inout Books) {
         if projected == decided { turn(after: decided, of: &books, isLast: true) }
         while let oldest = generations.first, oldest.block <= projected {
-            projectedTransfer = oldest.transfer
-            for player in oldest.closers { books.forgetClosedLots(of: player, through: projectedTransfer) }
+            self.projected = oldest.position
+            for player in oldest.closers { books.forgetClosedLots(of: player, through: oldest.position.transfer) }
             generations.removeFirst()
             Unprojected.bin.async { withExtendedLifetime(oldest) {} }
         }

@@ -43,6 +43,11 @@ struct BatchRows {
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
             let rows = opened.block.rows
+            guard !rows.hasLaterRows else {
+                throw StoreError(
+                    "block \(opened.block.number) has rows of a later version of the program, which this one cannot apply"
+                )
+            }
             append(rows.currencies, to: &currencies)
             append(rows.actors, to: &actors)
             append(rows.accounts, to: &accounts)

@@ -303,6 +303,8 @@ import Testing
             ("purchaseDate", "\"1\""),
             ("type", nil), ("type", "1"), ("signedDate", nil), ("signedDate", "true"), ("environment", nil),
             ("environment", "{}"),
+            ("price", "-1"), ("price", "9007199254740992"), ("purchaseDate", "-1"),
+            ("purchaseDate", "9007199254740992"),
             ("quantity", "0"), ("quantity", "11"), ("quantity", "-1"), ("quantity", "1.5"), ("quantity", "\"1\""),
             ("revocationPercentage", "-1"), ("revocationPercentage", "100001"), ("revocationPercentage", "1e3"),
             ("price", "\"1\""), ("appAccountToken", "1"), ("isUpgraded", "1"), ("notificationType", "\"TEST\""),

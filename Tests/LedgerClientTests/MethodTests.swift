@@ -182,6 +182,8 @@ import Testing
             while peer.observed.lines.isEmpty { await Task.yield() }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
+            // Behind what was on its way.
+            try await client.ping()
             let asked = peer.observed.lines.count
             try await client.ping()
             #expect(peer.observed.lines.count == asked + 1)

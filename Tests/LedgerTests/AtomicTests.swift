@@ -74,8 +74,10 @@ import Testing
         ]
         #expect(throws: refusal) { try store.atomic("x", operations) }
         #expect(store.snapshot() == before)
-        #expect(store.index.rows.count == rows.count + 1 && store.index.rows.requests.last?.key == "x")
-        #expect(store.index.players["new"] == nil)
+        // The refusal is kept with its key, and the accounts that it names.
+        #expect(store.index.rows.count == rows.count + 3 && store.index.rows.requests.last?.key == "x")
+        #expect(store.index.rows.accounts.suffix(2).map(\.name) == ["new", "nobody"])
+        #expect(store.books.players.values.filter { $0.id > 1 }.allSatisfy { $0.wallets.isEmpty })
         // The refusal is the key's answer, whatever has changed since.
         try store.grant("g", "nobody", 1)
         #expect(throws: Refusal(refusal.reason, operation: 6, replayed: true)) { try store.atomic("x", operations) }
@@ -147,7 +149,7 @@ import Testing
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 2, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 2),
-        ].map { $0.fingerprint(testHash) }
+        ].flatMap { [$0.fingerprint(of: 1, testHash), $0.fingerprint(of: 2, testHash)] }
         let captures = [
             Capture(key: "k", holdKey: "h"), Capture(key: "k", holdKey: "h", amount: 1),
             Capture(key: "k", holdKey: "h", operation: 1),
@@ -157,7 +159,11 @@ import Testing
         let atomics = [
             [spend("a", 1), grant("a", 1)], [grant("a", 1), spend("a", 1)], [spend("a", 1), hold("a", 1)],
             [spend("a", 1), grant("a", 2)],
-        ].map { Atomic(key: "k", operations: $0).fingerprint(testHash) }
+        ].flatMap { operations in
+            ([[1, 1], [1, 2], [2, 1]] as [[PlayerID?]]).map {
+                Atomic(key: "k", operations: operations).fingerprint(of: $0, testHash)
+            }
+        }
         let all = reversals + holds + captures + releases + atomics
         #expect(Set(all).count == all.count)
         let debits = [CurrencyAmount(currency: "a", amount: 1), CurrencyAmount(currency: "b", amount: 2)]

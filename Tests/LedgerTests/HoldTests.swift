@@ -98,7 +98,7 @@ import Testing
         #expect(throws: Refusal(.insufficientFunds(currency: "gems", available: 110), replayed: true)) {
             try store.hold("c", "ann", 111)
         }
-        #expect(store.index.players["eve"] == nil)
+        #expect(store.books.players.values.first { $0.name == "eve" }?.wallets.isEmpty == true)
     }
 
     /// A refund takes what is there and leaves the rest as debt; the hold is not touched, and pays when it is released.

@@ -67,7 +67,8 @@ import Testing
         #expect(throws: Refusal.self) { try store.spend("s", "ann", 1) }
         #expect(store.index.rows.requests.map(\.key) == ["s"])
         #expect(store.index.rows.requests.map(\.entry) == [nil])
-        #expect(store.index.rows.entries.isEmpty && store.index.rows.accounts.isEmpty)
+        // With the account that it names.
+        #expect(store.index.rows.entries.isEmpty && store.index.rows.accounts.map(\.name) == ["ann"])
     }
 
     /// Each wallet's transfers form a chain of their own.

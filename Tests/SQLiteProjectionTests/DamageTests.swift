@@ -305,6 +305,21 @@ private let gems = CurrencyCode("gems")!
         #expect(try projection.state().head == nil)
     }
 
+    /// What they change this version does not know: they are not passed over in silence, and are no damage.
+    @Test func rowsOfALaterVersionAreNotApplied() throws {
+        var store = try Ledger(TemporaryFolder())
+        try store.run(.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1)), at: 1)
+        let last = try #require(store.blocks.last)
+        var block = try Block(opening: last, checks: .form)
+        (block.number, block.previous, block.rows) = (last.number + 1, last.hash, Journal())
+        block.rows.catalogs = [Journal.CatalogRow(version: 2, digest: last.hash, time: block.time)]
+        var salts = SplitMix64(seed: 1)
+        let later = SealedBlock(sealing: block, salts: &salts, hash: Workload.hash)
+        let error = #expect(throws: StoreError.self) { try store.projection.apply([later]) }
+        #expect(error?.kind == .unavailable && error?.description.contains("a later version") == true)
+        #expect(try store.projection.state().head?.number == last.number)
+    }
+
     @Test func aFileThatIsNoDatabaseIsToBeRebuilt() throws {
         let folder = try TemporaryFolder()
         try Data(repeating: 7, count: 10_000).write(to: URL(fileURLWithPath: folder.database))

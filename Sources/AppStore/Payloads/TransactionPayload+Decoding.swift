@@ -121,6 +121,12 @@ extension TransactionPayload {
         guard (1...AppStoreLimits.quantityMax).contains(quantity) else {
             return "quantity must be 1 … \(AppStoreLimits.quantityMax)"
         }
+        guard (0...AppStoreLimits.numberMax).contains(purchaseDate) else {
+            return "purchaseDate must be 0 … \(AppStoreLimits.numberMax)"
+        }
+        if let price, !(0...AppStoreLimits.numberMax).contains(price) {
+            return "price must be 0 … \(AppStoreLimits.numberMax)"
+        }
         if let share = revocationPercentage, !(0...AppStoreLimits.wholeShare).contains(share) {
             return "revocationPercentage must be 0 … \(AppStoreLimits.wholeShare)"
         }

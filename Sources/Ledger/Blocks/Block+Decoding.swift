@@ -98,6 +98,7 @@ struct BlockHead {
         number = reader.fixed64()
         term = reader.fixed64()
         time = reader.fixed64()
+        reader.require(BlockForm.times.contains(time), "its time is not within ±(2^53 − 1)")
         previous = reader.digest()
         position.currency = reader.number()
         position.actor = reader.number()
@@ -128,12 +129,15 @@ struct BlockDecoder {
     var time: Timestamp = 0
     var position = JournalPosition()
     var rows = Journal()
+    /// Tags of sections that are not known and may be passed over.
     private var skipped: [UInt8] = []
     /// The transfers that the entries have together.
     var transferCount: Int64 = 0
     /// The evidence that stands for the first of a purchase: what the purchases announced, and what of it was read.
     var firstEvidence: [TransactionID] = []
     var firstEvidenceRead = 0
+    /// Where the names of the redactable part end.
+    var namesEnd = 0
 
     init(_ sealed: SealedBlock, _ reader: BlockReader, _ evidenceBytes: Block.EvidenceBytes) {
         self.sealed = sealed
@@ -171,12 +175,14 @@ struct BlockDecoder {
         let head = try BlockHead(&reader, block: sealed.number)
         time = head.time
         position = head.position
-        var hasAccounts = false
         var last: UInt8 = 0
         while !reader.isAtEnd {
             let (tag, count, size) = try sectionHead(after: last)
             last = tag
             guard let section = BlockSection(rawValue: tag) else {
+                if BlockForm.requiredTags.contains(tag) {
+                    throw error(.unknownVersion, nil, "it has a section of a later version, tag \(tag)")
+                }
                 reader.skip(size)
                 skipped.append(tag)
                 continue
@@ -184,7 +190,6 @@ struct BlockDecoder {
             let outer = reader.enter(size)
             try check(section)
             if section == .accounts {
-                hasAccounts = true
                 try accounts(count, redactable, names)
             } else {
                 try read(section, count)
@@ -192,9 +197,7 @@ struct BlockDecoder {
             if !reader.isAtEnd { throw error(.malformed, section, "the section is larger than its rows") }
             reader.leave(outer)
         }
-        if !hasAccounts && !redactable.isEmpty {
-            throw error(.nameMismatch, nil, "a redactable part stands beside a block that adds no account")
-        }
+        try checkParts(redactable)
         try checkTogether(head)
         var block = Block(
             number: head.number, term: head.term, time: head.time, previous: head.previous, position: head.position,
@@ -252,8 +255,8 @@ struct BlockDecoder {
         if transferCount != rows.transfers.count {
             throw error(.inconsistent, .transfers, "there are fewer than the entries have")
         }
-        if let last = rows.entries.last, last.time > position.time {
-            throw error(.inconsistent, .entries, "the last is later than the position says")
+        if let last = rows.entries.last, last.time != position.time {
+            throw error(.inconsistent, .entries, "the position's time is not that of the last")
         }
         let opened = rows.transfers.reduce(into: 0) { if $1.lot == $1.id { $0 += 1 } }
         if opened != rows.lots.count { throw error(.inconsistent, .lots, "there are not as many as transfers open") }

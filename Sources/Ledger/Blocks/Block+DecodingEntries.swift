@@ -45,8 +45,19 @@ extension BlockDecoder {
             rows.accounts.append(Journal.AccountRow(id: id, name: name))
             place = end
         }
-        if place != redactable.count {
-            throw error(.nameMismatch, .accounts, "the redactable part goes on too long")
+        namesEnd = place
+    }
+
+    /// Behind the names stand parts of later versions, each a tag, the count of its bytes and the bytes.
+    func checkParts(_ redactable: UnsafeRawBufferPointer) throws(BlockError) {
+        var reader = BlockReader(UnsafeRawBufferPointer(rebasing: redactable[namesEnd...]))
+        var last: UInt8 = 0
+        while !reader.isAtEnd {
+            let tag = reader.byte()
+            reader.require(tag > last, "the parts behind the names are not in the order of their tags")
+            last = tag
+            reader.skip(Int(reader.fixed32()))
+            if let fault = reader.fault { throw error(.nameMismatch, nil, "the redactable part: \(fault.words)") }
         }
     }
 
@@ -222,7 +233,8 @@ extension BlockDecoder {
             let flags = reader.byte()
             let lotClass = LotClass(rawValue: Int64(flags & BlockForm.LotFlag.lotClass))
             if lotClass == nil || flags & 0xF0 != 0 { reader.fail(.malformed, "its class or a flag is not defined") }
-            let price = flags & BlockForm.LotFlag.price == 0 ? 0 : reader.integer()
+            let price = flags & BlockForm.LotFlag.price == 0 ? 0 : reader.number()
+            reader.require(price <= Limits.amountMax, "its price is more than 2^53 − 1")
             if price == 0 && flags & BlockForm.LotFlag.price != 0 { reader.fail(.malformed, "a price of 0 is written") }
             let expiresAt = flags & BlockForm.LotFlag.expiry == 0 ? nil : reader.time(from: time)
             try check(.lots, row: row)

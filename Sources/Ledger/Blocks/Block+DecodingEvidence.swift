@@ -32,6 +32,12 @@ extension BlockDecoder {
         return position.header - distance
     }
 
+    private mutating func signature() -> Range<Int> {
+        let place = reader.blob()
+        reader.require(place.count == BlockForm.signatureBytes, "its signature does not have 64 bytes")
+        return place
+    }
+
     private mutating func account() -> PlayerID {
         let player = reader.number()
         reader.require(player >= 1 && player <= position.account, "it names an account that there is not")
@@ -53,6 +59,7 @@ extension BlockDecoder {
             let account = flags & BlockForm.PurchaseFlag.account == 0 ? nil : self.account()
             let named = flags & BlockForm.PurchaseFlag.entry == 0 ? nil : someStep(&entry)
             let grants = self.grants()
+            reader.require((account == nil) == (named == nil), "it has an account without an entry, or the reverse")
             try check(.purchases, row: row)
             let isEvidenced = flags & BlockForm.PurchaseFlag.evidence != 0
             if isEvidenced { firstEvidence.append(facts.transaction) }
@@ -70,7 +77,12 @@ extension BlockDecoder {
         var facts = PurchaseFacts(
             transaction: reader.transaction(), product: reader.text(), quantity: reader.number(),
             purchaseDate: reader.time(from: time), source: source ?? .appStore)
-        if flags & BlockForm.PurchaseFlag.price != 0 { facts.price = reader.integer() }
+        reader.require(facts.quantity >= 1, "it is of nothing")
+        if flags & BlockForm.PurchaseFlag.price != 0 {
+            let price = reader.number()
+            reader.require(price <= Limits.amountMax, "its price is more than 2^53 − 1")
+            facts.price = price
+        }
         if flags & BlockForm.PurchaseFlag.priceCurrency != 0 { facts.priceCurrency = reader.text() }
         if detail & BlockForm.PurchaseDetail.storefront != 0 { facts.storefront = reader.text() }
         let offer = BlockForm.PurchaseDetail.offerIdentifier | BlockForm.PurchaseDetail.offerDiscount
@@ -113,7 +125,11 @@ extension BlockDecoder {
         for _ in 0..<count {
             let currency = reader.byte()
             reader.require(currency >= 1 && currency <= position.currency, "it grants a currency that there is not")
-            grants.append(PurchaseRegister.Grant(currency: currency, units: reader.number(), weight: reader.number()))
+            let grant = PurchaseRegister.Grant(currency: currency, units: reader.number(), weight: reader.number())
+            reader.require(
+                grant.units >= 1 && grant.units <= Limits.amountMax && grant.weight <= Limits.amountMax,
+                "it grants an amount that cannot be")
+            grants.append(grant)
         }
         return grants
     }
@@ -146,6 +162,7 @@ extension BlockDecoder {
             if flags & BlockForm.EvidenceFlag.revoked != 0 {
                 revoked = reader.number()
                 if revoked == 0 { reader.fail(.malformed, "a share of 0 is written") }
+                reader.require(revoked <= Limits.wholeShare, "it revokes more than all")
             }
             var received = time
             if flags & BlockForm.EvidenceFlag.time != 0 {
@@ -155,7 +172,7 @@ extension BlockDecoder {
             let named = step(&entry)
             let header = self.header()
             let payload = reader.blob()
-            let signature = reader.blob()
+            let signature = self.signature()
             try check(.evidence, row: row)
             if let named {
                 if rows.entries[index(named)].transaction != nil {
@@ -205,7 +222,7 @@ extension BlockDecoder {
                 reader.require(cut.at <= payload.count, "its nested header was cut out beyond the payload")
                 nested = cut
             }
-            let signature = reader.blob()
+            let signature = self.signature()
             try check(.notifications, row: row)
             let isWhole = evidenceBytes == .whole
             rows.notifications.append(
@@ -237,8 +254,9 @@ extension BlockDecoder {
     }
 
     mutating func holds(_ count: Int) throws(BlockError) {
-        let first = position.transfer - Int64(rows.transfers.count) + 1
-        var last = first - 1
+        var last = position.transfer - Int64(rows.transfers.count)
+        if rows.transfers.isEmpty { throw error(.inconsistent, .holds, "no transfer sets anything aside") }
+        let first = last + 1
         for row in 0..<count {
             let step = reader.number()
             reader.require(step >= 1 && step <= position.transfer - last, "its first transfer is not in the block")

@@ -189,7 +189,7 @@ extension Block {
             clock = row.time
         }
         writer.end(section)
-        precondition((clock ?? 0) <= position.time, "an entry is later than the position")
+        precondition(clock == position.time, "the position's time is not that of the last entry")
         let requests = rows.requests.reduce(into: 0) { if $1.entry != nil { $0 += 1 } }
         precondition(keys == requests, "a key on an entry has no request")
     }
@@ -259,7 +259,7 @@ extension Block {
             if row.price != 0 { flags |= BlockForm.LotFlag.price }
             if row.expiresAt != nil { flags |= BlockForm.LotFlag.expiry }
             writer.add(byte: flags)
-            if row.price != 0 { writer.add(integer: row.price) }
+            if row.price != 0 { writer.add(number: row.price) }
             if let expiresAt = row.expiresAt { writer.add(time: expiresAt, from: time) }
         }
         writer.end(section)

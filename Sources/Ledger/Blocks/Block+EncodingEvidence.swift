@@ -42,7 +42,7 @@ extension Block {
             writer.add(text: facts.product)
             writer.add(number: facts.quantity)
             writer.add(time: facts.purchaseDate, from: time)
-            if let price = facts.price { writer.add(integer: price) }
+            if let price = facts.price { writer.add(number: price) }
             if let priceCurrency = facts.priceCurrency { writer.add(text: priceCurrency) }
             if let storefront = facts.storefront { writer.add(text: storefront) }
             if let offer = facts.offer {

@@ -124,7 +124,11 @@ struct BlockReader {
         return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
     }
 
-    mutating func time(from base: Timestamp) -> Timestamp { base &+ integer() }
+    mutating func time(from base: Timestamp) -> Timestamp {
+        let time = base &+ integer()
+        require(BlockForm.times.contains(time), "a time is not within ±(2^53 − 1)")
+        return time
+    }
 
     /// The bytes that a count announces, as their place.
     mutating func blob() -> Range<Int> {

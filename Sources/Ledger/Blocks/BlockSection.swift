@@ -33,6 +33,13 @@ enum BlockForm {
     static let saltBytes = 16
     /// Bytes of the redactable part for an account, beside the name: flag, length and salt.
     static let nameOverhead = 2 + saltBytes
+    /// The times that a block can hold: those that every JSON reader can.
+    static let times: ClosedRange<Timestamp> = -Limits.amountMax...Limits.amountMax
+    /// Tags that a reader has to know: a block that has one of them and is not understood means something else than
+    /// what is read of it. Those after them may be passed over.
+    static let requiredTags: ClosedRange<UInt8> = 1...127
+    /// The bytes of a signature, r ‖ s.
+    static let signatureBytes = 64
     /// The last player that fits into an account's number beside currency and kind.
     static let playerMax: PlayerID = 1 << 51 - 1
 

@@ -65,8 +65,11 @@ struct BlockWriter: ~Copyable {
     /// Zig-zag: 0, −1, 1, −2 … are 0, 1, 2, 3 …
     mutating func add(integer: Int64) { add(varint: UInt64(bitPattern: integer << 1 ^ integer >> 63)) }
 
-    /// A time as its distance from another, modulo 2^64.
-    mutating func add(time: Timestamp, from base: Timestamp) { add(integer: time &- base) }
+    /// A time as its distance from another.
+    mutating func add(time: Timestamp, from base: Timestamp) {
+        precondition(BlockForm.times.contains(time), "a time is not one that a block can hold")
+        add(integer: time - base)
+    }
 
     mutating func add(text: String) {
         var text = text

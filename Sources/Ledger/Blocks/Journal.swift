@@ -270,7 +270,19 @@ package struct Journal: Sendable {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && ledger == nil && closedThrough == nil
-            && links.isEmpty && consents.isEmpty && adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty
+            && !hasLaterRows
+    }
+
+    /// Whether nobody asked for any of it: only holds and lots whose time is over.
+    package var isOnlyWhatFellDue: Bool {
+        requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
+            && currencies.isEmpty && ledger == nil
+            && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
+    }
+
+    /// Whether it has rows that later versions write: what they change this one does not know.
+    package var hasLaterRows: Bool {
+        !(links.isEmpty && consents.isEmpty && adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty)
     }
 
     /// How much of it there is, of the rows that an atomic may add.

@@ -45,9 +45,6 @@ extension SealedBlock {
             }
             place = end
         }
-        if place != bytes.count {
-            throw BlockError(.nameMismatch, block: number, section: .accounts, "the redactable part goes on too long")
-        }
         return bytes
     }
 }

@@ -69,7 +69,7 @@ import Testing
     /// All of it in one number: a change of any shipped byte shows here.
     @Test func aWholeChainHasTheHashThatItAlwaysHad() throws {
         let head = try #require(GameChain.lively(seed: 1).blocks.last)
-        #expect(head.hash.bytes.hex == "480D1819874392E7D140BFA902962794A4BAC210C3C2113ED56EE529C2D48E58")
+        #expect(head.hash.bytes.hex == "990292A30381D639C25A9512F29AF853C4560938CB01992C2A9ADE879261BA94")
     }
 
     @Test func actorsAccountsAndHeaders() throws {
@@ -168,6 +168,10 @@ import Testing
         id: 20, entry: 10, player: 2, debit: LedgerAccount(.purchased, 1, player: 2),
         credit: LedgerAccount(.wallet, 1, player: 2), amount: 500, lot: 20, debtLot: nil, previous: 0)
 
+    private static func signature(_ byte: UInt8) -> ArraySlice<UInt8> { [UInt8](repeating: byte, count: 64)[...] }
+
+    private static func signatureHex(_ byte: String) -> String { String(repeating: byte, count: 64) }
+
     @Test func purchasesAndEvidence() throws {
         let transaction = TransactionID(number: 1_000)
         var rows = Journal()
@@ -193,19 +197,21 @@ import Testing
         rows.evidence = [
             Journal.EvidenceRow(
                 id: 29, transaction: transaction, isFirst: true, signedDate: Self.time - 2, revoked: 0,
-                time: Self.time, entry: 10, header: 4, payload: Array("{}".utf8)[...], signature: [0xDD, 0xDD]),
+                time: Self.time, entry: 10, header: 4, payload: Array("{}".utf8)[...],
+                signature: Self.signature(0xDD)),
             Journal.EvidenceRow(
                 id: 30, transaction: transaction, isFirst: false, signedDate: Self.time, revoked: 100_000,
-                time: Self.time + 1, entry: nil, header: 1, payload: [], signature: []),
+                time: Self.time + 1, entry: nil, header: 1, payload: [], signature: Self.signature(0xEE)),
         ]
         try Self.expect(
             rows,
             is: "06 01 00000003 01 00 01"
                 + "07 01 00000007 41 20 02 01 F403 00"
-                + "08 01 00000003 05 FC4D"
-                + "09 02 0000002A F9 5F E807 0367656D 01 01 FC4D 03555344 03555341 02 016F 0146 02 01 01 01F40301"
+                + "08 01 00000003 05 FE26"
+                + "09 02 0000002A F9 5F E807 0367656D 01 01 FE26 03555344 03555341 02 016F 0146 02 01 01 01F40301"
                 + "               03 A0 05 00 02 00 06 0158 00"
-                + "0A 02 00000016 01 03 01 00 027B7D 02DDDD  06 E807 00 A08D06 02 00 03 00 00")
+                + "0A 02 00000094 01 03 01 00 027B7D 40" + Self.signatureHex("DD")
+                + "               06 E807 00 A08D06 02 00 03 00 40" + Self.signatureHex("EE"))
     }
 
     @Test func assignment() throws {
@@ -233,15 +239,16 @@ import Testing
             Journal.NotificationRow(
                 id: 49, uuid: "u", type: "T", subtype: "S", signedDate: Self.time, reason: "R", time: Self.time + 1,
                 transaction: TransactionID(number: 5), header: 3, payload: Array("ab".utf8)[...],
-                nested: Journal.NotificationRow.Nested(header: 4, at: 1), signature: [0xEE]),
+                nested: Journal.NotificationRow.Nested(header: 4, at: 1), signature: Self.signature(0xEE)),
             Journal.NotificationRow(
                 id: 50, uuid: "", type: "", subtype: nil, signedDate: Self.time, reason: nil, time: Self.time,
-                transaction: nil, header: 4, payload: [], nested: nil, signature: []),
+                transaction: nil, header: 4, payload: [], nested: nil, signature: Self.signature(0)),
         ]
         rows.closedThrough = Self.time - 5_000
         try Self.expect(
             rows,
-            is: "0C 02 0000001C 0F 0175 0154 0153 00 0152 02 05 01 026162 00 01 01EE  00 00 00 00 00 00 00 00"
+            is: "0C 02 0000009B 0F 0175 0154 0153 00 0152 02 05 01 026162 00 01 40" + Self.signatureHex("EE")
+                + "               00 00 00 00 00 00 00 40" + Self.signatureHex("00")
                 + "0F 01 00000002 8F4E")
     }
 

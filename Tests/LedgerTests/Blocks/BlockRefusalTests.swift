@@ -68,7 +68,7 @@ import Testing
         ),
         (
             "an entry later than the position", "06 01 00000003 05 02 01 \(transfer) \(lot)",
-            "entries: the last is later"
+            "entries: the position's time is not that of the last"
         ),
         ("transfers without entries", transfer, "transfers: there are not as many as the entries have"),
         ("a lot that no transfer opens", lot, "lots row 1: no transfer opens it"),
@@ -85,7 +85,7 @@ import Testing
             "an entry of another block", "0D 01 00000024 01 61 \(String(repeating: "00", count: 32)) 01 00",
             "requests row 1: it names an entry that the block does not have"
         ),
-        ("a hold without a transfer", "0E 01 00000003 01 05 00", "holds row 1: its first transfer is not in the block"),
+        ("a hold without a transfer", "0E 01 00000003 01 05 00", "holds: no transfer sets anything aside"),
         ("a flag that is not defined", "11 01 00000003 04 01 00", "consents row 1: a flag is not defined"),
     ])
     func refusesByName(what: String, sections: String, words: String) {
@@ -136,14 +136,20 @@ import Testing
     }
 
     @Test func aSectionOfALaterVersionIsSkippedAndReported() throws {
-        let later = "15 02 00000003 AABBCC  FF 01 00000001 00"
+        let later = "80 02 00000003 AABBCC  FF 01 00000001 00"
         let sealed = Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot + later)
         let block = try Block(opening: sealed, checks: .hashes(testSHA256))
-        #expect(block.skippedSections == [0x15, 0xFF])
+        #expect(block.skippedSections == [0x80, 0xFF])
         #expect(block.rows.transfers.count == 1)
         let known = try Block(
             opening: Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot), checks: .hashes(testSHA256))
         #expect(known.skippedSections.isEmpty)
+    }
+
+    @Test(arguments: ["15", "40", "7F"])
+    func aSectionThatMustBeUnderstoodIsRefusedWhereItIsNot(tag: String) throws {
+        let error = Self.error(Self.entry + Self.transfer + Self.lot + tag + "01 00000001 00")
+        #expect(error?.kind == .unknownVersion && error?.words.contains("later version") == true)
     }
 
     @Test func evidenceCanBeLeftOut() throws {
@@ -171,7 +177,7 @@ import Testing
         rows.evidence = [
             Journal.EvidenceRow(
                 id: 1, transaction: transaction, isFirst: true, signedDate: 0, revoked: 0, time: 0, entry: nil,
-                header: 1, payload: [2], signature: [3])
+                header: 1, payload: [2], signature: [UInt8](repeating: 3, count: 64)[...])
         ]
         var position = JournalPosition()
         position.header = 1

@@ -82,8 +82,8 @@ struct RandomChain {
     /// Near the block's, or any at all.
     private mutating func anyTime() -> Timestamp {
         switch Int.random(in: 0..<20, using: &random) {
-        case 0: Int64.random(in: Int64.min...Int64.max, using: &random)
-        case 1: [Int64.min, Int64.max, 0, -1].randomElement(using: &random)!
+        case 0: Int64.random(in: -Limits.amountMax...Limits.amountMax, using: &random)
+        case 1: [-Limits.amountMax, Limits.amountMax, 0, -1].randomElement(using: &random)!
         case _: time + Int64.random(in: -90_000_000...90_000_000, using: &random)
         }
     }
@@ -187,7 +187,7 @@ struct RandomChain {
         let isPaid = random.chance(50)
         append(isPaid ? .purchased : .granted, .wallet, place, lot: nil)
         wallets[place].lots.append(position.transfer)
-        let price = random.chance(30) ? 0 : random.chance(10) ? Int64.min : number(upTo: Int64.max)
+        let price = random.chance(30) ? 0 : number(upTo: Limits.amountMax)
         rows.lots.append(
             Journal.LotRow(
                 id: position.transfer, lotClass: isPaid ? .paid : .free, price: price,
@@ -259,8 +259,8 @@ struct RandomChain {
 
     private mutating func purchase(_ transaction: TransactionID, _ evidence: EvidenceID, _ entry: EntryID?) {
         var facts = PurchaseFacts(
-            transaction: transaction, product: text(), quantity: number(upTo: 10), purchaseDate: anyTime(),
-            price: maybe { $0.anyTime() }, priceCurrency: maybe { $0.text() },
+            transaction: transaction, product: text(), quantity: 1 + number(upTo: 9), purchaseDate: anyTime(),
+            price: maybe { $0.number(upTo: Limits.amountMax) }, priceCurrency: maybe { $0.text() },
             source: PurchaseSource.allCases.randomElement(using: &random)!, storefront: maybe { $0.text() })
         facts.offer = maybe {
             PurchaseFacts.Offer(
@@ -278,7 +278,8 @@ struct RandomChain {
         }
         rows.purchases.append(
             Journal.PurchaseRow(
-                facts: facts, grants: grants, account: maybe { $0.player() }, evidence: evidence, entry: entry))
+                facts: facts, grants: grants, account: entry.map { _ in player() },
+                evidence: evidence, entry: entry))
     }
 
     private mutating func notification() {
@@ -291,7 +292,7 @@ struct RandomChain {
                 transaction: maybe { $0.transaction() }, header: header(), payload: payload,
                 nested: maybe {
                     Journal.NotificationRow.Nested(header: $0.header(), at: $0.number(upTo: Int64(payload.count)))
-                }, signature: bytes(0...70)))
+                }, signature: bytes(64...64)))
     }
 
     private mutating func later() {
