@@ -52,6 +52,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// It may be tried again.
         case unavailable
+        /// It is being opened, which takes a while; then it may be tried again.
+        case opening
         /// Nobody can know at this moment whether the batch is durable. A repeat of its requests will know.
         case unknown
         /// What is stored is not what was written. Trying again does not help.

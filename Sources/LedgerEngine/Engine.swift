@@ -41,8 +41,6 @@ package final class Engine: Store, @unchecked Sendable {
 
     /// What an operator is told.
     package enum Event: Sendable {
-        /// Blocks of the log are applied to the projection before anything is answered: so many of so many.
-        case catchingUp(block: BlockNumber, of: BlockNumber)
         case projectionFailed(StoreError)
         case projectionWorksAgain
         /// What the projection has is not what was written. Said once.
@@ -66,14 +64,16 @@ package final class Engine: Store, @unchecked Sendable {
 
     // The committing thread's.
     private var books: Books?
-    private var unprojected = Unprojected(projectedTransfer: 0)
+    private var unprojected = Unprojected(projected: JournalPosition())
     private var cache: PlayerCache
     /// The last block that was decided, and its time.
     private var decided: BlockNumber
     private var time: Timestamp
     private var term: Term
-    /// Until when the log is not tried again after it failed.
+    /// Until when the log is not tried again after it failed; 0 while it works.
     private var retryAt: UInt64 = 0
+    /// The failure that was reported last.
+    private var reported: LogError?
     /// Whether it was said that the projection is damaged.
     private let damage = Monitor(false)
 
@@ -81,10 +81,14 @@ package final class Engine: Store, @unchecked Sendable {
     /// - Parameters:
     ///   - projection: of this log, or an empty one.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
+    ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
+    ///     which is the head; what it throws ends the opening.
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
         log: any BlockLog, projection: any Projection, configuration: Configuration, hash: @escaping HashFunction,
-        now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (Event) -> Void
+        now: @escaping @Sendable () -> Timestamp,
+        catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
+        report: @escaping @Sendable (Event) -> Void
     ) throws {
         self.log = log
         self.projection = projection
@@ -103,9 +107,7 @@ package final class Engine: Store, @unchecked Sendable {
         guard let clock else { throw StoreError("the log was led without a block of its own") }
         self.clock = clock
         self.now = { clock.time(at: now()) }
-        try projection.catchUp(with: log, to: led.head.number) { block in
-            report(.catchingUp(block: block, of: led.head.number))
-        }
+        try projection.catchUp(with: log, to: led.head.number) { try catchingUp($0, led.head.number) }
         let projector = try Projector(projection, projected: led.head.number, limits: configuration.limits) {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
@@ -117,9 +119,15 @@ package final class Engine: Store, @unchecked Sendable {
         term = led.head.term
         time = led.time
         cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
-        try readBooks()
-        // The catalog's new currencies are journaled before anything uses them.
-        try run(Needs()) { _ in }
+        do {
+            try readBooks()
+            // The catalog's new currencies are journaled before anything uses them.
+            try run(Needs()) { _ in }
+        } catch {
+            appender.stop()
+            projector.stop()
+            throw error
+        }
     }
 
     package func time(at clock: Timestamp) -> Timestamp { self.clock.time(at: clock) }
@@ -188,8 +196,12 @@ package final class Engine: Store, @unchecked Sendable {
             self.books = consume books
             return (result, nil)
         }
-        // While the log fails, what was decided is dropped with its books; reads go on with others.
-        if let failure = appender.failure { throw StoreError(behind: failure) }
+        if let failure = appender.failure {
+            // What was decided is dropped with its books. The answers of reads that only found something due are good:
+            // it stays due.
+            if rows.isOnlyWhatFellDue { return (result, nil) }
+            throw StoreError(behind: failure)
+        }
         decided += 1
         time = max(time, books.latestTime(now()))
         let block = Block(
@@ -198,7 +210,6 @@ package final class Engine: Store, @unchecked Sendable {
         cache.add(lots: rows.lots.count)
         forgetLoaded(&books, rows)
         unprojected.turn(after: decided, of: &books)
-        cache.bound(&books, projected: unprojected.projectedTransfer)
         self.books = consume books
         return (result, block)
     }
@@ -219,6 +230,7 @@ package final class Engine: Store, @unchecked Sendable {
     private func forgetLoaded(_ books: inout Books, _ rows: Journal = Journal()) {
         let loaded = books.takeLoaded()
         cache.add(lots: loaded.lots)
+        defer { cache.bound(&books, projected: unprojected.projected) }
         if loaded.isEmpty { return }
         for key in loaded.keys { books.forget(key) }
         for uuid in loaded.notifications { books.forget(notification: uuid) }
@@ -234,7 +246,7 @@ package final class Engine: Store, @unchecked Sendable {
             }
         }
         for player in loaded.borrowers {
-            books.forgetClosedLots(of: player, through: unprojected.projectedTransfer)
+            books.forgetClosedLots(of: player, through: unprojected.projected.transfer)
         }
     }
 
@@ -250,7 +262,7 @@ package final class Engine: Store, @unchecked Sendable {
         appender.beginReading()
         let clock = monotonicNanoseconds()
         if clock >= retryAt {
-            if retryAt == 0 { report(.logFailed(failure)) }
+            if retryAt == 0 { tell(failure) }
             do {
                 let led = try Engine.lead(log, configuration, hash) { _ in now() }
                 // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
@@ -259,12 +271,21 @@ package final class Engine: Store, @unchecked Sendable {
                 term = led.head.term
                 books = nil
                 retryAt = 0
+                reported = nil
                 report(.logWorksAgain(led.head))
             } catch {
+                if let error = error as? LogError { tell(error) }
                 retryAt = clock + configuration.limits.logRetryMilliseconds * 1_000_000
             }
         }
         if books == nil || decided != appender.head.number { try readBooks() }
+    }
+
+    /// Reports a failure that is another than the one reported last.
+    private func tell(_ failure: LogError) {
+        if reported == failure { return }
+        reported = failure
+        report(.logFailed(failure))
     }
 
     /// Hands the projector what was appended since the last block that it was given.
@@ -296,7 +317,7 @@ package final class Engine: Store, @unchecked Sendable {
         }
         decided = head.number
         time = max(time, state.time)
-        unprojected = Unprojected(projectedTransfer: state.position.transfer)
+        unprojected = Unprojected(projected: state.position)
         cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
         books = Books(
             catalog: configuration.catalog, known: state.currencies, position: state.position, totals: state.totals,

@@ -15,15 +15,28 @@ package final class LedgerService: Service {
     private let logger: Logger
     private let now: @Sendable () -> Timestamp
     private let bound = Announcement<[ServerAddress]>()
+    private let stop: StopSignal
+
+    /// Ends a service from within the process.
+    package final class StopSignal: Sendable {
+        fileprivate let announcement = Announcement<Void>()
+
+        package init() {}
+
+        /// As a graceful shutdown.
+        package func stop() { announcement.succeed(()) }
+    }
 
     /// - Parameters:
     ///   - store: closed when ``run()`` returns, however it does.
     ///   - info: what the method `info` answers.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
+    ///   - stop: ends it.
     package init(
         configuration: ServerConfiguration, store: any Store, verifier: Verifier, info: ServerInfo, logger: Logger,
-        now: @escaping @Sendable () -> Timestamp
+        now: @escaping @Sendable () -> Timestamp, stop: StopSignal = StopSignal()
     ) {
+        self.stop = stop
         self.configuration = configuration
         self.store = store
         self.verifier = verifier
@@ -99,10 +112,18 @@ package final class LedgerService: Service {
     }
 
     private func shutdownSignal() async {
-        do {
-            try await gracefulShutdown()
-        } catch {
-            logger.debug("the service's task was cancelled")
+        await withTaskGroup(of: Void.self) { [logger, stop] group in
+            group.addTask {
+                do {
+                    try await gracefulShutdown()
+                } catch {
+                    logger.debug("the service's task was cancelled")
+                }
+                stop.stop()
+            }
+            group.addTask { try? await stop.announcement.value() }
+            await group.next()
+            group.cancelAll()
         }
     }
 

@@ -213,15 +213,18 @@ final class Sequencer: Sendable {
                     return books.perform(operation, at: time, mayClose: fault == nil)
                 }
             }
-            return Decided(results: results, lastEntry: books.position.entry)
+            // While nothing can be made durable, what reads found due is not in the journal.
+            return Decided(results: results, lastEntry: fault == nil ? books.position.entry : 0)
         } done: { [self] decided in
             switch decided {
             case .success(let decided):
                 journal.committed(through: decided.lastEntry)
                 deliver(decided.results, to: batch)
             case .failure(let error):
-                let count = batch.reduce(0) { $0 + $1.operations.count }
-                logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])
+                if error.kind != .opening {
+                    let count = batch.reduce(0) { $0 + $1.operations.count }
+                    logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])
+                }
                 let answer = OperationResult.error(WireError(error))
                 deliver(batch.map { Array(repeating: answer, count: $0.operations.count) }, to: batch)
             }

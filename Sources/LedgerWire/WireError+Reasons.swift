@@ -51,6 +51,7 @@ extension WireError {
     package init(_ error: StoreError) {
         switch error.kind {
         case .unavailable: self = .storageUnavailable
+        case .opening: self = WireError(.storageUnavailable, "\(error); send this again")
         case .unknown: self = .outcomeUnknown
         case .corrupt: self = .storageCorrupt
         }

@@ -48,7 +48,8 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// - Throws: ``StoreError``
     package static func move(from old: String, to new: String) throws { try DatabaseFile.move(from: old, to: new) }
 
-    package var engine: String { "SQLite \(String(cString: sqlite3_libversion()))" }
+    package var engine: String { SQLiteProjection.engine }
+    package static var engine: String { "SQLite \(String(cString: sqlite3_libversion()))" }
 
     /// Pages of the write-ahead log, as of the last commit.
     package var walPages: Int { writer.walPages }

@@ -14,9 +14,30 @@ package final class SQLiteReports: Sendable {
         try faults("reading what the tables hold") { try queue.read { db in try ProjectedState(db) } }
     }
 
-    /// - Throws: ``StoreError``
-    package func report(_ query: ReportQuery) throws -> ReportPage {
-        try faults("reading a report") { try queue.read { db in try Reports(db).page(query) } }
+    /// A whole report, all of its pages of one state of the tables, whatever is applied to them meanwhile.
+    /// - Parameters:
+    ///   - asOf: entries up to and with this time count; those up to the last block where `nil`.
+    ///   - begin: told the last block that the tables have, and its time.
+    ///   - each: given the pages.
+    /// - Throws: ``StoreError``, and what `begin` and `each` throw.
+    package func report(
+        _ kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?,
+        begin: (_ block: BlockNumber, _ time: Timestamp) throws -> Void, each: ([ReportRow]) throws -> Void
+    ) throws {
+        try faults("reading a report") {
+            try queue.read { db in
+                let state = try StoredState(db)
+                try begin(state.head?.number ?? 0, state.time)
+                let reports = try Reports(db)
+                var query = ReportQuery(
+                    kind: kind, asOf: asOf ?? state.time, currency: currency, limit: Limits.reportPageMax)
+                repeat {
+                    let page = try reports.page(query)
+                    try each(page.rows)
+                    query.after = page.next
+                } while query.after != nil
+            }
+        }
     }
 
     /// The size of the database as of its last commit, in bytes: what is still in the WAL only counts, pages in both

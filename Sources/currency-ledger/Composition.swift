@@ -7,6 +7,7 @@ import LedgerServer
 import LedgerWire
 import Logging
 import SQLiteProjection
+import Synchronization
 
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
@@ -28,23 +29,33 @@ enum Composition {
         }
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
-        let engine = try engine(
-            settings, catalog: catalog, create: create, acceptsClock: acceptsClock, logger: logger)
+        let log = try openLog(settings, create: create, logger: logger)
+        let stop = LedgerService.StopSignal()
+        let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
+            logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
+            stop.stop()
+        } open: { progress in
+            try engine(log, settings, catalog: catalog, acceptsClock: acceptsClock, logger: logger, progress)
+        }
+        if try !store.wait(milliseconds: openingMilliseconds) {
+            logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
+        }
         let tokens = settings.tokens.map { ServerConfiguration.Token(token: $0.secret, role: $0.role) }
         let info = ServerInfo(
             version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
-            engine: engine.engine, currencies: catalog.currencies.keys.sorted())
+            engine: store.engine, currencies: catalog.currencies.keys.sorted())
         return LedgerService(
-            configuration: ServerConfiguration(listen: settings.listen, tokens: tokens), store: engine,
-            verifier: Verifier(app: app, anchors: anchors), info: info, logger: logger, now: Clock.now)
+            configuration: ServerConfiguration(listen: settings.listen, tokens: tokens), store: store,
+            verifier: Verifier(app: app, anchors: anchors), info: info, logger: logger, now: Clock.now, stop: stop)
     }
 
-    private static func engine(
-        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
-    ) throws -> Engine {
+    /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
+    /// and not so long that who asks thinks that nobody is there.
+    private static let openingMilliseconds: UInt64 = 3_000
+
+    private static func openLog(_ settings: Settings, create: Bool, logger: Logger) throws -> FileLog {
         let folder = LedgerFolder(settings.path)
-        let ledger = Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
-        let identity = Digest(of: ledger, sha256)
+        let identity = Digest(of: ledger(settings), sha256)
         if create && isAbsentOrEmpty(folder.path) {
             try LedgerFolder.create(at: folder.path) { temporary in
                 let made = LedgerFolder(temporary)
@@ -56,34 +67,42 @@ enum Composition {
         let log = try FileLog.open(
             folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
         for notice in log.notices { logger.notice("\(notice)") }
+        return log
+    }
+
+    private static func ledger(_ settings: Settings) -> Journal.LedgerRow {
+        Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
+    }
+
+    private static func engine(
+        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, logger: Logger,
+        _ progress: @escaping @Sendable (String) throws -> Void
+    ) throws -> Engine {
+        let folder = LedgerFolder(settings.path)
         var limits = EngineLimits()
         limits.cachedPlayersMax = settings.cachedPlayers
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits)
-        let bar = ProgressBar("applying blocks")
-        func engine(_ projection: SQLiteProjection) throws -> Engine {
-            try Engine(log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now) {
-                event in
-                if case .catchingUp(let block, let last) = event { bar.show(block, of: last) }
+        let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
+        func engine() throws -> Engine {
+            try Engine(
+                log: log, projection: tables.open(), configuration: configuration, hash: sha256, now: Clock.now,
+                catchingUp: tables.show
+            ) { event in
                 if case .tablesDamaged = event { mark(folder, logger) }
                 logger.report(event)
             }
         }
-        let isMarked = FileManager.default.fileExists(atPath: folder.damageMark)
-        if isMarked {
-            logger.notice(
-                "the tables are made anew", metadata: ["reason": "damage was found in them while they were used"])
-            try SQLiteProjection.remove(at: folder.projection)
-            try FileManager.default.removeItem(atPath: folder.damageMark)
+        if FileManager.default.fileExists(atPath: folder.damageMark) {
+            try tables.makeAnew(because: "damage was found in them while they were used")
         }
         do {
-            return try engine(try projection(folder, ledger, logger))
-        } catch let error as StoreError where !isMarked {
-            // Tables that blocks cannot be applied to, or that cannot be read: the log has all that they have.
-            logger.notice("the tables are made anew", metadata: ["reason": "\(error)"])
-            try SQLiteProjection.remove(at: folder.projection)
-            return try engine(try projection(folder, ledger, logger))
+            return try engine()
+        } catch let error as StoreError where error.kind == .corrupt {
+            // Blocks cannot be applied to them: the log has all that they have.
+            try tables.makeAnew(because: "\(error)")
+            return try engine()
         }
     }
 
@@ -98,47 +117,102 @@ enum Composition {
         return (try? FileManager.default.contentsOfDirectory(atPath: path).isEmpty) ?? false
     }
 
-    /// Deletes the tables and computes them anew from the log, while no service runs.
+    /// Computes the tables anew from the log, while no service runs.
     /// - Returns: the number of blocks.
     static func rebuild(_ settings: Settings) throws -> BlockNumber {
         let folder = LedgerFolder(settings.path)
-        let ledger = Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
+        let ledger = ledger(settings)
         try folder.check()
         let log = try FileLog.open(
             folder: folder.log, headFile: folder.headFile, identity: Digest(of: ledger, sha256), hash: sha256)
         defer { log.close() }
         guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
-        // Beside the old ones until they are whole: an interrupted run leaves those.
-        let new = folder.projection + ".new"
-        try SQLiteProjection.remove(at: new)
-        let projection = try SQLiteProjection(path: new, ledger: ledger, hash: sha256) { Console.error($0) }
-        let bar = ProgressBar("applying blocks")
-        do {
-            try projection.catchUp(with: log, to: head.number) { bar.show($0, of: head.number) }
-            bar.end()
-            try projection.close()
-        } catch {
-            bar.end()
-            try? SQLiteProjection.remove(at: new)
-            throw error
-        }
-        try SQLiteProjection.move(from: new, to: folder.projection)
+        let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
+        try Tables(folder: folder, log: log, ledger: ledger, logger: logger, progress: { _ in }).make()
         return head.number
     }
 
-    /// The tables as they are; made anew where they cannot be gone on with, for the log has everything that they have.
-    private static func projection(
-        _ folder: LedgerFolder, _ ledger: Journal.LedgerRow, _ logger: Logger
-    ) throws -> SQLiteProjection {
-        func open() throws -> SQLiteProjection {
-            try SQLiteProjection(path: folder.projection, ledger: ledger, hash: sha256) { logger.warning("\($0)") }
+    private final class HighMark: Sendable {
+        private let value = Mutex(Int64(-1))
+
+        /// Whether it was lower before.
+        func rise(to new: Int64) -> Bool {
+            value.withLock { value in
+                defer { value = max(value, new) }
+                return new > value
+            }
         }
-        do {
-            return try open()
-        } catch let error as ProjectionOpeningError where error.kind == .rebuild {
-            logger.notice("the tables are made anew", metadata: ["reason": "\(error)"])
-            try SQLiteProjection.remove(at: folder.projection)
-            return try open()
+    }
+
+    /// A ledger's tables, and the log that they can always be made from.
+    private struct Tables {
+        let folder: LedgerFolder
+        let log: FileLog
+        let ledger: Journal.LedgerRow
+        let logger: Logger
+        /// Told in words how far they are; what it throws ends the work.
+        let progress: @Sendable (String) throws -> Void
+        private let bar = ProgressBar("applying blocks")
+        /// The tenths of the work that were logged.
+        private let told = HighMark()
+
+        init(
+            folder: LedgerFolder, log: FileLog, ledger: Journal.LedgerRow, logger: Logger,
+            progress: @escaping @Sendable (String) throws -> Void
+        ) {
+            self.folder = folder
+            self.log = log
+            self.ledger = ledger
+            self.logger = logger
+            self.progress = progress
+        }
+
+        /// The tables as they are; made anew where they cannot be gone on with.
+        func open() throws -> SQLiteProjection {
+            do {
+                return try open(folder.projection)
+            } catch let error as ProjectionOpeningError where error.kind == .rebuild {
+                try makeAnew(because: "\(error)")
+                return try open(folder.projection)
+            }
+        }
+
+        func makeAnew(because reason: String) throws {
+            logger.notice("the tables are made anew", metadata: ["reason": "\(reason)"])
+            try make()
+        }
+
+        /// Makes them beside the old ones, which stay until the new ones are whole: an interrupted run, or a block that
+        /// cannot be read, leaves those.
+        func make() throws {
+            let new = folder.projection + ".new"
+            try SQLiteProjection.remove(at: new)
+            do {
+                let projection = try open(new)
+                if let head = log.head {
+                    try projection.catchUp(with: log, to: head.number) { try show($0, of: head.number) }
+                }
+                bar.end()
+                try projection.close()
+            } catch {
+                bar.end()
+                try? SQLiteProjection.remove(at: new)
+                throw error
+            }
+            try SQLiteProjection.move(from: new, to: folder.projection)
+            try? FileManager.default.removeItem(atPath: folder.damageMark)
+        }
+
+        func show(_ block: BlockNumber, of head: BlockNumber) throws {
+            bar.show(block, of: head)
+            if told.rise(to: block * 10 / max(head, 1)) {
+                logger.info("applying blocks to the tables", metadata: ["block": "\(block)", "of": "\(head)"])
+            }
+            try progress("the ledger's tables are being made: block \(block) of \(head)")
+        }
+
+        private func open(_ path: String) throws -> SQLiteProjection {
+            try SQLiteProjection(path: path, ledger: ledger, hash: Composition.sha256) { logger.warning("\($0)") }
         }
     }
 
@@ -149,8 +223,6 @@ extension Logger {
     /// Tells the operator what an engine reports.
     fileprivate func report(_ event: Engine.Event) {
         switch event {
-        case .catchingUp(let block, let last):
-            info("bringing the tables to the head of the log", metadata: ["block": "\(block)", "of": "\(last)"])
         case .projectionFailed(let error):
             self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
         case .tablesDamaged(let error):

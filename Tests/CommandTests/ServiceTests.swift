@@ -179,6 +179,34 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// New tables take the place of damaged ones only when they are whole: where the log cannot be read, the old ones
+    /// are all that is left.
+    @Test func tablesAreNotThrownAwayForALogThatCannotBeRead() async throws {
+        let studio = try Studio()
+        #expect(try RunningService(studio.folder).stop() == 0)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: AccountName("player-1")!)
+        try await client.close()
+        #expect(service.stop() == 0)
+        // The damage is in a block that a start does not read by itself.
+        let segment = studio.folder.url.appendingPathComponent("ledger/log/00000000000000000001")
+        var bytes = try Data(contentsOf: segment)
+        let place = try #require(bytes.range(of: Data("com.example".utf8))).lowerBound
+        bytes[place] ^= 1
+        try bytes.write(to: segment)
+        let mark = studio.folder.path("ledger/projection.damaged")
+        #expect(FileManager.default.createFile(atPath: mark, contents: nil))
+        let tables = URL(fileURLWithPath: studio.folder.path("ledger/projection.sqlite"))
+        let before = try Data(contentsOf: tables)
+        for arguments in [["serve"], ["rebuild"], ["serve"]] {
+            let refused = try Command.run(arguments + ["--config", studio.folder.path("ledger.json")])
+            #expect(refused.status == 1 && refused.error.contains("block 1"), "\(refused.error)")
+            #expect(try Data(contentsOf: tables) == before)
+            #expect(FileManager.default.fileExists(atPath: mark))
+        }
+    }
+
     /// Tables that have what the log lacks: what was acknowledged is missing, so nothing is served, and nothing written.
     @Test func aLogThatWentBackInTimeIsRefusedUntilTheTablesAreMadeAnew() async throws {
         let studio = try Studio()

@@ -110,6 +110,45 @@ import Testing
         try bench.engine.close()
     }
 
+    /// What is due cannot be posted then, and is not shown as available all the same.
+    @Test func readsThatFindSomethingDueGoOnWhileNothingCanBeAppended() throws {
+        let bench = try Bench()
+        _ = try bench.ask([.grant("a", "ann", 100), .grant("b", "ann", 7, expiresAt: Bench.now + 50)])
+        bench.log.failAppends(.unknown(isThere: false))
+        let full = LogError(.notAppended, "full")
+        bench.log.failLeads(full, full, full, full, full, full, full, full)
+        #expect(throws: StoreError.self) { try bench.ask(.grant("c", "ann", 1)) }
+        let balance = Command.balance(account: AccountName("ann")!, currency: nil)
+        for _ in 0..<3 {
+            guard case .balance(let read) = try bench.ask(balance, at: Bench.now + 60) else {
+                Issue.record("no balance")
+                return
+            }
+            #expect(read.balances.map(\.balance.available) == [100])
+        }
+        #expect(throws: StoreError.self) { try bench.ask([balance, .grant("d", "ann", 1)], at: Bench.now + 60) }
+        #expect(try eventually { bench.engine.fault() == nil })
+        _ = try bench.ask(.grant("d", "ann", 1), at: Bench.now + 60)
+        #expect(try bench.available("ann") == 101)
+        let entries = try bench.engine.journal(JournalQuery(after: 0)).entries
+        #expect(entries.map(\.kind) == [.grant, .grant, .expiry, .grant])
+        try bench.engine.close()
+    }
+
+    @Test func anotherReasonWhyTheLogFailsIsTold() throws {
+        let bench = try Bench()
+        bench.log.failAppends(.unknown(isThere: false))
+        let (full, damaged) = (LogError(.notAppended, "full"), LogError(.corrupt, "block 7 is damaged"))
+        bench.log.failLeads(full, full, damaged, damaged, full)
+        #expect(throws: StoreError.self) { try bench.ask(.grant("a", "ann", 1)) }
+        #expect(try eventually { bench.engine.fault() == nil })
+        let failures = bench.reports.filter { $0.hasPrefix("logFailed") }
+        #expect(failures.count == 4, "\(failures)")
+        #expect(failures[2].contains("block 7 is damaged"))
+        #expect(bench.reports.filter { $0.hasPrefix("logWorksAgain") }.count == 1)
+        try bench.engine.close()
+    }
+
     /// Another leader's block stands where ours was to go: ours is dropped with the books, and theirs is read.
     @Test func anotherLeadersBlockReplacesWhatWasDecided() throws {
         let bench = try Bench()

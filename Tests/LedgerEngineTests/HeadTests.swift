@@ -18,6 +18,34 @@ import Testing
                 signature: [UInt8](repeating: 1, count: 64)))
     }
 
+    /// An account that a refused request has named has no transfer by which one could tell that it is new.
+    @Test func aPlayerWithoutTransfersIsNotForgottenBeforeThatIsProjected() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 2 }
+        bench.projection.hold()
+        guard case .refused = try bench.ask(.spend("s", "ann", 1)) else {
+            Issue.record("not refused")
+            return
+        }
+        for number in 0..<50 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 10)) }
+        _ = try bench.ask(.grant("a", "ann", 5))
+        bench.projection.release()
+        #expect(try bench.available("ann") == 5)
+        #expect(try bench.engine.history(HistoryQuery(account: AccountName("ann")!)).entries.count == 1)
+        let accounts = try bench.log.blocks.flatMap { try Block(opening: $0, checks: .form).rows.accounts }
+        #expect(accounts.filter { $0.name == AccountName("ann") }.count == 1)
+        try bench.engine.close()
+    }
+
+    @Test func readsAloneDoNotFillTheMemory() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 10 }
+        _ = try bench.ask((0..<200).map { .grant("g\($0)", "player-\($0)", 10) })
+        #expect(try bench.engine.journal(JournalQuery(after: 0)).entries.count == 100)
+        for number in 0..<200 { #expect(try bench.available("player-\(number)") == 10) }
+        let inMemory = try bench.engine.run(Needs()) { $0.players.count }
+        #expect(inMemory <= 22)
+        try bench.engine.close()
+    }
+
     @Test func whatIsNotProjectedIsFound() throws {
         let bench = try Bench { $0.cachedPlayersMax = 2 }
         bench.projection.hold()

@@ -96,7 +96,9 @@ final class Bench: Sendable {
             configuration: Engine.Configuration(
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
                 limits: chosen),
-            hash: Workload.hash, now: { Bench.now }, report: { reported.add("\($0)") })
+            hash: Workload.hash, now: { Bench.now },
+            catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
+            report: { reported.add("\($0)") })
         events = reported
     }
 

@@ -157,13 +157,47 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         try store.run(grant("a", Workload.account(1), 5), at: 1)
         let reports = try SQLiteReports(path: store.folder.database)
         try store.run(grant("b", Workload.account(1), 6), at: 2)
-        let rows = try reports.report(ReportQuery(kind: .balances, asOf: 1)).rows
+        var rows: [ReportRow] = []
+        try reports.report(.balances, asOf: 1, currency: nil) { block, time in
+            #expect(block == store.blocks.last?.number && time == 2)
+        } each: {
+            rows += $0
+        }
         #expect(
             rows == [
                 .balance(account: Workload.account(1), currency: gems, available: 5, held: 0, debt: 0, paid: 0)
             ])
         #expect(try reports.state().head == store.blocks.last?.head)
         #expect(try reports.databaseBytes() > 4_096)
+    }
+
+    /// The pages of one report belong together, whatever is applied between them.
+    @Test func aReportOfManyPagesIsOfOneMoment() throws {
+        var store = try Ledger(TemporaryFolder())
+        let count = Limits.reportPageMax + 50
+        let grants = (0..<count).map { grant("g\($0)", AccountName("player-\($0)")!, 5) }
+        try store.run(grants, at: 1)
+        let reports = try SQLiteReports(path: store.folder.database)
+        var pages: [Int] = []
+        var sum: Int64 = 0
+        try reports.report(.balances, asOf: nil, currency: nil) { _, time in
+            #expect(time == 1)
+        } each: { rows in
+            pages.append(rows.count)
+            for case .balance(_, _, let available, _, _, _) in rows { sum += available }
+            // At the same time, as a block with an earlier clock has it.
+            let last = AccountName("player-\(count - 1)")!
+            try store.run(grant("later-\(pages.count)", last, 1_000), at: 1)
+        }
+        #expect(pages == [Limits.reportPageMax, 50])
+        #expect(sum == Int64(count) * 5)
+        try reports.report(.trial, asOf: nil, currency: nil) { _, _ in
+        } each: { rows in
+            let turnover = rows.reduce(into: Int64(0)) {
+                if case .trial(_, .granted, let debits, _) = $1 { $0 += debits }
+            }
+            #expect(turnover == Int64(count) * 5 + 2_000)
+        }
     }
 
     @Test func whatExpiredWhileTheServiceWasDownIsPostedByTheFirstSweeps() throws {

@@ -10,8 +10,9 @@ struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a report as CSV or JSON lines.",
         discussion: """
-            From a running service (--server) or straight from a ledger's folder (--path), beside its service or \
-            without one. A report as of a time that is past is the same whenever it is asked for.
+            From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
+            service or without one: then standard error says up to which block they are. A report as of a time that is \
+            past is the same whenever it is asked for.
             """)
 
     enum Kind: String, CaseIterable, ExpressibleByArgument {
@@ -38,7 +39,7 @@ struct Export: AsyncParsableCommand {
         help:
             """
             Entries up to and with this time: milliseconds since 1970 or ISO 8601, as 2026-01-31T23:59:59.999Z. \
-            Default: now
+            Default: now; with --path the time of the last block that the tables have
             """
     )
     var asOf: String?
@@ -100,14 +101,12 @@ struct Export: AsyncParsableCommand {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
-            var query = ReportQuery(
-                kind: kind, asOf: time ?? Clock.now(), currency: code, limit: Limits.reportPageMax)
-            repeat {
-                let page = try reports.report(query)
-                try writer.write(page.rows)
+            try reports.report(kind, asOf: time, currency: code) { block, time in
+                Console.error("the tables have all up to block \(block), \(Export.text(time))")
+            } each: { rows in
+                try writer.write(rows)
                 progress.show(writer.count)
-                query.after = page.next
-            } while query.after != nil
+            }
         } catch let error as StoreError {
             throw Failure(error.description)
         } catch let error as LogError {
@@ -115,6 +114,12 @@ struct Export: AsyncParsableCommand {
         } catch let error as ProjectionOpeningError {
             throw Failure(error.description)
         }
+    }
+
+    private static func text(_ time: Timestamp) -> String {
+        let formatter = ISO8601DateFormatter()
+        formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return formatter.string(from: Date(timeIntervalSince1970: Double(time) / 1_000))
     }
 
     static func milliseconds(_ text: String) -> Timestamp? {
