@@ -19,9 +19,7 @@ extension FileLog {
             try disk.makeDirectory(folder)
             disk.close(try disk.open(folder + "/" + lockName, .creating))
             let path = folder + "/" + SegmentFile.name(1)
-            let header = SegmentHeader(first: 1, identity: identity, previous: .zero)
-            let (file, _) = try LogWriter.makeSegment(disk, path, header, configuration)
-            disk.close(file)
+            _ = try LogWriter.makeSegment(disk, path, first: 1, identity, previous: .zero, configuration)
             try disk.rename(path + SegmentFile.temporarySuffix, to: path)
             try HeadFile.create(disk, headFile, identity)
             try disk.syncDirectory(folder)
@@ -61,7 +59,7 @@ extension FileLog {
         _ configuration: FileLogConfiguration, _ lockFile: OwnedFile
     ) throws(LogError) -> FileLog {
         let content = HeadFile.content(disk, headPath, identity)
-        let note = try note(disk, folder)
+        let note = try RedactionNote.content(disk, folder + "/" + RedactionNote.name)
         let (firsts, last) = try lockedSegments(disk, folder, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = note { redaction = begun }
@@ -96,12 +94,6 @@ extension FileLog {
         }
         if let newest = scan.head, newest.number > content.acknowledged?.number ?? 0 { head.store(newest) }
         return FileLog(disk, hash, catalog, notices, writer)
-    }
-
-    private static func note(_ disk: any Disk, _ folder: String) throws(LogError) -> RedactionNote.Content {
-        do { return try RedactionNote.content(disk, folder + "/" + RedactionNote.name) } catch {
-            throw LogError(.unknown, "reading \(folder)/\(RedactionNote.name): \(error)")
-        }
     }
 
     /// The segments, the last of them open for writing and locked: the lock file alone could be removed and made
@@ -169,7 +161,9 @@ extension FileLog {
         let isWritten = isWritten(disk, folder)
         let content = HeadFile.content(disk, headPath, identity)
         var redaction: RedactionNote?
-        if case .note(let begun) = try note(disk, folder) { redaction = begun }
+        if case .note(let begun) = try RedactionNote.content(disk, folder + "/" + RedactionNote.name) {
+            redaction = begun
+        }
         let firsts = try LogScan.firsts(disk, folder)
         let first = firsts[firsts.count - 1]
         let last = try SegmentFile.open(

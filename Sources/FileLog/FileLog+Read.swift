@@ -33,16 +33,8 @@ extension FileLog {
     private func blockBytes(
         _ number: BlockNumber, _ segment: SegmentFile, at offset: Int, _ window: inout ReadWindow
     ) throws(LogError) -> Int {
-        do {
-            let header =
-                try window.bytes(at: offset, count: RecordHeader.byteCount) {
-                    RecordHeader($0, segmentChecksum: segment.headerChecksum, offset: offset)
-                } ?? nil
-            // A damaged one is named by who reads it whole.
-            return header.map { $0.bodyBytes + $0.redactableBytes } ?? 0
-        } catch {
-            throw segment.unread(number, error)
-        }
+        // A damaged one is named by who reads it whole.
+        try segment.recordHeader(number, at: offset, &window).map { $0.bodyBytes + $0.redactableBytes } ?? 0
     }
 
     private func whole(

@@ -4,11 +4,18 @@ import Ledger
 // Numbers are big-endian.
 
 enum LogFormat {
+    /// Every file begins with eight bytes that say what it is, and its format's number: in each later format too, so
+    /// that a program can name a format that it does not know. No format has the number 0.
     static let version: UInt32 = 1
     /// Records begin at multiples of this.
     static let alignment = 8
 
     static func aligned(_ byteCount: Int) -> Int { (byteCount + alignment - 1) / alignment * alignment }
+
+    /// What is said of a file or a record of another format.
+    static func unknownFormat(_ version: UInt32) -> String {
+        "has format \(version); this program reads format \(LogFormat.version)"
+    }
 }
 
 /// The beginning of a segment file.
@@ -22,26 +29,30 @@ struct SegmentHeader: Hashable {
     var identity: Digest
     /// The hash of the block before `first`; zero bytes before block 1.
     var previous: Digest
+    /// Over the header's bytes. It goes into the checksum of each record of the segment: no bytes within a block can
+    /// pass for one.
+    var checksum: UInt32
 
-    /// The checksum goes into that of each record of the segment: no bytes within a block can pass for one.
-    var checksum: UInt32 {
-        withUnsafeTemporaryAllocation(byteCount: SegmentHeader.byteCount, alignment: 8) { bytes in
-            write(to: bytes)
-            return UnsafeRawBufferPointer(bytes).number(at: 92)
+    /// A new segment's header, and its bytes.
+    static func make(first: BlockNumber, identity: Digest, previous: Digest) -> (SegmentHeader, [UInt8]) {
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        let checksum = bytes.withUnsafeMutableBytes { target in
+            target.set(magic, at: 0)
+            target.set(LogFormat.version, at: 8)
+            target.set(first, at: 16)
+            target.set(identity, at: 24)
+            target.set(previous, at: 56)
+            let checksum = SegmentHeader.checksum(UnsafeRawBufferPointer(target))
+            target.set(checksum, at: 92)
+            return checksum
         }
+        return (SegmentHeader(first: first, identity: identity, previous: previous, checksum: checksum), bytes)
     }
 
-    func write(to target: UnsafeMutableRawBufferPointer) {
-        target.set(SegmentHeader.magic, at: 0)
-        target.set(LogFormat.version, at: 8)
-        target.set(UInt32(0), at: 12)
-        target.set(first, at: 16)
-        target.set(identity, at: 24)
-        target.set(previous, at: 56)
-        target.set(UInt32(0), at: 88)
+    private static func checksum(_ header: UnsafeRawBufferPointer) -> UInt32 {
         var checksum = Checksum()
-        checksum.add(UnsafeRawBufferPointer(rebasing: target[..<92]))
-        target.set(checksum.value, at: 92)
+        checksum.add(UnsafeRawBufferPointer(rebasing: header[..<92]))
+        return checksum.value
     }
 
     enum Fault: Error {
@@ -49,27 +60,29 @@ struct SegmentHeader: Hashable {
         case version(UInt32)
     }
 
-    init(first: BlockNumber, identity: Digest, previous: Digest) {
+    private init(first: BlockNumber, identity: Digest, previous: Digest, checksum: UInt32) {
         self.first = first
         self.identity = identity
         self.previous = previous
+        self.checksum = checksum
     }
 
     init(_ bytes: [UInt8]) throws(Fault) {
         guard bytes.count == SegmentHeader.byteCount else { throw .damaged }
-        let header: SegmentHeader? = try bytes.withUnsafeBufferPointer { (buffer) throws(Fault) in
+        self = try bytes.withUnsafeBufferPointer { (buffer) throws(Fault) in
             let bytes = UnsafeRawBufferPointer(buffer)
-            var checksum = Checksum()
-            checksum.add(UnsafeRawBufferPointer(rebasing: bytes[..<92]))
-            guard bytes.number(at: 0) == SegmentHeader.magic, bytes.number(at: 92) == checksum.value
-            else { return nil }
+            guard bytes.number(at: 0) == SegmentHeader.magic else { throw .damaged }
+            // Before the checksum, which may stand elsewhere in another format.
             let version: UInt32 = bytes.number(at: 8)
             guard version == LogFormat.version else { throw .version(version) }
+            let checksum = SegmentHeader.checksum(bytes)
+            guard bytes.number(at: 92) == checksum, bytes.number(at: 12) == UInt32(0),
+                bytes.number(at: 88) == UInt32(0)
+            else { throw .damaged }
             return SegmentHeader(
-                first: bytes.number(at: 16), identity: bytes.digest(at: 24), previous: bytes.digest(at: 56))
+                first: bytes.number(at: 16), identity: bytes.digest(at: 24), previous: bytes.digest(at: 56),
+                checksum: checksum)
         }
-        guard let header else { throw .damaged }
-        self = header
     }
 }
 
@@ -80,6 +93,8 @@ struct RecordHeader {
     /// Where the redactable part's checksum stands in the header: `redact` overwrites it.
     static let redactableChecksumOffset = 100
 
+    /// The segment's in a segment of format 1. A whole header of another one is damage, or a later program's.
+    var format: UInt32
     var number: BlockNumber
     var term: Term
     var bodyBytes: Int
@@ -103,7 +118,7 @@ struct RecordHeader {
         _ block: SealedBlock, to target: UnsafeMutableRawBufferPointer, segmentChecksum: UInt32, offset: Int
     ) {
         target.set(magic, at: 0)
-        target.set(UInt32(LogFormat.version), at: 4)
+        target.set(LogFormat.version, at: 4)
         target.set(block.number, at: 8)
         target.set(block.term, at: 16)
         target.set(UInt32(block.body.count), at: 24)
@@ -117,11 +132,10 @@ struct RecordHeader {
 
     /// `nil` where no record of the segment stands at `offset`, or its header is damaged.
     init?(_ bytes: UnsafeRawBufferPointer, segmentChecksum: UInt32, offset: Int) {
-        guard bytes.count >= RecordHeader.byteCount, bytes.number(at: 0) == RecordHeader.magic,
-            bytes.number(at: 4) == LogFormat.version
-        else { return nil }
+        guard bytes.count >= RecordHeader.byteCount, bytes.number(at: 0) == RecordHeader.magic else { return nil }
         checksum = bytes.number(at: 96)
         guard checksum == RecordHeader.checksum(bytes, segmentChecksum, offset) else { return nil }
+        format = bytes.number(at: 4)
         number = bytes.number(at: 8)
         term = bytes.number(at: 16)
         bodyBytes = Int(bytes.number(at: 24) as UInt32)

@@ -113,15 +113,20 @@ extension LogScan {
             throw segment.unread(index.next, error)
         }
         if rest.allSatisfy({ $0 == 0 }) { return .zeros }
-        // A block is written only after the one before it is durable: a later one says that this one was whole.
-        let later = rest.withUnsafeBytes { rest in
-            stride(from: 0, to: rest.count - RecordHeader.byteCount + 1, by: LogFormat.alignment).lazy.compactMap {
+        // A record is written only after the one before it is durable, so one behind this one says that this one was
+        // whole: whatever its number and its format are. The torn record's own header is where this one begins.
+        let behind = rest.withUnsafeBytes { rest in
+            stride(
+                from: LogFormat.alignment, to: rest.count - RecordHeader.byteCount + 1, by: LogFormat.alignment
+            ).lazy.compactMap {
                 RecordHeader(
-                    rest.bytes(at: $0, count: RecordHeader.byteCount), segmentChecksum: segment.headerChecksum,
+                    rest.bytes(at: $0, count: RecordHeader.byteCount), segmentChecksum: segment.header.checksum,
                     offset: index.end + $0)
-            }.first { $0.number > index.next }
+            }.first
         }
-        if let later { throw segment.corrupt(index.next, "it is damaged; block \(later.number) stands behind it") }
+        if let behind {
+            throw segment.corrupt(index.next, "it is damaged; the record of block \(behind.number) stands behind it")
+        }
         if let acknowledged, acknowledged.number >= index.next {
             throw segment.corrupt(
                 index.next, "it is damaged; that it was acknowledged is what the head file beside the log says")

@@ -37,6 +37,12 @@ extension LogWriter {
             case .none: return
             case .torn: break
             case .note(let note):
+                guard note.number > 0, note.number <= head?.number ?? 0 else {
+                    throw LogError(
+                        .corrupt,
+                        "the redaction noted in \(folder)/\(RedactionNote.name) is of block \(note.number); "
+                            + "the log has no such block")
+                }
                 let (segment, offset, header) = try record(note.number)
                 guard header.checksum == note.recordChecksum, header.redactableBytes == note.redactable.count else {
                     throw segment.corrupt(note.number, "it is not the block whose redaction was begun")
@@ -63,16 +69,8 @@ extension LogWriter {
             segment = try SegmentFile.open(disk, segment.path, first: segment.header.first, identity, .writing)
         }
         var window = ReadWindow(segment, stepBytes: 0, end: place.end)
-        let header: RecordHeader?
-        do {
-            header =
-                try window.bytes(at: place.offset, count: RecordHeader.byteCount) {
-                    RecordHeader($0, segmentChecksum: segment.headerChecksum, offset: place.offset)
-                } ?? nil
-        } catch {
-            throw segment.unread(number, error)
-        }
-        guard let header, header.number == number else { throw segment.corrupt(number, "its header is damaged") }
+        guard let header = try segment.recordHeader(number, at: place.offset, &window), header.number == number
+        else { throw segment.corrupt(number, "its header is damaged") }
         return (segment, place.offset, header)
     }
 }

@@ -107,10 +107,10 @@ final class LogWriter {
     private func write(_ block: SealedBlock, _ byteCount: Int) throws(LogError) {
         let start = end
         let recordEnd = start + byteCount
-        RecordHeader.write(block, to: headerBytes, segmentChecksum: segment.headerChecksum, offset: start)
+        RecordHeader.write(block, to: headerBytes, segmentChecksum: segment.header.checksum, offset: start)
         guard
             let header = RecordHeader(
-                UnsafeRawBufferPointer(headerBytes), segmentChecksum: segment.headerChecksum, offset: start)
+                UnsafeRawBufferPointer(headerBytes), segmentChecksum: segment.header.checksum, offset: start)
         else { preconditionFailure("a header that was just written is whole") }
         var newEnd = writtenEnd
         if recordEnd >= writtenEnd {
@@ -216,15 +216,14 @@ final class LogWriter {
         // The last moment at which a loss of the segment before is noticed.
         try checkInPlace(block.number, writtenEnd)
         let path = folder + "/" + SegmentFile.name(block.number)
-        let header = SegmentHeader(first: block.number, identity: identity, previous: block.previous)
         do {
             guard try disk.statusIfThere(at: path) == nil else {
                 throw LogError(.superseded, "segment file \(path) is there already; a ledger has one writer")
             }
             stray = block.number
-            let (file, byteCount) = try LogWriter.makeSegment(disk, path, header, configuration)
-            let new = SegmentFile(disk, file, path, header)
-            guard try disk.lock(file) else {
+            let (new, byteCount) = try LogWriter.makeSegment(
+                disk, path, first: block.number, identity, previous: block.previous, configuration)
+            guard try disk.lock(new.file) else {
                 throw LogError(.superseded, "segment file \(path) is open for writing in another process")
             }
             try disk.rename(path + SegmentFile.temporarySuffix, to: path)
@@ -244,25 +243,20 @@ final class LogWriter {
 
     /// Writes a segment without records under its temporary name, and syncs it.
     static func makeSegment(
-        _ disk: any Disk, _ path: String, _ header: SegmentHeader, _ configuration: FileLogConfiguration
-    ) throws(DiskError) -> (DiskFile, byteCount: Int) {
+        _ disk: any Disk, _ path: String, first: BlockNumber, _ identity: Digest, previous: Digest,
+        _ configuration: FileLogConfiguration
+    ) throws(DiskError) -> (SegmentFile, byteCount: Int) {
         let temporary = path + SegmentFile.temporarySuffix
         try disk.removeIfThere(temporary)
-        let file = try disk.open(temporary, .creating)
-        do {
-            var bytes = [UInt8](repeating: 0, count: SegmentHeader.byteCount)
-            bytes.withUnsafeMutableBytes { header.write(to: $0) }
-            try disk.writeAll(file, bytes, at: 0)
-            let page = FileLogLimits.pageBytes
-            let wanted = (SegmentHeader.byteCount + configuration.writeAheadBytes + page - 1) / page * page
-            let end = max(SegmentHeader.byteCount, min(wanted, configuration.segmentBytes))
-            try disk.writeZeros(file, from: SegmentHeader.byteCount, to: end)
-            try disk.sync(file)
-            return (file, end)
-        } catch {
-            disk.close(file)
-            throw error
-        }
+        let (header, bytes) = SegmentHeader.make(first: first, identity: identity, previous: previous)
+        let segment = SegmentFile(disk, try disk.open(temporary, .creating), path, header)
+        try disk.writeAll(segment.file, bytes, at: 0)
+        let page = FileLogLimits.pageBytes
+        let wanted = (SegmentHeader.byteCount + configuration.writeAheadBytes + page - 1) / page * page
+        let end = max(SegmentHeader.byteCount, min(wanted, configuration.segmentBytes))
+        try disk.writeZeros(segment.file, from: SegmentHeader.byteCount, to: end)
+        try disk.sync(segment.file)
+        return (segment, end)
     }
 
     // MARK: - Settling

@@ -49,16 +49,26 @@ extension RedactionNote {
         case note(RedactionNote)
     }
 
-    static func content(_ disk: any Disk, _ path: String) throws(DiskError) -> Content {
-        guard try disk.statusIfThere(at: path) != nil else { return .none }
-        let file = try disk.open(path, .reading)
-        defer { disk.close(file) }
-        let bytes = try disk.readAll(file, at: 0, byteCount: try disk.status(file).byteCount)
+    /// - Throws: ``LogError`` `corrupt` where the note's format is not known, `unknown` where it cannot be read now.
+    static func content(_ disk: any Disk, _ path: String) throws(LogError) -> Content {
+        let bytes: [UInt8]
+        do {
+            guard try disk.statusIfThere(at: path) != nil else { return .none }
+            let file = OwnedFile(disk, try disk.open(path, .reading))
+            bytes = try disk.readAll(file.file, at: 0, byteCount: try disk.status(file.file).byteCount)
+        } catch {
+            throw LogError(.unknown, "reading \(path): \(error)")
+        }
         if bytes.allSatisfy({ $0 == 0 }) { return .none }
-        return bytes.withUnsafeBytes { bytes in
-            guard bytes.count >= headerBytes, bytes.number(at: 0) == magic,
-                bytes.number(at: 8) == LogFormat.version
-            else { return .torn }
+        return try bytes.withUnsafeBufferPointer { (buffer) throws(LogError) in
+            let bytes = UnsafeRawBufferPointer(buffer)
+            guard bytes.count >= headerBytes, bytes.number(at: 0) == magic else { return .torn }
+            let version: UInt32 = bytes.number(at: 8)
+            // A note that stops within this number: it was written over zeros.
+            if version == 0 { return .torn }
+            guard version == LogFormat.version else {
+                throw LogError(.corrupt, "the redaction noted in \(path) \(LogFormat.unknownFormat(version))")
+            }
             let end = headerBytes + Int(bytes.number(at: 12) as UInt32)
             guard end <= bytes.count else { return .torn }
             let note = bytes.bytes(at: 0, count: end)

@@ -6,14 +6,12 @@ final class SegmentFile: Sendable {
     let file: DiskFile
     let path: String
     let header: SegmentHeader
-    let headerChecksum: UInt32
 
     init(_ disk: any Disk, _ file: DiskFile, _ path: String, _ header: SegmentHeader) {
         self.disk = disk
         self.file = file
         self.path = path
         self.header = header
-        headerChecksum = header.checksum
     }
 
     deinit { disk.close(file) }
@@ -64,7 +62,7 @@ final class SegmentFile: Sendable {
             case .version(let version):
                 throw LogError(
                     .corrupt,
-                    "segment file \(path) has format \(version); this program reads format \(LogFormat.version)")
+                    "segment file \(path), which begins with block \(first), \(LogFormat.unknownFormat(version))")
             }
         }
         guard header.identity == identity else {
@@ -84,9 +82,35 @@ final class SegmentFile: Sendable {
     }
 
     func byteCount() throws(LogError) -> Int {
-        do { return try disk.status(file).byteCount } catch {
+        let byteCount: Int
+        do { byteCount = try disk.status(file).byteCount } catch {
             throw LogError(.unknown, "asking for the size of segment file \(path): \(error)")
         }
+        guard byteCount <= FileLogLimits.segmentBytesMax else {
+            throw LogError(
+                .corrupt,
+                "segment file \(path) has \(byteCount) bytes; none has more than \(FileLogLimits.segmentBytesMax)")
+        }
+        return byteCount
+    }
+
+    /// The header of block `number`'s record, which begins at `offset`; `nil` where no whole header stands there.
+    func recordHeader(
+        _ number: BlockNumber, at offset: Int, _ window: inout ReadWindow
+    ) throws(LogError) -> RecordHeader? {
+        let record: RecordHeader?
+        do {
+            record =
+                try window.bytes(at: offset, count: RecordHeader.byteCount) {
+                    RecordHeader($0, segmentChecksum: header.checksum, offset: offset)
+                } ?? nil
+        } catch {
+            throw unread(number, error)
+        }
+        if let record, record.format != LogFormat.version {
+            throw corrupt(number, "its record \(LogFormat.unknownFormat(record.format))")
+        }
+        return record
     }
 
     func corrupt(_ number: BlockNumber, _ words: String) -> LogError {
@@ -170,22 +194,14 @@ struct SegmentIndex {
     ) throws(LogError) {
         var window = ReadWindow(segment, stepBytes: FileLogLimits.scanBytes, end: byteCount)
         while next < stop {
-            let header: RecordHeader?
-            do {
-                header =
-                    try window.bytes(at: end, count: RecordHeader.byteCount) {
-                        RecordHeader($0, segmentChecksum: segment.headerChecksum, offset: end)
-                    } ?? nil
-            } catch {
-                throw segment.unread(next, error)
-            }
-            guard let header, end + header.recordBytes <= byteCount else { return }
+            guard let header = try segment.recordHeader(next, at: end, &window) else { return }
             guard header.number == next else {
                 throw segment.corrupt(next, "block \(header.number) stands in its place")
             }
             guard header.previous == headHash else {
                 throw segment.corrupt(next, "it does not continue the block before it")
             }
+            guard end + header.recordBytes <= byteCount else { return }
             append(header)
             seen(header)
         }
@@ -201,19 +217,20 @@ extension SegmentFile {
         case redactableDamaged(RecordHeader, SealedBlock)
     }
 
-    /// Reads and checks the record at `offset`.
+    /// Reads and checks a record of the index, which has looked at its format.
     /// - Parameter hash: SHA-256.
     func record(at offset: Int, _ window: inout ReadWindow, _ hash: HashFunction) throws(DiskError) -> Record {
+        let segmentChecksum = header.checksum
         let header =
             try window.bytes(at: offset, count: RecordHeader.byteCount) {
-                RecordHeader($0, segmentChecksum: headerChecksum, offset: offset)
+                RecordHeader($0, segmentChecksum: segmentChecksum, offset: offset)
             } ?? nil
-        guard let header else { return .noHeader }
+        guard let header, header.format == LogFormat.version else { return .noHeader }
         let record = try window.bytes(at: offset, count: header.recordBytes) { bytes -> Record in
             // The header again, from the same bytes: they may have been read again since.
-            guard let header = RecordHeader(bytes, segmentChecksum: headerChecksum, offset: offset) else {
-                return .noHeader
-            }
+            guard let header = RecordHeader(bytes, segmentChecksum: segmentChecksum, offset: offset),
+                header.format == LogFormat.version
+            else { return .noHeader }
             guard header.recordBytes <= bytes.count else { return .bodyDamaged(header) }
             let body = bytes.bytes(at: RecordHeader.byteCount, count: header.bodyBytes)
             let redactable = bytes.bytes(at: RecordHeader.byteCount + header.bodyBytes, count: header.redactableBytes)

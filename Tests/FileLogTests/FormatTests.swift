@@ -5,39 +5,26 @@ import Testing
 
 /// The files as the specification has them (docs: FileLog.md), read by a second program that knows nothing but it.
 @Suite struct FormatTests {
-    /// CRC-32C, bit by bit.
-    private static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
-        var value: UInt32 = 0xFFFF_FFFF
-        for byte in bytes {
-            value ^= UInt32(byte)
-            for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0x82F6_3B78 : value >> 1 }
-        }
-        return ~value
-    }
-
-    private static func number(_ bytes: some Collection<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-
-    private static func bytes(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(number >> (24 - 8 * $0) & 0xFF) } }
-
     /// All blocks of a segment file.
     private static func read(_ file: [UInt8], first: BlockNumber) throws -> [SealedBlock] {
         try #require(Array(file[0..<8]) == Array("CLedgLog".utf8))
-        try #require(number(file[8..<16]) == 1 << 32)
-        try #require(number(file[16..<24]) == UInt64(first))
+        try #require(Bytes.number(file[8..<16]) == 1 << 32)
+        try #require(Bytes.number(file[16..<24]) == UInt64(first))
         try #require(Array(file[24..<56]) == testIdentity.bytes)
-        try #require(number(file[92..<96]) == UInt64(checksum(file[0..<92])))
+        try #require(Bytes.number(file[92..<96]) == UInt64(Bytes.checksum(file[0..<92])))
         var blocks: [SealedBlock] = []
         var offset = 96
         while offset + 104 <= file.count, file[offset..<(offset + 4)].elementsEqual("CLBk".utf8) {
             let record = Array(file[offset...])
-            let bodyEnd = 104 + Int(number(record[24..<28]))
-            let end = bodyEnd + Int(number(record[28..<32]))
-            let covered = Array(file[92..<96]) + bytes(UInt32(offset)) + record[0..<96]
-            try #require(number(record[4..<8]) == 1)
-            try #require(number(record[96..<100]) == UInt64(checksum(covered)))
-            try #require(number(record[100..<104]) == UInt64(checksum(record[96..<100] + record[bodyEnd..<end])))
+            let bodyEnd = 104 + Int(Bytes.number(record[24..<28]))
+            let end = bodyEnd + Int(Bytes.number(record[28..<32]))
+            let covered = Array(file[92..<96]) + Bytes.of(UInt32(offset)) + record[0..<96]
+            try #require(Bytes.number(record[4..<8]) == 1)
+            try #require(Bytes.number(record[96..<100]) == UInt64(Bytes.checksum(covered)))
+            let redactable = record[96..<100] + record[bodyEnd..<end]
+            try #require(Bytes.number(record[100..<104]) == UInt64(Bytes.checksum(redactable)))
             let block = SealedBlock(
-                number: BlockNumber(number(record[8..<16])), term: Term(number(record[16..<24])),
+                number: BlockNumber(Bytes.number(record[8..<16])), term: Term(Bytes.number(record[16..<24])),
                 previous: try #require(Digest(Array(record[32..<64]))),
                 hash: try #require(Digest(Array(record[64..<96]))),
                 body: Array(record[104..<bodyEnd]), redactable: Array(record[bodyEnd..<end]))
@@ -51,7 +38,7 @@ import Testing
     }
 
     @Test func theChecksumIsTheOneOfTheSpecification() {
-        #expect(FormatTests.checksum("123456789".utf8) == 0xE306_9283)
+        #expect(Bytes.checksum("123456789".utf8) == 0xE306_9283)
     }
 
     @Test func anotherProgramReadsTheFiles() throws {
@@ -77,10 +64,10 @@ import Testing
             #expect(page.count == 4096)
             let slots = [page[0..<100], page[2048..<2148]].filter {
                 let slot = Array($0)
-                return FormatTests.number(slot[96..<100]) == UInt64(FormatTests.checksum(slot[0..<96]))
+                return Bytes.number(slot[96..<100]) == UInt64(Bytes.checksum(slot[0..<96]))
                     && slot[0..<8].elementsEqual("CLedgHea".utf8) && Array(slot[32..<64]) == testIdentity.bytes
             }.map { Array($0) }
-            #expect(slots.map { FormatTests.number($0[16..<24]) }.sorted() == [60, 61])
+            #expect(slots.map { Bytes.number($0[16..<24]) }.sorted() == [60, 61])
             #expect(slots.contains { Array($0[64..<96]) == blocks[60].hash.bytes })
             log.close()
         }

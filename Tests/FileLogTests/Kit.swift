@@ -102,3 +102,20 @@ func logError(_ body: () throws -> Void) -> LogError? {
         return error as? LogError
     }
 }
+
+/// Numbers and checksums in files, as another program computes them.
+enum Bytes {
+    /// CRC-32C, bit by bit.
+    static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
+        var value: UInt32 = 0xFFFF_FFFF
+        for byte in bytes {
+            value ^= UInt32(byte)
+            for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0x82F6_3B78 : value >> 1 }
+        }
+        return ~value
+    }
+
+    static func number(_ bytes: some Collection<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    static func of(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(number >> (24 - 8 * $0) & 0xFF) } }
+}
