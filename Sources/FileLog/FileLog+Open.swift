@@ -58,7 +58,7 @@ extension FileLog {
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
         _ configuration: FileLogConfiguration, _ lockFile: OwnedFile
     ) throws(LogError) -> FileLog {
-        let content = HeadFile.content(disk, headPath, identity)
+        let content = try HeadFile.content(disk, headPath, identity)
         let note = try RedactionNote.content(disk, folder + "/" + RedactionNote.name)
         let (firsts, last) = try lockedSegments(disk, folder, identity)
         var redaction: RedactionNote?
@@ -66,11 +66,7 @@ extension FileLog {
         let scan = try LogScan(
             folder, firsts, last, acknowledged: content.acknowledged, note: redaction, hash)
         var notices: [String] = []
-        switch content {
-        case .missing: notices.append("the head file \(headPath) was missing and is made anew")
-        case .unreadable(let words): notices.append("the head file \(headPath) is made anew: \(words)")
-        case .head: break
-        }
+        if content == .missing { notices.append("the head file \(headPath) was missing and is made anew") }
         if scan.tail == .torn {
             notices.append(
                 "a block after block \(scan.head?.number ?? 0), which was never acknowledged, was cut off from "
@@ -82,7 +78,10 @@ extension FileLog {
         do {
             try removeTemporary(disk, folder)
             try disk.syncDirectory(folder)
-            head = try HeadFile(disk, headPath, identity, content)
+            if content == .missing { try HeadFile.create(disk, headPath, identity) }
+            // Also where it was there: who made it may have been killed before this, and a power cut would take it.
+            try disk.syncDirectory(LedgerFolder(headPath).parent)
+            head = try HeadFile(disk, headPath, identity)
         } catch {
             throw LogError(.unknown, "opening the log \(folder) and its head file \(headPath): \(error)")
         }
@@ -159,7 +158,7 @@ extension FileLog {
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction
     ) throws(LogError) -> FileLog {
         let isWritten = isWritten(disk, folder)
-        let content = HeadFile.content(disk, headPath, identity)
+        let content = try HeadFile.content(disk, headPath, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = try RedactionNote.content(disk, folder + "/" + RedactionNote.name) {
             redaction = begun

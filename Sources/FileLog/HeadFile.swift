@@ -5,7 +5,8 @@ import Ledger
 /// A log that lost its end (a copy put back, a file system that forgot) looks whole by itself: this file says that it
 /// is not. It is a page mapped into memory, so that storing costs no call. It is stored only after the block is
 /// durable: after a power cut it may be older than the log, never newer. Two slots are used in turn, so that one is
-/// whole if the other is torn.
+/// whole if the other is torn; and the file is made under another name first. So no crash leaves one without a whole
+/// slot: such a file is damaged, and is refused. Made anew, it would no longer show that the log lost its end.
 ///
 /// Only the writer's thread uses it; that, and that no one else has the memory, makes it safe to send.
 final class HeadFile: @unchecked Sendable {
@@ -13,18 +14,18 @@ final class HeadFile: @unchecked Sendable {
     static let slotOffsets = [0, 2048]
     static let slotBytes = 100
     static let magic: UInt64 = 0x434C_6564_6748_6561  // "CLedgHea"
+    static let temporarySuffix = ".new"
 
     /// What a head file was found to say.
     enum Content: Hashable {
         case missing
-        case unreadable(String)
         /// Nothing was acknowledged yet (`nil`), or this block.
         case head(LogHead?)
 
         /// The last block that the file says was acknowledged.
         var acknowledged: LogHead? {
             switch self {
-            case .missing, .unreadable: nil
+            case .missing: nil
             case .head(let head): head
             }
         }
@@ -35,23 +36,19 @@ final class HeadFile: @unchecked Sendable {
     private let identity: Digest
     private var nextSlot: Int
 
-    /// Maps the file at `path`, made anew where it was not whole.
-    init(_ disk: any Disk, _ path: String, _ identity: Digest, _ content: Content) throws(DiskError) {
-        let file = try disk.open(path, .writingOrCreating)
+    /// Maps the file at `path`, whose content was read: its size and its slots are right.
+    init(_ disk: any Disk, _ path: String, _ identity: Digest) throws(DiskError) {
+        let file = try disk.open(path, .writing)
         defer { disk.close(file) }
-        switch content {
-        case .missing, .unreadable:
-            // Real bytes: a store into a hole would need room on the disk at that moment, and end the process
-            // without.
-            try disk.writeAll(file, HeadFile.emptyPage(identity), at: 0)
-            try disk.sync(file)
-        case .head: break
-        }
         memory = try disk.map(file, byteCount: HeadFile.byteCount)
         self.disk = disk
         self.identity = identity
-        let slots = HeadFile.slots(UnsafeRawBufferPointer(start: memory, count: HeadFile.byteCount), identity)
-        nextSlot = (slots[0]?.number ?? -1) > (slots[1]?.number ?? -1) ? 1 : 0
+        let page = UnsafeRawBufferPointer(start: memory, count: HeadFile.byteCount)
+        let numbers = HeadFile.slotOffsets.map { offset -> BlockNumber in
+            let slot = page.bytes(at: offset, count: HeadFile.slotBytes)
+            return HeadFile.isWhole(slot) ? slot.number(at: 16) : -1
+        }
+        nextSlot = numbers[0] > numbers[1] ? 1 : 0
     }
 
     deinit { disk.unmap(memory, byteCount: HeadFile.byteCount) }
@@ -64,29 +61,73 @@ final class HeadFile: @unchecked Sendable {
         nextSlot = 1 - nextSlot
     }
 
+    /// Makes a file that says that nothing was acknowledged: whole at its path, or not there at all. Its folder is
+    /// synced by the caller.
     static func create(_ disk: any Disk, _ path: String, _ identity: Digest) throws(DiskError) {
-        let file = try disk.open(path, .creating)
+        guard try disk.statusIfThere(at: path) == nil else { throw .exists }
+        let temporary = path + temporarySuffix
+        try disk.removeIfThere(temporary)
+        let file = try disk.open(temporary, .creating)
         defer { disk.close(file) }
+        // Real bytes: a store into a hole would need room on the disk at that moment, and end the process without.
         try disk.writeAll(file, emptyPage(identity), at: 0)
         try disk.sync(file)
+        try disk.rename(temporary, to: path)
     }
 
-    static func content(_ disk: any Disk, _ path: String, _ identity: Digest) -> Content {
+    /// - Throws: ``LogError`` `corrupt` where something is there that is no whole head file of this ledger, `unknown`
+    ///   where it cannot be read now.
+    static func content(_ disk: any Disk, _ path: String, _ identity: Digest) throws(LogError) -> Content {
+        let bytes: [UInt8]
         do {
             guard let status = try disk.statusIfThere(at: path) else { return .missing }
-            guard status.kind == .file else { return .unreadable("it is no file") }
-            let file = try disk.open(path, .reading)
-            defer { disk.close(file) }
-            let bytes = try disk.readAll(file, at: 0, byteCount: byteCount)
-            guard bytes.count == byteCount else { return .unreadable("it has \(bytes.count) bytes") }
-            let slots = bytes.withUnsafeBytes { HeadFile.slots($0, identity) }.compactMap { $0 }
-            guard let newest = slots.max(by: { $0.number < $1.number }) else {
-                return .unreadable("neither of its two slots is whole and of this ledger")
-            }
-            return .head(newest.number == 0 ? nil : newest)
+            guard status.kind == .file else { throw LogError(.corrupt, "the head file \(path) is no file") }
+            guard status.byteCount == byteCount else { throw damaged(path, "it has \(status.byteCount) bytes") }
+            let file = OwnedFile(disk, try disk.open(path, .reading))
+            bytes = try disk.readAll(file.file, at: 0, byteCount: byteCount)
+        } catch let error as LogError {
+            throw error
         } catch {
-            return .unreadable("\(error)")
+            throw LogError(.unknown, "reading the head file \(path): \(error)")
         }
+        guard bytes.count == byteCount else { throw damaged(path, "it has \(bytes.count) bytes") }
+        var newest: LogHead?
+        for offset in slotOffsets {
+            let slot = Array(bytes[offset..<(offset + slotBytes)])
+            guard let head = try head(slot, path, identity) else { continue }
+            if head.number > newest?.number ?? -1 { newest = head }
+        }
+        guard let newest else { throw damaged(path, "neither of its two slots is whole") }
+        return .head(newest.number == 0 ? nil : newest)
+    }
+
+    /// What a slot says; `nil` where it is torn.
+    private static func head(_ bytes: [UInt8], _ path: String, _ identity: Digest) throws(LogError) -> LogHead? {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(LogError) in
+            let slot = UnsafeRawBufferPointer(bytes)
+            guard isWhole(slot) else { return nil }
+            let version: UInt32 = slot.number(at: 8)
+            guard version == LogFormat.version else {
+                throw LogError(.corrupt, "the head file \(path) \(LogFormat.unknownFormat(version))")
+            }
+            guard slot.number(at: 12) == UInt32(0) else { throw damaged(path, "bytes 12 to 15 of a slot are not 0") }
+            guard slot.digest(at: 32) == identity else {
+                throw LogError(
+                    .corrupt, "the head file \(path) belongs to another ledger: its bundle id or environment differs")
+            }
+            return LogHead(number: slot.number(at: 16), term: slot.number(at: 24), hash: slot.digest(at: 64))
+        }
+    }
+
+    private static func isWhole(_ slot: UnsafeRawBufferPointer) -> Bool {
+        slot.number(at: 0) == magic && slot.number(at: 96) == checksum(slot)
+    }
+
+    private static func damaged(_ path: String, _ words: String) -> LogError {
+        LogError(
+            .corrupt,
+            "the head file \(path) is damaged: \(words). It says which block was acknowledged last, so that a log "
+                + "that lost its end is noticed; who knows that the log is the newest may remove it")
     }
 
     private static func emptyPage(_ identity: Digest) -> [UInt8] {
@@ -104,23 +145,14 @@ final class HeadFile: @unchecked Sendable {
             slot.set(head.term, at: 24)
             slot.set(identity, at: 32)
             slot.set(head.hash, at: 64)
-            var checksum = Checksum()
-            checksum.add(UnsafeRawBufferPointer(rebasing: slot[..<96]))
-            slot.set(checksum.value, at: 96)
+            slot.set(checksum(UnsafeRawBufferPointer(slot)), at: 96)
             target.copyMemory(from: UnsafeRawBufferPointer(slot))
         }
     }
 
-    /// The two slots; `nil` for one that is not whole, or another ledger's.
-    private static func slots(_ page: UnsafeRawBufferPointer, _ identity: Digest) -> [LogHead?] {
-        slotOffsets.map { offset in
-            let slot = page.bytes(at: offset, count: slotBytes)
-            var checksum = Checksum()
-            checksum.add(slot.bytes(at: 0, count: 96))
-            guard slot.number(at: 96) == checksum.value, slot.number(at: 0) == magic,
-                slot.number(at: 8) == LogFormat.version, slot.digest(at: 32) == identity
-            else { return nil }
-            return LogHead(number: slot.number(at: 16), term: slot.number(at: 24), hash: slot.digest(at: 64))
-        }
+    private static func checksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
+        var checksum = Checksum()
+        checksum.add(slot.bytes(at: 0, count: 96))
+        return checksum.value
     }
 }

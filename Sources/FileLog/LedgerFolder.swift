@@ -81,7 +81,7 @@ package struct LedgerFolder: Hashable, Sendable {
 
     private var temporaryPrefix: String { path + ".creating-" }
 
-    private var parent: String {
+    var parent: String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -156,6 +156,46 @@ import Musl
         }
     }
 
+    // MARK: - The head file
+
+    private static func setSlot(_ page: inout [UInt8], at offset: Int, _ change: (inout [UInt8]) -> Void) {
+        var slot = Array(page[offset..<(offset + 96)])
+        change(&slot)
+        page.replaceSubrange(offset..<(offset + 100), with: slot + Bytes.of(Bytes.checksum(slot)))
+    }
+
+    /// One slot, or both, were written by a later program.
+    @Test(arguments: [[0], [2048], [0, 2048]])
+    func aHeadFileOfAnotherFormatIsRefusedAndKept(slots: [Int]) throws {
+        try Self.withLedger(blocks: 4) { ledger, _ in
+            var page = try readFile(ledger.folder.headFile)
+            for offset in slots { Self.setSlot(&page, at: offset) { $0[11] = 2 } }
+            try writeFile(ledger.folder.headFile, page)
+            try Self.expectRefused(
+                ledger, "the head file \(ledger.folder.headFile) has format 2; this program reads format 1")
+        }
+    }
+
+    @Test(arguments: [0, 2048])
+    func aHeadFileWhoseReservedBytesAreNotZeroIsRefusedAndKept(offset: Int) throws {
+        try Self.withLedger(blocks: 4) { ledger, _ in
+            var page = try readFile(ledger.folder.headFile)
+            Self.setSlot(&page, at: offset) { $0[15] = 1 }
+            try writeFile(ledger.folder.headFile, page)
+            try Self.expectRefused(
+                ledger, "the head file \(ledger.folder.headFile) is damaged: bytes 12 to 15 of a slot are not 0")
+        }
+    }
+
+    @Test func anotherLedgersHeadFileIsRefusedAndKept() throws {
+        try Self.withLedger(blocks: 4) { ledger, _ in
+            var page = try readFile(ledger.folder.headFile)
+            for offset in [0, 2048] { Self.setSlot(&page, at: offset) { $0[40] ^= 1 } }
+            try writeFile(ledger.folder.headFile, page)
+            try Self.expectRefused(ledger, "the head file \(ledger.folder.headFile) belongs to another ledger")
+        }
+    }
+
     // MARK: - The note of a redaction
 
     private static let redactable = Array("0123456789".utf8)

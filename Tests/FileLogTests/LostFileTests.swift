@@ -133,22 +133,6 @@ import Musl
         }
     }
 
-    @Test func anUnreadableHeadFileIsMadeAnewAndSaid() throws {
-        try TestLedger.withReal { ledger in
-            for bytes in [[], [1, 2, 3], [UInt8](repeating: 0, count: 4096), [UInt8](repeating: 7, count: 4096)] {
-                try writeFile(ledger.folder.headFile, bytes)
-                var log = try ledger.open()
-                #expect(log.notices.count == 1 && log.notices[0].contains("is made anew"))
-                var random = SplitMix64(seed: 25)
-                try log.leadWithTestBlock(&random)
-                log.close()
-                log = try ledger.open()
-                #expect(log.notices.isEmpty)
-                log.close()
-            }
-        }
-    }
-
     @Test(arguments: 0..<3)
     func aMissingSegmentIsNamed(missing: Int) throws {
         try TestLedger.withReal { ledger in
