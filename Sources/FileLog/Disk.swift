@@ -101,6 +101,9 @@ package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let isNoDirectory = DiskError(code: ENOTDIR)
     package static let notEmpty = DiskError(code: ENOTEMPTY)
 
+    /// There is no room for more bytes, on the disk or in this user's share of it.
+    var isWantOfRoom: Bool { code == ENOSPC || code == EDQUOT }
+
     package var description: String { String(cString: strerror(code)) + " (errno \(code))" }
 }
 
@@ -142,6 +145,18 @@ extension Disk {
     /// the kernel then counts all of it as written for each small overwrite.
     func writeZeros(_ file: DiskFile, from start: Int, to end: Int) throws(DiskError) {
         var offset = start
+        try writeZeros(file, from: &offset, to: end)
+    }
+
+    /// Writes zeros as long as there is room, and gives up to where they are.
+    func writeZerosThatFit(_ file: DiskFile, from start: Int, to end: Int) throws(DiskError) -> Int {
+        var offset = start
+        do { try writeZeros(file, from: &offset, to: end) } catch  where error.isWantOfRoom { return offset }
+        return end
+    }
+
+    /// Moves `offset` on: the zeros before it are written, also where it throws.
+    private func writeZeros(_ file: DiskFile, from offset: inout Int, to end: Int) throws(DiskError) {
         while offset < end {
             let next = min(end, (offset / FileLogLimits.pageBytes + 1) * FileLogLimits.pageBytes)
             try writeAll(file, UnsafeRawBufferPointer(rebasing: Zeros.bytes[..<(next - offset)]), at: offset)

@@ -19,7 +19,10 @@ extension FileLog {
             try disk.makeDirectory(folder)
             disk.close(try disk.open(folder + "/" + lockName, .creating))
             let path = folder + "/" + SegmentFile.name(1)
-            _ = try LogWriter.makeSegment(disk, path, first: 1, identity, previous: .zero, configuration)
+            let aheadEnd = LogWriter.firstAheadEnd(configuration)
+            let (_, end) = try LogWriter.makeSegment(
+                disk, path, first: 1, identity, previous: .zero, zerosTo: aheadEnd)
+            guard end == aheadEnd else { throw DiskError.full }
             try disk.rename(path + SegmentFile.temporarySuffix, to: path)
             try HeadFile.create(disk, headFile, identity)
             try disk.syncDirectory(folder)

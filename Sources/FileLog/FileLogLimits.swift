@@ -12,10 +12,16 @@ package enum FileLogLimits {
     /// megabyte cost more than that.
     package static let writeAheadRecordBytesMax = 16 << 10
 
+    /// The most that one call writes on Linux (write(2), "Notes"), and a record is written by one call.
+    static let recordBytesMax = 0x7FFF_F000
+
+    /// Room for the leader's own block, which comes before the next one of others; it has some hundred bytes.
+    static let leaderRecordBytes = 4096
+
     /// A page of the page cache, and the unit in which a segment grows.
     static let pageBytes = 4096
 
-    /// A segment's offsets have 32 bits.
+    /// Places in a segment have 32 bits.
     static let segmentBytesMax = Int(UInt32.max)
 
     /// How much of a segment is read at once while only the headers of its records are looked at.

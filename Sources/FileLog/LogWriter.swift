@@ -37,6 +37,8 @@ final class LogWriter {
     private(set) var writtenEnd: Int
     /// A new segment whose making failed: it may stand there or not.
     private var stray: BlockNumber?
+    /// The bytes of a record for which there was no room. Nobody leads again before there is.
+    private var missedBytes: Int?
     /// What one write consists of.
     private let parts = UnsafeMutableBufferPointer<iovec>.allocate(capacity: 4)
     private let headerBytes = UnsafeMutableRawBufferPointer.allocate(
@@ -82,12 +84,20 @@ final class LogWriter {
         state = .inDoubt
         try checkContinues(block)
         let byteCount = RecordHeader.recordBytes(block.byteCount)
-        guard SegmentHeader.byteCount + byteCount <= FileLogLimits.segmentBytesMax else {
-            throw LogError(.notAppended, "block \(number) has \(block.byteCount) bytes; a segment cannot hold it")
+        guard byteCount <= FileLogLimits.recordBytesMax else {
+            throw LogError(.notAppended, "block \(number) has \(block.byteCount) bytes; a record cannot hold it")
         }
-        if end + byteCount > configuration.segmentBytes, end > SegmentHeader.byteCount { try beginSegment(block) }
+        if needsSegment(byteCount) {
+            let aheadEnd = LogWriter.firstAheadEnd(configuration)
+            try beginSegment(for: byteCount, zerosTo: aheadEnd, atLeastTo: SegmentHeader.byteCount)
+        }
         try write(block, byteCount)
         state = .leading
+    }
+
+    /// Whether a record of so many bytes begins the next segment.
+    private func needsSegment(_ byteCount: Int) -> Bool {
+        end + byteCount > configuration.segmentBytes && end > SegmentHeader.byteCount
     }
 
     /// The fence: a block is appended only after the one that it continues.
@@ -121,13 +131,17 @@ final class LogWriter {
         do {
             let written = try writeRecord(block, byteCount, at: start)
             guard written == byteCount else {
+                // What a disk that becomes full does first.
+                missedBytes = byteCount
                 try invalidate(block.number, start, byteCount, "only \(written) of \(byteCount) bytes were written")
             }
             if newEnd > recordEnd, newEnd > writtenEnd {
-                try disk.writeZeros(segment.file, from: recordEnd, to: newEnd)
+                // For later records' sake only: this one is there.
+                newEnd = try disk.writeZerosThatFit(segment.file, from: recordEnd, to: newEnd)
             }
             try disk.sync(segment.file)
         } catch let error as DiskError {
+            if error.isWantOfRoom { missedBytes = byteCount }
             try invalidate(block.number, start, byteCount, "\(error)")
         } catch let error as LogError {
             throw error
@@ -211,18 +225,26 @@ final class LogWriter {
 
     // MARK: - Segments
 
-    /// Makes the segment that begins with `block`: whole and durable under another name first.
-    private func beginSegment(_ block: SealedBlock) throws(LogError) {
+    /// Makes the segment that begins with the block after the head: whole and durable under another name first.
+    /// - Parameters:
+    ///   - byteCount: the record that makes it necessary.
+    ///   - aheadEnd: up to where it is written with zeros if there is room.
+    ///   - least: up to where it must be.
+    private func beginSegment(
+        for byteCount: Int, zerosTo aheadEnd: Int, atLeastTo least: Int
+    ) throws(LogError) {
+        let first = (head?.number ?? 0) + 1
         // The last moment at which a loss of the segment before is noticed.
-        try checkInPlace(block.number, writtenEnd)
-        let path = folder + "/" + SegmentFile.name(block.number)
+        try checkInPlace(first, writtenEnd)
+        let path = folder + "/" + SegmentFile.name(first)
         do {
             guard try disk.statusIfThere(at: path) == nil else {
                 throw LogError(.superseded, "segment file \(path) is there already; a ledger has one writer")
             }
-            stray = block.number
-            let (new, byteCount) = try LogWriter.makeSegment(
-                disk, path, first: block.number, identity, previous: block.previous, configuration)
+            stray = first
+            let (new, newEnd) = try LogWriter.makeSegment(
+                disk, path, first: first, identity, previous: head?.hash ?? .zero, zerosTo: aheadEnd)
+            guard newEnd >= least else { throw DiskError.full }
             guard try disk.lock(new.file) else {
                 throw LogError(.superseded, "segment file \(path) is open for writing in another process")
             }
@@ -232,29 +254,35 @@ final class LogWriter {
             segment = new
             end = SegmentHeader.byteCount
             lastOffset = nil
-            writtenEnd = byteCount
+            writtenEnd = newEnd
             catalog.begin(new)
         } catch let error as LogError {
             throw error
         } catch {
+            if (error as? DiskError)?.isWantOfRoom == true { missedBytes = byteCount }
             throw LogError(.notAppended, "beginning segment file \(path): \(error)")
         }
     }
 
-    /// Writes a segment without records under its temporary name, and syncs it.
+    /// Up to where a new segment is written.
+    static func firstAheadEnd(_ configuration: FileLogConfiguration) -> Int {
+        let page = FileLogLimits.pageBytes
+        let wanted = (SegmentHeader.byteCount + configuration.writeAheadBytes + page - 1) / page * page
+        return max(SegmentHeader.byteCount, min(wanted, configuration.segmentBytes))
+    }
+
+    /// Writes a segment without records under its temporary name, and syncs it. Gives up to where it is written:
+    /// not up to `aheadEnd` where there is no room for all of the zeros.
     static func makeSegment(
         _ disk: any Disk, _ path: String, first: BlockNumber, _ identity: Digest, previous: Digest,
-        _ configuration: FileLogConfiguration
-    ) throws(DiskError) -> (SegmentFile, byteCount: Int) {
+        zerosTo aheadEnd: Int
+    ) throws(DiskError) -> (SegmentFile, end: Int) {
         let temporary = path + SegmentFile.temporarySuffix
         try disk.removeIfThere(temporary)
         let (header, bytes) = SegmentHeader.make(first: first, identity: identity, previous: previous)
         let segment = SegmentFile(disk, try disk.open(temporary, .creating), path, header)
         try disk.writeAll(segment.file, bytes, at: 0)
-        let page = FileLogLimits.pageBytes
-        let wanted = (SegmentHeader.byteCount + configuration.writeAheadBytes + page - 1) / page * page
-        let end = max(SegmentHeader.byteCount, min(wanted, configuration.segmentBytes))
-        try disk.writeZeros(segment.file, from: SegmentHeader.byteCount, to: end)
+        let end = try disk.writeZerosThatFit(segment.file, from: SegmentHeader.byteCount, to: aheadEnd)
         try disk.sync(segment.file)
         return (segment, end)
     }
@@ -284,7 +312,33 @@ final class LogWriter {
         }
         try checkStands(next)
         try finishRedaction()
+        try takeRoom()
         state = .settled
+    }
+
+    /// After a record for which there was no room: takes room for one like it.
+    ///
+    /// The leader's block is small. Without this it would find room in what is written ahead each time, and take some
+    /// of it, and the next record would fail as the one before.
+    private func takeRoom() throws(LogError) {
+        guard let missedBytes else { return }
+        let bytes = FileLogLimits.leaderRecordBytes + missedBytes
+        if needsSegment(bytes) {
+            let roomEnd = SegmentHeader.byteCount + bytes
+            try beginSegment(for: missedBytes, zerosTo: roomEnd, atLeastTo: roomEnd)
+        } else if end + bytes > writtenEnd {
+            do {
+                try disk.writeZeros(segment.file, from: writtenEnd, to: end + bytes)
+                try disk.sync(segment.file)
+            } catch {
+                throw LogError(
+                    error.isWantOfRoom ? .notAppended : .unknown,
+                    "taking room for \(missedBytes) bytes, which a block needed, in segment file \(segment.path): "
+                        + "\(error)")
+            }
+            writtenEnd = end + bytes
+        }
+        self.missedBytes = nil
     }
 
     /// A log whose files are not there any more, or lost what was acknowledged, cannot be led.
