@@ -128,6 +128,7 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: ["AppStore", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "currency-ledger"],
+            exclude: ["Format1"],
             swiftSettings: settings),
     ]
 )
