@@ -9,7 +9,8 @@ public protocol HotPathWorkload: AnyObject {
 public struct HotPathCase: Sendable {
     /// Unique among the cases.
     public let name: String
-    /// The name of the case that does the same, or the least that could be done, in the plain way; `nil` for such a case itself.
+    /// The name of the case that does the same, or the least that could be done, in the plain way; `nil` for such a
+    /// case itself.
     public let baseline: String?
     /// Prepares it: seconds at most.
     public let make: @Sendable () throws -> any HotPathWorkload

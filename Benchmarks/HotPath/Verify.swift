@@ -1,9 +1,9 @@
 import AppStore
 import Foundation
 
-/// The whole verification of purchases whose chain is unknown: certificates parsed, the path built, the signature checked by
-/// OpenSSL. The signatures are another purchase's, so that none proves its chain and each time the chain is unknown again; the
-/// check takes the same steps, and its verdict is `invalid_signature`.
+/// The whole verification of purchases whose chain is unknown: certificates parsed, the path built, the signature
+/// checked by OpenSSL. The signatures are another purchase's, so that none proves its chain and each time the chain is
+/// unknown again; the check takes the same steps, and its verdict is `invalid_signature`.
 final class VerifyUnknownChain: HotPathWorkload {
     private static let count = 64
     let verifier: Verifier

@@ -420,6 +420,7 @@ def segments(folder):
         data = path.read_bytes()
         need(data[:12] == b"CLedgLog\0\0\0\1" and len(data) >= 96, f"{path.name} is no segment of format 1")
         need(crc32c(data[:92]) == data[92:96], f"the header of {path.name} is damaged")
+        need(not any(data[12:16] + data[88:92]), f"{path.name} has reserved bytes that are not 0")
         place = 96
         while data[place:place + 8] == b"CLBk\0\0\0\1":
             header, where = data[place:place + 104], f"in {path.name} at {place}"
@@ -435,17 +436,23 @@ def segments(folder):
 
 def acknowledged(path):
     """The number of the last acknowledged block, of a ledger's head file; 0 where there is none."""
-    data = path.read_bytes() if path.is_file() else b""
-    slots = [data[at:at + 100] for at in (0, 2048) if data[at:at + 12] == b"CLedgHea\0\0\0\1"]
-    return max((int.from_bytes(slot[16:24], "big") for slot in slots if crc32c(slot[:96]) == slot[96:]), default=0)
+    if not path.exists():
+        return 0
+    data = path.read_bytes()
+    need(len(data) == 4096, "the head file does not have 4,096 bytes")
+    slots = [data[at:at + 100] for at in (0, 2048) if data[at:at + 8] == b"CLedgHea"]
+    slots = [slot for slot in slots if crc32c(slot[:96]) == slot[96:]]
+    need(slots, "the head file has no whole slot")
+    need(all(slot[8:16] == b"\0\0\0\1\0\0\0\0" for slot in slots), "the head file is of another format, or damaged")
+    return max(int.from_bytes(slot[16:24], "big") for slot in slots)
 
 
 def main():
     path = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit(__doc__)
     ledger = Ledger()
-    newest = acknowledged(path / "head")
-    path = path / "log" if (path / "log").is_dir() else path
     try:
+        newest = acknowledged(path / "head")
+        path = path / "log" if (path / "log").is_dir() else path
         for body, redactable, expected in segments(path) if path.is_dir() else stream(path):
             need(expected in (None, hashlib.sha256(body).digest()), "the body does not have the block's hash")
             ledger.block(body, redactable)

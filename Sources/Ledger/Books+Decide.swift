@@ -52,8 +52,9 @@ extension Books {
         }
     }
 
-    /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is kept
-    /// with its account as well. `nil` where the key was used and the name is not known: it was used for another's.
+    /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is
+    /// kept with its account as well. `nil` where the key was used and the name is not known: it was used for
+    /// another's.
     private mutating func number(_ account: AccountName, for key: RequestKey) -> PlayerID? {
         if let known = playerIDs[account] { return known }
         return answers[key] == nil ? openPlayer(account) : nil

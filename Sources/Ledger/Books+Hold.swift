@@ -35,8 +35,8 @@ extension Books {
                 Answer.Trace(first: row.id, player: player)))
     }
 
-    /// Spends a hold, or so much of it and gives the rest back. Guards stand in the protocol's order of precedence; only
-    /// of a hold that is open can more be asked than it has.
+    /// Spends a hold, or so much of it and gives the rest back. Guards stand in the protocol's order of precedence;
+    /// only of a hold that is open can more be asked than it has.
     mutating func post(_ capture: Capture, at now: Timestamp) -> Result<Answer, Refusal.Reason> {
         let player: PlayerID
         let hold: OpenHold

@@ -20,17 +20,16 @@ extension Books {
         }
     }
 
-    /// Applies one transfer to its wallet and to the totals: the one place where balances change, for a new transfer
-    /// and for one that is replayed at start. Gives the head of the wallet's chain before it.
+    /// Applies one transfer to its wallet and to the totals: the one place where balances change. Gives the head of
+    /// the wallet's chain before it.
     /// - Parameters:
     ///   - opening: the lot that the transfer opens, before the transfer's amount is in it.
     ///   - hold: the hold whose first transfer it is, before anything is in it.
-    ///   - isTotalled: whether the totals include it already.
     package mutating func apply(
-        _ transfer: Transfer, opening: Lot?, hold: OpenHold? = nil, isTotalled: Bool = false
+        _ transfer: Transfer, opening: Lot?, hold: OpenHold? = nil
     ) -> TransferID {
         precondition(transfer.amount > 0, "a transfer moves a positive amount")
-        if !isTotalled { addToTotals(transfer) }
+        addToTotals(transfer)
         let player = transfer.player
         guard let slot = players.slot(of: player) else {
             preconditionFailure("player \(player) of transfer \(transfer.id) is not loaded")

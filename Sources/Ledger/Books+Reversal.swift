@@ -11,7 +11,8 @@ extension Books {
         var part: LotPart
     }
 
-    /// Gives a spend, or a part of it, back into the lots it came from. Guards stand in the protocol's order of precedence.
+    /// Gives a spend, or a part of it, back into the lots it came from. Guards stand in the protocol's order of
+    /// precedence.
     mutating func post(_ reversal: Reversal, at now: Timestamp) -> Result<Answer, Refusal.Reason> {
         guard let spend = answers[reversal.spendKey]?.answer.spend(reversal.operation) else {
             return .failure(.unknownSpend)

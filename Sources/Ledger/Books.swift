@@ -4,8 +4,7 @@
 /// log, and drops it when an append fails. Invariants, asserted after every decision:
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
 /// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
-/// that of their
-///    held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
+///    that of their held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
 /// 3. what a purchase has posted is what its newest JWS says;
 /// 4. no transaction id posts twice, no key has two answers;
 /// 5. journal rows are only ever added.
@@ -97,9 +96,8 @@ package struct Books {
     var actor: String?
 
     /// - Parameters:
-    ///   - known: the currencies that the journal has numbered, in that order. Those of the catalog that are not
-    ///     among them
-    ///     get the next numbers and are added to the journal.
+    ///   - known: the currencies that the journal has numbered, in that order. Those of the catalog that are not among
+    ///     them get the next numbers and are added to the journal.
     ///   - totals: the turnovers of the known currencies.
     package init(
         catalog: Catalog, known: [CurrencyCode], position: JournalPosition, totals: Totals,

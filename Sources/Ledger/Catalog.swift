@@ -54,7 +54,8 @@ public struct Catalog: Sendable {
         public var from: Timestamp
         /// What one unit of the product grants, in the order of the currencies' codes.
         public var grants: [CurrencyAmount]
-        /// How much of the price each currency stands for, in any unit; every currency weighs the same where it is empty.
+        /// How much of the price each currency stands for, in any unit; every currency weighs the same where it is
+        /// empty.
         public var priceShares: [CurrencyCode: Int64]
 
         /// What a product grants from a time on.
@@ -84,7 +85,8 @@ public struct Catalog: Sendable {
     /// The offers of each product id, oldest first.
     public let products: [String: [Offer]]
 
-    /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to Apple.
+    /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to
+    /// Apple.
     public let refundRules: [RefundRule]
 
     /// The caller has checked that every granted currency is among `currencies`.

@@ -1,5 +1,6 @@
-/// When something of which player expires: a binary heap, the earliest first, and of two at once the older player. An item whose player has another deadline by
-/// now, or is no longer in memory, means nothing and is dropped when it is met.
+/// When something of which player expires: a binary heap, the earliest first, and of two at once the older player. An
+/// item whose player has another deadline by now, or is no longer in memory, means nothing and is dropped when it is
+/// met.
 struct Deadlines: Sendable {
     struct Item: Comparable, Sendable {
         var time: Timestamp

@@ -27,7 +27,8 @@ public enum Limits {
     public static let journalPageMax = 1_000
     /// Entries of one page of `journal` where none is asked.
     public static let journalPageDefault = 100
-    /// Transfers after which a page of `journal` ends with the entry that it is at: keeps a page of large entries to some megabytes.
+    /// Transfers after which a page of `journal` ends with the entry that it is at: keeps a page of large entries to
+    /// some megabytes.
     public static let journalTransfersMax = 20_000
     /// The longest wait of `journal` for a first new entry.
     public static let journalWaitMillisecondsMax: Int64 = 30_000
@@ -39,7 +40,8 @@ public enum Limits {
     public static let reportPageMax = 4_000
     /// Rows of one page of a report where none is asked.
     public static let reportPageDefault = 1_000
-    /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for seconds.
+    /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for
+    /// seconds.
     public static let historyTransfersMax = 200_000
     /// How long Apple takes an answer to a CONSUMPTION_REQUEST: 12 hours.
     public static let consumptionAnswerMilliseconds: Int64 = 12 * 3_600_000

@@ -18,9 +18,8 @@ package protocol Store: AnyObject, Sendable {
     /// they were decided.
     /// - Parameters:
     ///   - isLast: whether the caller has nothing else to decide now.
-    ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that
-    ///     kept it from
-    ///     being so; then all state that the batch touched is dropped.
+    ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that kept
+    ///     it from being so; then all state that the batch touched is dropped.
     func commit<Result: Sendable>(
         _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void)

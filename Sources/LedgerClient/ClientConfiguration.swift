@@ -2,8 +2,8 @@ import LedgerWire
 
 /// How a client waits, repeats and bounds itself.
 public struct ClientConfiguration: Sendable {
-    /// Milliseconds that one call may take, with waiting for room, reconnecting and every repetition; at least 1. After them it
-    /// throws ``ClientError/timedOut(mayHaveBeenCarriedOut:)``.
+    /// Milliseconds that one call may take, with waiting for room, reconnecting and every repetition; at least 1.
+    /// After them it throws ``ClientError/timedOut(mayHaveBeenCarriedOut:)``.
     public var requestTimeoutMilliseconds: Int64
     /// Milliseconds that making a connection may take, the token's answer included; at least 1.
     public var connectTimeoutMilliseconds: Int64

@@ -2,10 +2,11 @@ import LedgerWire
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// One connection: requests go out in the order in which they came, and each reply belongs to the oldest request without one.
+/// One connection: requests go out in the order in which they came, and each reply belongs to the oldest request
+/// without one.
 ///
-/// Any thread may `perform` a call; what is sent within one turn of the event loop leaves in one write. Everything but the
-/// outbox is touched on the event loop only.
+/// Any thread may `perform` a call; what is sent within one turn of the event loop leaves in one write. Everything but
+/// the outbox is touched on the event loop only.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -249,7 +250,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// JSON-RPC 2.0 §5: an error with the id null where no request is waiting, as a server sends that has too many connections.
+    /// JSON-RPC 2.0 §5: an error with the id null where no request is waiting, as a server sends that has too many
+    /// connections.
     private func unasked(_ reply: ReplyLine) throws(ClientError) {
         guard case .single(let message) = reply, message.id == .null, case .failure(let error) = message.body else {
             throw .unreadableReply("nothing was asked")
@@ -290,8 +292,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 }
 
 extension ReplyMessage {
-    /// Whether it is the reply to this request. An error with the id null is: replies come in order, and the server could not
-    /// read this one.
+    /// Whether it is the reply to this request. An error with the id null is: replies come in order, and the server
+    /// could not read this one.
     func answers(_ id: RequestID) -> Bool {
         if self.id == id { return true }
         guard self.id == .null, case .failure = body else { return false }

@@ -1,14 +1,14 @@
 /// The client's own bounds, each with its reason. Those that a game may need otherwise are the defaults of
 /// ``ClientConfiguration`` and ``RetryPolicy``.
 enum ClientLimits {
-    /// Milliseconds until an attempt to connect is given up, the token's answer included: a host that drops packets never
-    /// answers. TCP sends a lost SYN again after one second and after three (RFC 6298 §2).
+    /// Milliseconds until an attempt to connect is given up, the token's answer included: a host that drops packets
+    /// never answers. TCP sends a lost SYN again after one second and after three (RFC 6298 §2).
     static let connectTimeoutMilliseconds: Int64 = 4_000
-    /// Milliseconds that a call may take with everything in it: a player waits for it, and it leaves time for a service that is
-    /// started again (two seconds) and for some attempts after that.
+    /// Milliseconds that a call may take with everything in it: a player waits for it, and it leaves time for a
+    /// service that is started again (two seconds) and for some attempts after that.
     static let requestTimeoutMilliseconds: Int64 = 10_000
-    /// A connection on which nothing comes for this part of a call's timeout, and on which that call then times out, is given
-    /// up: TCP itself notices a peer that has vanished only after many minutes.
+    /// A connection on which nothing comes for this part of a call's timeout, and on which that call then times out,
+    /// is given up: TCP itself notices a peer that has vanished only after many minutes.
     static let silentPartOfTimeout: Int64 = 2
     /// Requests of one connection without an answer: as many as the server takes from one before it stops reading.
     static let requestsInFlightMax = 4_096
@@ -20,7 +20,7 @@ enum ClientLimits {
     static let retryBaseMilliseconds: Int64 = 50
     /// Milliseconds up to which any repetition waits: longer, and a service that is back would stand idle.
     static let retryCapMilliseconds: Int64 = 2_000
-    /// Times that one request is sent, or a connection for it attempted: with the waits above some seven seconds, on average,
-    /// of a service that is away.
+    /// Times that one request is sent, or a connection for it attempted: with the waits above some seven seconds, on
+    /// average, of a service that is away.
     static let attemptsMax = 10
 }

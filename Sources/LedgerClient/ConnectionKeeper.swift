@@ -6,9 +6,10 @@ import Synchronization
 
 /// Keeps one connection for a client, and makes a new one where it is lost and a call wants one.
 ///
-/// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait); *connected*;
-/// *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and connections that are lost
-/// before they have answered anything, put the next attempt off by ever longer waits, whoever asks for it.
+/// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait);
+/// *connected*; *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and
+/// connections that are lost before they have answered anything, put the next attempt off by ever longer waits,
+/// whoever asks for it.
 final class ConnectionKeeper: Sendable {
     enum Outcome: Sendable {
         case connected(ClientConnection)
@@ -88,8 +89,8 @@ final class ConnectionKeeper: Sendable {
         if wasCurrent { connection.abandon(ClientError.connectionLost("it was replaced")) }
     }
 
-    /// Remembers the token for connections to come. Returns false where the connection on which it was answered is no longer
-    /// the current one and the next may have been given another token.
+    /// Remembers the token for connections to come. Returns false where the connection on which it was answered is no
+    /// longer the current one and the next may have been given another token.
     func adopt(_ token: String, on connection: ClientConnection) -> Bool {
         state.withLockedValue { state in
             switch state.phase {

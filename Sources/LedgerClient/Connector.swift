@@ -49,7 +49,8 @@ struct Connector: Sendable {
     private func open() async throws -> ClientConnection {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
-        // The handler is given back by the initializer, not looked up later: a server that closes at once has removed it by then.
+        // The handler is given back by the initializer, not looked up later: a server that closes at once has removed
+        // it by then.
         let initialize: @Sendable (any Channel) -> EventLoopFuture<ClientConnection> = { channel in
             channel.eventLoop.makeCompletedFuture {
                 let connection = ClientConnection(channel: channel, configuration: configuration)

@@ -1,13 +1,15 @@
 public import LedgerWire
 
-/// The entries of a ledger's journal, oldest first, each exactly once, without an end: when all are read it waits for new ones.
+/// The entries of a ledger's journal, oldest first, each exactly once, without an end: when all are read it waits for
+/// new ones.
 ///
-/// It reads pages (``LedgerClient/journal(after:limit:wait:)``) and has at most one in memory. Remember the number of the last
-/// entry that was dealt with, and begin after it the next time: nothing is missed and nothing comes twice.
+/// It reads pages (``LedgerClient/journal(after:limit:wait:)``) and has at most one in memory. Remember the number of
+/// the last entry that was dealt with, and begin after it the next time: nothing is missed and nothing comes twice.
 ///
-/// While it waits, every later call on the same connection waits behind it, up to 30 seconds at a time: follow on a client of
-/// its own. A cancelled task's iteration throws `CancellationError` before it asks for another page; ``LedgerClient/close()``
-/// ends a wait at once. What a call throws ends the iteration; begin a new one after the last entry.
+/// While it waits, every later call on the same connection waits behind it, up to 30 seconds at a time: follow on a
+/// client of its own. A cancelled task's iteration throws `CancellationError` before it asks for another page;
+/// ``LedgerClient/close()`` ends a wait at once. What a call throws ends the iteration; begin a new one after the last
+/// entry.
 public struct JournalFollower: AsyncSequence, Sendable {
     /// Reads page after page.
     public struct Iterator: AsyncIteratorProtocol {

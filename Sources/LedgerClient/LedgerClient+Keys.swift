@@ -3,13 +3,13 @@ public import LedgerWire
 extension RequestKey {
     /// A new key that nobody else has: a UUID of version 7 (RFC 9562), from the system's clock and random source.
     ///
-    /// Keys of one process are strictly ascending, which the ledger's storage likes best. A key that must outlive the process,
-    /// so that a spend can be sent again after a crash, is made first, kept with the order, and then passed.
+    /// Keys of one process are strictly ascending, which the ledger's storage likes best. A key that must outlive the
+    /// process, so that a spend can be sent again after a crash, is made first, kept with the order, and then passed.
     public static func timeOrdered() -> RequestKey { RequestKey(stored: TimeOrderedID.shared.text()) }
 }
 
-/// Keyed methods with a key of their own. It is made once for each call and is the same in every repetition by the client; whoever
-/// repeats the call itself passes the key.
+/// Keyed methods with a key of their own. It is made once for each call and is the same in every repetition by the
+/// client; whoever repeats the call itself passes the key.
 extension LedgerClient {
     /// Debits a player's wallets, all or nothing.
     /// - Parameters:

@@ -55,8 +55,8 @@ extension LedgerClient {
     /// Gives free currency.
     public func grant(_ grant: Grant) async throws -> GrantReceipt { try await call(.grant(grant)) }
 
-    /// Does several operations, of any accounts, all or none. The ``WireError`` of a refusal has the detail `operation`, the
-    /// index of the one that was refused.
+    /// Does several operations, of any accounts, all or none. The ``WireError`` of a refusal has the detail
+    /// `operation`, the index of the one that was refused.
     public func atomic(_ atomic: Ledger.Atomic) async throws -> AtomicReceipt {
         let receipt: AtomicReceipt = try await call(.atomic(atomic))
         guard let told = receipt.told(by: atomic.operations) else {
@@ -89,8 +89,8 @@ extension LedgerClient {
 
     /// A page of the journal, oldest first. Pass the page's `next` as `after` for the next one, now or later.
     ///
-    /// Later calls of this client wait as long as this one does, within their own timeouts: who follows the journal has a
-    /// client for it.
+    /// Later calls of this client wait as long as this one does, within their own timeouts: who follows the journal
+    /// has a client for it.
     /// - Parameters:
     ///   - after: only entries after this one; 0 for the start.
     ///   - limit: at most this many entries, 1 … ``Limits/journalPageMax``.
@@ -105,6 +105,7 @@ extension LedgerClient {
             .journal(JournalQuery(after: after, limit: limit), waitMilliseconds: milliseconds))
     }
 
-    /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are posted.
+    /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are
+    /// posted.
     public func entries(after: EntryID) -> JournalFollower { JournalFollower(client: self, after: after) }
 }

@@ -3,26 +3,27 @@ import NIOCore
 
 /// A client of a currency ledger, for many calls at once on one connection.
 ///
-/// A call throws a ``WireError`` where the ledger or the server refuses it (nothing was changed), and a ``ClientError`` where no
-/// answer came.
+/// A call throws a ``WireError`` where the ledger or the server refuses it (nothing was changed), and a
+/// ``ClientError`` where no answer came.
 ///
 /// **Repetition.** Where the connection breaks, or the server answers that it cannot serve just now (`overloaded`,
-/// `shutting_down`, `storage_unavailable`, `internal_error`), the client sends the same bytes again, on a new connection if need
-/// be, as its ``RetryPolicy`` says: reads, signed transactions and notifications, and everything with a key, none of which is
-/// ever done twice. A new connection is authenticated before anything else, and all calls share the attempt to make it.
-/// `unknown_product` may be sent again too, but is not by the client: it passes when somebody adds the product to the catalog.
-/// ``call(method:params:)`` of a method that this version does not know is not sent again once it may have been carried out.
+/// `shutting_down`, `storage_unavailable`, `internal_error`), the client sends the same bytes again, on a new
+/// connection if need be, as its ``RetryPolicy`` says: reads, signed transactions and notifications, and everything
+/// with a key, none of which is ever done twice. A new connection is authenticated before anything else, and all calls
+/// share the attempt to make it. `unknown_product` may be sent again too, but is not by the client: it passes when
+/// somebody adds the product to the catalog. ``call(method:params:)`` of a method that this version does not know is
+/// not sent again once it may have been carried out.
 ///
 /// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
-/// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came for half
-/// of that time, and on which a call then timed out, is given up and made anew.
+/// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came
+/// for half of that time, and on which a call then timed out, is given up and made anew.
 ///
-/// **Order.** A call that is made after an earlier one's result takes effect after it, also across a new connection. Calls that
-/// are made at once are sent without waiting for each other, as many together as possible, and have no order among themselves;
-/// beyond ``ClientConfiguration/requestsInFlightMax`` they wait for room.
+/// **Order.** A call that is made after an earlier one's result takes effect after it, also across a new connection.
+/// Calls that are made at once are sent without waiting for each other, as many together as possible, and have no
+/// order among themselves; beyond ``ClientConfiguration/requestsInFlightMax`` they wait for room.
 ///
-/// **Cancellation.** A call whose task is cancelled ends at once with `CancellationError`. What was sent is not taken back: it
-/// may be carried out, its reply is dropped, and the other calls go on.
+/// **Cancellation.** A call whose task is cancelled ends at once with `CancellationError`. What was sent is not taken
+/// back: it may be carried out, its reply is dropped, and the other calls go on.
 public final class LedgerClient: Sendable {
     private let keeper: ConnectionKeeper
     private let configuration: ClientConfiguration
@@ -34,7 +35,8 @@ public final class LedgerClient: Sendable {
 
     deinit { keeper.close()?.abandon(ClientError.closed) }
 
-    /// Connects, and authenticates where a token is given. This is attempted once: a wrong address or token shows at once.
+    /// Connects, and authenticates where a token is given. This is attempted once: a wrong address or token shows at
+    /// once.
     /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not know;
     ///   `CancellationError`.
     public static func connect(
@@ -55,10 +57,11 @@ public final class LedgerClient: Sendable {
     /// Closes the connection. Calls in flight throw ``ClientError/closed``.
     public func close() async throws { try await keeper.close()?.close(ClientError.closed) }
 
-    /// Calls a method by its name, with parameters that are a JSON object (none where empty), and gives the result as JSON.
+    /// Calls a method by its name, with parameters that are a JSON object (none where empty), and gives the result as
+    /// JSON.
     ///
-    /// A role given by `authenticate` in this way lasts for the connection only; ``authenticate(token:)`` gives it to those
-    /// that follow as well.
+    /// A role given by `authenticate` in this way lasts for the connection only; ``authenticate(token:)`` gives it to
+    /// those that follow as well.
     /// - Throws: ``ClientError/invalidParams(_:)`` where `params` are no JSON text; ``WireError``; ``ClientError``.
     public func call(method: String, params: [UInt8] = []) async throws -> [UInt8] {
         let id = keeper.nextID()
@@ -132,10 +135,11 @@ public final class LedgerClient: Sendable {
         }
     }
 
-    /// Sends `count` requests, at most `inFlight` of them unanswered, and hands over their replies in order; for load and tests,
-    /// without a task or a lock for each, on the connection that there is, without timeout or repetition. `write` writes
-    /// request `index` under `id`, which is the index; `reply` is given the result as JSON, good during the call only. Both are
-    /// called on the connection's event loop and must not block. With several requests a line, each line is a batch.
+    /// Sends `count` requests, at most `inFlight` of them unanswered, and hands over their replies in order; for load
+    /// and tests, without a task or a lock for each, on the connection that there is, without timeout or repetition.
+    /// `write` writes request `index` under `id`, which is the index; `reply` is given the result as JSON, good during
+    /// the call only. Both are called on the connection's event loop and must not block. With several requests a line,
+    /// each line is a batch.
     /// - Throws: ``ClientError`` where the connection ends before all are answered.
     package func pipeline(
         count: Int, inFlight: Int, requestsPerLine: Int = 1,

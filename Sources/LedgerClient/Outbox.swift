@@ -1,7 +1,7 @@
 import NIOCore
 
-/// What stands between the callers of one connection and its event loop: lines on their way there, and calls that wait for
-/// room. A value, kept under the connection's lock.
+/// What stands between the callers of one connection and its event loop: lines on their way there, and calls that wait
+/// for room. A value, kept under the connection's lock.
 struct Outbox {
     /// Lines that the event loop has not fetched.
     private(set) var bytes: [UInt8] = []

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// How one attempt at a request ended. `wasSent` tells whether it was given to a connection: if not, it cannot have been carried
-/// out.
+/// How one attempt at a request ended. `wasSent` tells whether it was given to a connection: if not, it cannot have
+/// been carried out.
 enum AttemptEnd: Sendable {
     /// The result as JSON, or the server's error.
     case answered(Result<[UInt8], WireError>)
@@ -11,8 +11,8 @@ enum AttemptEnd: Sendable {
     case cancelled
 }
 
-/// One request that waits for its reply, or for room to be sent. It may be given up at any time, from any thread; once it is on
-/// the wire, its place in the order of replies stays.
+/// One request that waits for its reply, or for room to be sent. It may be given up at any time, from any thread; once
+/// it is on the wire, its place in the order of replies stays.
 ///
 /// `wasSent` is touched only under the lock of `end`, `sentAt` only on the connection's event loop.
 final class PendingCall: @unchecked Sendable {

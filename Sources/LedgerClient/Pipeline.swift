@@ -1,7 +1,7 @@
 import LedgerWire
 
-/// Many requests on one connection, without a task or a lock for each. Touched on the connection's event loop only, which is
-/// what makes it safe to hand over.
+/// Many requests on one connection, without a task or a lock for each. Touched on the connection's event loop only,
+/// which is what makes it safe to hand over.
 final class Pipeline: @unchecked Sendable {
     typealias Write = @Sendable (_ index: Int, _ id: RequestID, _ writer: inout RequestWriter) -> Void
     typealias Read = @Sendable (_ index: Int, _ result: Result<UnsafeBufferPointer<UInt8>, WireError>) -> Void

@@ -82,8 +82,8 @@ struct Retry {
 
 extension WireError {
     /// Whether the service, rather than the ledger, refused: `overloaded`, `shutting_down`, `storage_unavailable`,
-    /// `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes its answer, and when that
-    /// comes is the caller's to know.
+    /// `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes its answer, and when
+    /// that comes is the caller's to know.
     var isOfTheMoment: Bool {
         retryable && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
     }

@@ -1,12 +1,11 @@
 /// How often, and after which waits, a call is made again by the client itself.
 ///
-/// Before repetition `n` the client waits a random time between nothing and
-/// `min(capMilliseconds, baseMilliseconds × 2^(n − 1))` ("full jitter"), so that clients that lost their server at the same
-/// moment do not come back at the same moment. Whatever the policy, a call ends with its timeout
-/// (``ClientConfiguration/requestTimeoutMilliseconds``).
+/// Before repetition `n` the client waits a random time between nothing and `min(capMilliseconds, baseMilliseconds ×
+/// 2^(n − 1))` ("full jitter"), so that clients that lost their server at the same moment do not come back at the same
+/// moment. Whatever the policy, a call ends with its timeout (``ClientConfiguration/requestTimeoutMilliseconds``).
 public struct RetryPolicy: Hashable, Sendable {
-    /// Times that one request is sent, or a connection for it attempted; at least 1. With 1 a connection that is lost stays
-    /// lost, and every call after it fails for the same reason.
+    /// Times that one request is sent, or a connection for it attempted; at least 1. With 1 a connection that is lost
+    /// stays lost, and every call after it fails for the same reason.
     public var attemptsMax: Int
     /// Milliseconds up to which the first repetition waits.
     public var baseMilliseconds: Int64
@@ -22,8 +21,8 @@ public struct RetryPolicy: Hashable, Sendable {
         self.capMilliseconds = capMilliseconds
     }
 
-    /// Ten attempts, with waits of up to 50 milliseconds, doubled each time, 2 seconds at most: a restart of the service passes
-    /// unnoticed.
+    /// Ten attempts, with waits of up to 50 milliseconds, doubled each time, 2 seconds at most: a restart of the
+    /// service passes unnoticed.
     public static let standard = RetryPolicy(
         attemptsMax: ClientLimits.attemptsMax, baseMilliseconds: ClientLimits.retryBaseMilliseconds,
         capMilliseconds: ClientLimits.retryCapMilliseconds)

@@ -6,12 +6,13 @@ import Musl
 import Glibc
 #endif
 
-/// Makes UUIDs of version 7 (RFC 9562 §5.7), each greater than the one before it, also within one millisecond and where the
-/// system's clock is set back. Any thread may ask.
+/// Makes UUIDs of version 7 (RFC 9562 §5.7), each greater than the one before it, also within one millisecond and
+/// where the system's clock is set back. Any thread may ask.
 ///
-/// The layout: 48 bits of milliseconds, the version, 12 bits of a counter, the variant, 14 more bits of the counter, 48 random
-/// bits. The counter is RFC 9562 §6.2's method 1: it starts at random in each millisecond, with its highest bit clear, so that
-/// at least 2^25 steps are left; where they are used up, the next millisecond is taken ahead of its time.
+/// The layout: 48 bits of milliseconds, the version, 12 bits of a counter, the variant, 14 more bits of the counter,
+/// 48 random bits. The counter is RFC 9562 §6.2's method 1: it starts at random in each millisecond, with its highest
+/// bit clear, so that at least 2^25 steps are left; where they are used up, the next millisecond is taken ahead of its
+/// time.
 final class TimeOrderedID: Sendable {
     struct State {
         var milliseconds: UInt64 = 0

@@ -10,8 +10,7 @@ package import Ledger
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
-/// whatever it
-///    may have seen is durable.
+///    whatever it may have seen is durable.
 /// 2. What the projection does not have is in memory (``Unprojected``), so every decision sees the head of the chain.
 /// 3. After an append that failed nothing that was decided on its books is ever shown: they are dropped and read anew.
 /// 4. A read sees every batch that was done before the read began.

@@ -2,7 +2,7 @@
 package struct EngineLimits: Sendable {
     /// Players kept in memory, each with one open lot; one with more lots counts for more, so that this bounds the
     /// memory.
-    package var cachedPlayersMax = 500_000
+    package var cachedPlayersMax = 300_000
     /// Batches that are decided and not durable yet. One is being made durable while the next is decided; a third
     /// keeps the disk busy while the writer's thread waits for a core. More would only make a failure take more with
     /// it.

@@ -1,10 +1,10 @@
 package import Ledger
 
-/// A store that is opened on a thread of its own. Until it is open, every request is answered that it is not yet, and how
-/// far it is: tables that are made anew from a long log take minutes.
+/// A store that is opened on a thread of its own. Until it is open, every request is answered that it is not yet, and
+/// how far it is: tables that are made anew from a long log take minutes.
 ///
-/// States: *opening*; *open* (all goes to the store itself); *failed* (nothing more can be asked, and ``close()`` throws
-/// why).
+/// States: *opening*; *open* (all goes to the store itself); *failed* (nothing more can be asked, and ``close()``
+/// throws why).
 package final class OpeningStore: Store {
     private enum State {
         case opening(progress: String)

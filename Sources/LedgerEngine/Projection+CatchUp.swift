@@ -2,8 +2,8 @@ package import Ledger
 
 extension Projection {
     /// Compares the last block that was projected with the log's of that number.
-    /// - Throws: ``LogError`` `corrupt` where the log lacks it or has another: then the log went back in time, and what was
-    ///   acknowledged since is not in it, or these are the tables of another.
+    /// - Throws: ``LogError`` `corrupt` where the log lacks it or has another: then the log went back in time, and
+    ///   what was acknowledged since is not in it, or these are the tables of another.
     package func check(against log: any BlockLog) throws {
         guard let projected = try state().head else { return }
         guard let own = try log.read(after: projected.number - 1, bytesMax: 0).first else {

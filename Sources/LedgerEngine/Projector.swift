@@ -171,7 +171,7 @@ final class Projector: Sendable {
             state.failure = failure
             if failure == nil {
                 if let last = step.last { state.projected = last.number }
-                // Those that are left have waited since before this step began.
+                // The time of what is left begins anew with what came last.
                 state.firstCame = state.lastCame
             } else {
                 state.waiting = step + state.waiting

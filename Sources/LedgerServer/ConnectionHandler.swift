@@ -9,8 +9,8 @@ import NIOPosix
 /// Everything here is touched only on the channel's event loop; other threads reach it by `eventLoop.execute`.
 ///
 /// Phases: *open*; *ending* (nothing new is carried out: shutdown, or a line too long; everything accepted is still
-/// answered); *lingering* (all answered and our side closed; what the client still sends is read and dropped, because closing
-/// a socket with unread bytes resets it and takes replies away that are on their way); *closed*.
+/// answered); *lingering* (all answered and our side closed; what the client still sends is read and dropped, because
+/// closing a socket with unread bytes resets it and takes replies away that are on their way); *closed*.
 final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -211,8 +211,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         }
     }
 
-    /// A line that begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not meant for a ledger. Without
-    /// this the body of a request that a web page sends to this machine would be carried out.
+    /// A line that begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not meant for a ledger.
+    /// Without this the body of a request that a web page sends to this machine would be carried out.
     private static func isAnotherProtocol(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = line.first else { return false }
         return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)

@@ -1,12 +1,12 @@
 import Ledger
 import NIOCore
 
-/// Has the ledger post what has expired: once at the start, then at an interval, through the sequencer, so that each sweep
-/// takes its place in the one order.
+/// Has the ledger post what has expired: once at the start, then at an interval, through the sequencer, so that each
+/// sweep takes its place in the one order.
 ///
-/// Not more than one sweep is in flight. One that found as many players as it may is followed by the next at once, behind
-/// the requests that came meanwhile. Everything but `start` and `stop` happens on its event loop, which serialises what
-/// changes.
+/// Not more than one sweep is in flight. One that found as many players as it may is followed by the next at once,
+/// behind the requests that came meanwhile. Everything but `start` and `stop` happens on its event loop, which
+/// serialises what changes.
 final class ExpirySweeper: @unchecked Sendable {
     private let submit: @Sendable ([Operation], Lane) -> Void
     private let eventLoop: any EventLoop

@@ -4,8 +4,9 @@ import NIOCore
 
 /// Who waits for a first new entry of the journal, and the last entry that is committed.
 ///
-/// The sequencer tells it the last entry of every commit, once that is durable. Each connection waits at most once at a
-/// time, so `ServerLimits.connectionsMax` bounds the waits. A commit for which nobody waits costs one uncontended lock.
+/// The sequencer tells it the last entry of every commit, once that is durable. Each connection waits at most once at
+/// a time, so `ServerLimits.connectionsMax` bounds the waits. A commit for which nobody waits costs one uncontended
+/// lock.
 final class JournalWatch: Sendable {
     /// Names one wait; never given twice.
     typealias Ticket = UInt64
@@ -24,8 +25,9 @@ final class JournalWatch: Sendable {
 
     private let waits = NIOLockedValueBox(Waits())
 
-    /// Calls `wake` once on `eventLoop`, with the wait's ticket, when an entry after `after` is committed; gives `nil`, and
-    /// never calls it, where one is already. Both are decided under one lock, so no entry is missed in between.
+    /// Calls `wake` once on `eventLoop`, with the wait's ticket, when an entry after `after` is committed; gives
+    /// `nil`, and never calls it, where one is already. Both are decided under one lock, so no entry is missed in
+    /// between.
     func wait(for after: EntryID, on eventLoop: any EventLoop, _ wake: @escaping @Sendable (Ticket) -> Void) -> Ticket?
     {
         waits.withLockedValue { waits in

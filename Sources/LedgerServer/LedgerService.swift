@@ -51,23 +51,23 @@ package final class LedgerService: Service {
         get async throws { try await bound.value() }
     }
 
-    /// Serves until the task is cancelled or gracefully shut down. Then nothing new is accepted, everything accepted is
-    /// answered, and the store is closed.
+    /// Serves until the task is cancelled or gracefully shut down. Then nothing new is accepted, everything accepted
+    /// is answered, and the store is closed.
     /// - Throws: ``ServerError`` where it cannot listen, ``StoreError`` where the store cannot be closed.
     package func run() async throws {
         let limits = configuration.limits
-        let engine = Engine(limits)
+        let threads = ServiceThreads(limits)
         let connections = ConnectionRegistry(limits)
         let sequencer = Sequencer(
-            store: store, verifier: verifier, limits: limits, verifierPool: engine.verifiers,
-            verifierThreads: engine.verifierThreads, writerPool: engine.writer, logger: logger, now: now)
+            store: store, verifier: verifier, limits: limits, verifierPool: threads.verifiers,
+            verifierThreads: threads.verifierThreads, writerPool: threads.writer, logger: logger, now: now)
         let services = ConnectionServices(
             limits: limits, tokens: TokenTable(configuration.tokens), info: info, sequencer: sequencer,
-            connections: connections, readers: engine.readers, store: store, logger: logger)
+            connections: connections, readers: threads.readers, store: store, logger: logger)
 
         // Submitted before the first connection is there: what ran out while the service was down is posted first.
         let sweeper = ExpirySweeper(
-            sequencer: sequencer, eventLoop: engine.group.next(), intervalMilliseconds: limits.expirySweepMilliseconds)
+            sequencer: sequencer, eventLoop: threads.group.next(), intervalMilliseconds: limits.expirySweepMilliseconds)
         sweeper.start()
 
         var failure: (any Error)?
@@ -75,7 +75,7 @@ package final class LedgerService: Service {
         do {
             for address in configuration.listen {
                 listeners.append(
-                    try await Listener(group: engine.group, services: services)
+                    try await Listener(group: threads.group, services: services)
                         .bind(address, isOpen: !configuration.tokens.isEmpty))
             }
             announce(listeners)
@@ -88,16 +88,16 @@ package final class LedgerService: Service {
 
         for listener in listeners { await close(listener) }
         await sweeper.stop()
-        await connections.drain(timeout: .milliseconds(limits.shutdownMilliseconds), timer: engine.group.next())
+        await connections.drain(timeout: .milliseconds(limits.shutdownMilliseconds), timer: threads.group.next())
         await sequencer.idle()
         do {
             // A long read of a connection that was closed at the deadline may still be going on.
-            try await engine.readers.shutdownGracefully()
-            try await engine.writer.runIfActive { [store] in try store.close() }
+            try await threads.readers.shutdownGracefully()
+            try await threads.writer.runIfActive { [store] in try store.close() }
         } catch {
             failure = failure ?? error
         }
-        try await engine.stop()
+        try await threads.stop()
         if let failure { throw failure }
     }
 
@@ -139,7 +139,7 @@ package final class LedgerService: Service {
 }
 
 /// The service's threads.
-private struct Engine {
+private struct ServiceThreads {
     let group: MultiThreadedEventLoopGroup
     let verifierThreads = System.coreCount
     let verifiers: NIOThreadPool

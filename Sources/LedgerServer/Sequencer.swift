@@ -20,13 +20,10 @@ import NIOPosix
 ///
 /// Invariants:
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
-/// without a
-///    JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage in the
-///    order in
-///    which it came in, however its chunks overtake each other.
+///    without a JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage
+///    in the order in which it came in, however its chunks overtake each other.
 /// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch
-/// is committed
-///    there.
+///    is committed there.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
     private struct State {

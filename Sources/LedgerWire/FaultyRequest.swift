@@ -30,8 +30,8 @@ struct FaultyRequest {
             try FaultyRequest.members(&reader)
         }
         if let error = FaultyRequest.envelopeError(members) {
-            // JSON-RPC 2.0 §5: "If there was an error in detecting the id in the Request object (e.g. Parse error/Invalid
-            // Request), it MUST be Null." An id that is there and can be told is given back.
+            // JSON-RPC 2.0 §5: "If there was an error in detecting the id in the Request object (e.g. Parse
+            // error/Invalid Request), it MUST be Null." An id that is there and can be told is given back.
             let isKnown = members.ids == 1 && members.isIDValid
             message = Message(id: isKnown ? members.id : .null, body: .failure(error))
             return

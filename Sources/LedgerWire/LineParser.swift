@@ -2,8 +2,8 @@ import StrictJSON
 
 /// Reads one line: JSON-RPC 2.0 requests with their parameters.
 ///
-/// A valid request is read in one pass over its bytes. Any other is read again by `FaultyRequest`, which says what is wrong
-/// with it, the first in the order of the protocol's table of errors.
+/// A valid request is read in one pass over its bytes. Any other is read again by `FaultyRequest`, which says what is
+/// wrong with it, the first in the order of the protocol's table of errors.
 package enum LineParser {
     /// `bytes` are the line without its `\n`.
     package static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Line {

@@ -8,8 +8,8 @@ enum OperationPlace {
     /// An operation of an `atomic`, whose key it has.
     case inAtomic
 
-    /// Stands for the atomic's key until that has been read, which may come after the operations; `Atomic` puts the real one
-    /// in its place. No request can have it as its own.
+    /// Stands for the atomic's key until that has been read, which may come after the operations; `Atomic` puts the
+    /// real one in its place. No request can have it as its own.
     fileprivate static let keyToCome = RequestKey(stored: "")
 }
 

@@ -1,8 +1,8 @@
 import Ledger
 import StrictJSON
 
-/// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer that is
-/// used again after `removeAll`.
+/// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer
+/// that is used again after `removeAll`.
 package struct ReplyWriter: Sendable {
     private var json: JSONWriter
     private var isInBatch = false

@@ -1,7 +1,8 @@
 import Ledger
 import StrictJSON
 
-/// Parameters, by name: a member that is unknown, missing, given twice or of a wrong type is an error whose path names it.
+/// Parameters, by name: a member that is unknown, missing, given twice or of a wrong type is an error whose path names
+/// it.
 extension Request {
     /// Reads the object of a method's parameters.
     init(_ method: Method, _ reader: inout JSONReader) throws(JSONError) {

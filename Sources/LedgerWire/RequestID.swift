@@ -1,6 +1,7 @@
 /// What the caller named its request, given back with the reply.
 ///
-/// JSON-RPC 2.0 §4: "An identifier established by the Client that MUST contain a String, Number, or NULL value if included."
+/// JSON-RPC 2.0 §4: "An identifier established by the Client that MUST contain a String, Number, or NULL value if
+/// included."
 package enum RequestID: Hashable, Sendable {
     case null
     case integer(Int64)

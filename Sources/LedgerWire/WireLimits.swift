@@ -2,12 +2,13 @@ import Ledger
 
 /// Every bound of the wire, each with its reason.
 public enum WireLimits {
-    /// Bytes of one line that the server reads, without its `\n`: a JWS has some 5 KiB, and a full batch of spends fits.
+    /// Bytes of one line that the server reads, without its `\n`: a JWS has some 5 KiB, and a full batch of spends
+    /// fits.
     public static let lineBytesMax = 1 << 20
     /// Requests of one batch: the replies of a batch wait for each other, and are held until the last is there.
     public static let batchRequestsMax = 1_000
-    /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a page of
-    /// `history` or `journal` may have more where its spends drew many lots.
+    /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a
+    /// page of `history` or `journal` may have more where its spends drew many lots.
     public static let replyBytesMax = 64 << 20
     /// Bytes of an access token: it is hashed at every `authenticate`, and nobody types a longer one.
     public static let tokenBytesMax = 1_024

@@ -75,8 +75,8 @@ final class Checkpointer {
     func close(_ writer: Database) {
         sqlite3_wal_hook(writer.sqliteConnection, nil, nil)
         _ = checkpoint(writer)
-        // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums. Where
-        // someone reads, it stays.
+        // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums.
+        // Where someone reads, it stays.
         sqlite3_busy_timeout(writer.sqliteConnection, 0)
         sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     }

@@ -4,7 +4,8 @@ extension JSONReader {
     /// The first thirty-two are found by their hashes and told apart by their bytes, so that an usual object costs no
     /// allocation; after that a set (whose hashing is seeded) keeps the work linear, whatever the sender chose.
     @usableFromInline struct Keys {
-        /// Room for thirty-two hashes, used as plain memory: SIMD's own comparison is a loop that copies all of it each time.
+        /// Room for thirty-two hashes, used as plain memory: SIMD's own comparison is a loop that copies all of it
+        /// each time.
         private var hashes = SIMD32<UInt32>()
         private var offsets = SIMD32<UInt32>()
         var count = 0

@@ -182,8 +182,8 @@ enum Composition {
             try make()
         }
 
-        /// Makes them beside the old ones, which stay until the new ones are whole: an interrupted run, or a block that
-        /// cannot be read, leaves those.
+        /// Makes them beside the old ones, which stay until the new ones are whole: an interrupted run, or a block
+        /// that cannot be read, leaves those.
         func make() throws {
             let new = folder.projection + ".new"
             try SQLiteProjection.remove(at: new)

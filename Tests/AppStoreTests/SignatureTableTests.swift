@@ -146,7 +146,8 @@ extension SignatureClaim {
         #expect(SignatureTable(try Key.generate(.p384)) == nil)
     }
 
-    /// A key with a known secret, as SEC 1 DER: `30 … 02 01 01 04 20 secret a0 0a 06 08 prime256v1 a1 44 03 42 00 point`.
+    /// A key with a known secret, as SEC 1 DER: `30 … 02 01 01 04 20 secret a0 0a 06 08 prime256v1 a1 44 03 42 00
+    /// point`.
     private static func key(secret: [UInt8]) -> Key? {
         guard let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else { return nil }
         defer { EC_GROUP_free(group) }

@@ -59,7 +59,8 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// One key in flight on several connections at once has one answer, and a refusal stays one when the state has changed.
+    /// One key in flight on several connections at once has one answer, and a refusal stays one when the state has
+    /// changed.
     @Test func aKeyInFlightOnSeveralConnectionsHasOneAnswer() async throws {
         let studio = try Studio()
         let service = try RunningService(studio.folder)

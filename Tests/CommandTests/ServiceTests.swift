@@ -207,7 +207,8 @@ import Testing
         }
     }
 
-    /// Tables that have what the log lacks: what was acknowledged is missing, so nothing is served, and nothing written.
+    /// Tables that have what the log lacks: what was acknowledged is missing, so nothing is served, and nothing
+    /// written.
     @Test func aLogThatWentBackInTimeIsRefusedUntilTheTablesAreMadeAnew() async throws {
         let studio = try Studio()
         #expect(try RunningService(studio.folder).stop() == 0)

@@ -7,8 +7,8 @@ import LedgerWire
 import Synchronization
 import Testing
 
-/// Many game servers on the same wallets while refunds arrive: what every reply, every report and the journal say fits together at
-/// every moment. For ten seconds, or as long as `LEDGER_SHARED_SECONDS` says.
+/// Many game servers on the same wallets while refunds arrive: what every reply, every report and the journal say fits
+/// together at every moment. For ten seconds, or as long as `LEDGER_SHARED_SECONDS` says.
 @Suite(.serialized) struct SharedWalletsTests {
     private static let connections = 64
     private static let wallets = 100

@@ -82,7 +82,8 @@ extension ServerTests {
             #expect(acknowledged > 50)
         }
 
-        /// How many of 400 grants were answered by a result; the others must have been refused because of the shutdown.
+        /// How many of 400 grants were answered by a result; the others must have been refused because of the
+        /// shutdown.
         private static func grantUntilClosed(_ client: RawClient, _ number: Int) async throws -> Int {
             try await client.send(
                 (0..<400).map { Requests.grant("k\(number)-\($0)", "a\(number)", 1) + "\n" }.joined())

@@ -145,7 +145,8 @@ import Testing
         let count: Int64 = 2_000
         bench.sequencer.submit(try (1...count).map { try Self.credit(bench, $0) }, from: lane)
         #expect(try await eventually { bench.results(0).count == count })
-        // A fourth of what is left each time, down to chunks of ten, where a commit for each chunk would be two hundred.
+        // A fourth of what is left each time, down to chunks of ten, where a commit for each chunk would be two
+        // hundred.
         #expect(bench.store.commits < 60)
         #expect(bench.results(0) == (1...count).map { "credited \($0)" })
         try await bench.stop()
@@ -215,7 +216,8 @@ import Testing
         try await bench.stop()
     }
 
-    /// A thread that was woken for a JWS which the writer took meanwhile has nothing to do, and may be the last to find that out.
+    /// A thread that was woken for a JWS which the writer took meanwhile has nothing to do, and may be the last to
+    /// find that out.
     @Test func whoWaitsForTheEndIsToldThoughAThreadWakesUpForNothing() async throws {
         let bench = try Bench()
         let (_, lane) = bench.lane()

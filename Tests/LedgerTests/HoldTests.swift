@@ -101,7 +101,8 @@ import Testing
         #expect(store.books.players.values.first { $0.name == "eve" }?.wallets.isEmpty == true)
     }
 
-    /// A refund takes what is there and leaves the rest as debt; the hold is not touched, and pays when it is released.
+    /// A refund takes what is there and leaves the rest as debt; the hold is not touched, and pays when it is
+    /// released.
     @Test func aRefundLeavesTheHoldAlone() throws {
         var store = AuditedStore()
         try store.credit(jws(1), "ann")

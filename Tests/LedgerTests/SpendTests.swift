@@ -3,7 +3,8 @@ import Testing
 
 /// Which lots a spend draws.
 @Suite struct SpendTests {
-    /// Lots in the order opened: free 10, paid 100 at 1.00, free 20, paid 300 (three of 100) at 9.00, paid 100 at 1.00.
+    /// Lots in the order opened: free 10, paid 100 at 1.00, free 20, paid 300 (three of 100) at 9.00, paid 100 at
+    /// 1.00.
     private func wallet(_ order: SpendOrder) throws -> AuditedStore {
         var store = AuditedStore(.catalog(gems: order))
         try store.grant("g1", "ann", 10)

@@ -114,11 +114,15 @@ import Testing
         }
     }
 
-    /// Foundation refuses a number that no Double holds, which is JSON all the same: exponents are cut to one digit.
+    /// Foundation refuses a number that no Double holds, which is JSON all the same: exponents are cut to one digit,
+    /// but for what looks like one in an escape (\u0e00 and a 1 behind it).
     private func json(_ bytes: [UInt8]) -> Any? {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.utf8.elementsEqual(bytes) else { return nil }
-        let tame = text.replacing(/([0-9])[eE]([+-]?[0-9])[0-9]*/) { "\($0.1)e\($0.2)" }
+        let tame = text.replacing(/\\u[0-9a-fA-F]{4}|([0-9])[eE]([+-]?[0-9])[0-9]*/) { match in
+            guard let digit = match.1, let exponent = match.2 else { return match.0 }
+            return "\(digit)e\(exponent)"
+        }
         return try? JSONSerialization.jsonObject(with: Data(tame.utf8), options: .fragmentsAllowed)
     }
 

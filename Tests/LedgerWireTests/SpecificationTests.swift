@@ -1,8 +1,8 @@
 import LedgerWire
 import Testing
 
-/// The examples of the JSON-RPC 2.0 specification (§7) that do not depend on methods this server does not have. Where the
-/// specification calls a method of its own, `ping` stands in for it.
+/// The examples of the JSON-RPC 2.0 specification (§7) that do not depend on methods this server does not have. Where
+/// the specification calls a method of its own, `ping` stands in for it.
 @Suite struct SpecificationTests {
     @Test(arguments: [
         // rpc call of non-existent method

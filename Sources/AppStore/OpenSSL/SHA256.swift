@@ -1,6 +1,7 @@
 internal import COpenSSL
 
-/// SHA-256 by OpenSSL: by its calls on a plain state, for the ones that look the algorithm up anew take as long as a short text.
+/// SHA-256 by OpenSSL: by its calls on a plain state, for the ones that look the algorithm up anew take as long as a
+/// short text.
 public enum SHA256 {
     /// Bytes of a digest.
     public static let byteCount = 32

@@ -1,6 +1,6 @@
 extension TransactionPayload {
-    /// A consumable's purchase with all the members that Apple sends of one, bought a minute and signed half a minute before
-    /// `now` (in milliseconds since the UNIX epoch): for load and benchmarks, where its length matters.
+    /// A consumable's purchase with all the members that Apple sends of one, bought a minute and signed half a minute
+    /// before `now` (in milliseconds since the UNIX epoch): for load and benchmarks, where its length matters.
     package static func sample(
         transactionID: String, bundleID: String, productID: String, now: Int64
     ) -> TransactionPayload {

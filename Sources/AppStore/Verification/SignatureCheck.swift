@@ -22,8 +22,8 @@ enum SignatureCheck {
 
     /// For each claim whether its signature is good. High-S signatures are (FIPS 186-5 knows no low-S rule).
     ///
-    /// Claims whose key has a table are checked with it together. What that does not accept, and what has no table, is for
-    /// OpenSSL's own verification, whose word is final.
+    /// Claims whose key has a table are checked with it together. What that does not accept, and what has no table, is
+    /// for OpenSSL's own verification, whose word is final.
     static func verify(_ claims: [SignatureClaim]) -> [Bool] {
         var isGood = [Bool](repeating: false, count: claims.count)
         var byTable: [ObjectIdentifier: (table: SignatureTable, places: [Int])] = [:]

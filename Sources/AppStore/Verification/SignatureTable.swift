@@ -1,16 +1,17 @@
 internal import COpenSSL
 
-/// Precomputed multiples of one P-256 key, with which a batch of its signatures is checked in a fraction of the time of single checks.
+/// Precomputed multiples of one P-256 key, with which a batch of its signatures is checked in a fraction of the time
+/// of single checks.
 ///
-/// ECDSA (FIPS 186-5 §6.4.2) accepts where the x coordinate of u₁G + u₂Q is r modulo n, with u₁ = e/s and u₂ = r/s. With tables for
-/// G and for Q that is a sum of 44 points. The sums of a whole batch are made side by side, as trees, so that each of the
-/// six levels costs one inversion for all of them, and the inverses 1/s of a batch are taken together as well. Everything is
-/// public, so nothing need be done in constant time.
+/// ECDSA (FIPS 186-5 §6.4.2) accepts where the x coordinate of u₁G + u₂Q is r modulo n, with u₁ = e/s and u₂ = r/s.
+/// With tables for G and for Q that is a sum of 44 points. The sums of a whole batch are made side by side, as trees,
+/// so that each of the six levels costs one inversion for all of them, and the inverses 1/s of a batch are taken
+/// together as well. Everything is public, so nothing need be done in constant time.
 ///
 /// A table may only *accept*: what it does not accept, OpenSSL's own verification decides (``SignatureCheck``).
 final class SignatureTable: Sendable {
-    /// Whether tables serve in this build. Without optimisation their arithmetic takes a thousand times as long as OpenSSL's
-    /// check.
+    /// Whether tables serve in this build. Without optimisation their arithmetic takes a thousand times as long as
+    /// OpenSSL's check.
     static var isWorthwhile: Bool {
         #if DEBUG
         false
@@ -149,7 +150,8 @@ private final class SignatureBatch {
         }
     }
 
-    /// Adds each signature's terms to one point; `nil` where two of them are equal or opposite on the way, which the trees can add.
+    /// Adds each signature's terms to one point; `nil` where two of them are equal or opposite on the way, which the
+    /// trees can add.
     private func checkOneByOne() -> [Bool]? {
         var found: [Bool] = []
         for (index, item) in items.enumerated() {

@@ -14,8 +14,8 @@ public enum Verified: Sendable {
     case notification(VerifiedNotification)
 }
 
-/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one. (One object, as it passes through
-/// several hands and has many members.)
+/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one. (One object, as it
+/// passes through several hands and has many members.)
 public final class VerifiedTransaction: Sendable {
     /// What it says.
     public let payload: TransactionPayload

@@ -64,8 +64,8 @@ public final class Verifier: Sendable {
         return notification
     }
 
-    /// Whether a transaction's certificates were verified before, so that only its signature is left to check. A notification may
-    /// carry a second JWS with certificates of its own; of it this is not said.
+    /// Whether a transaction's certificates were verified before, so that only its signature is left to check. A
+    /// notification may carry a second JWS with certificates of its own; of it this is not said.
     package func remembersCertificates(of object: SignedObject) -> Bool {
         guard case .transaction(let text) = object, let end = text.firstIndex(of: UInt8(ascii: ".")) else {
             return false

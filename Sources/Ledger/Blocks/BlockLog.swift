@@ -14,18 +14,15 @@ package protocol BlockLog: AnyObject, Sendable {
     /// Called before the first append, and again after an append that threw. When it returns, every block up to the
     /// one that it appended is durable, and no other ever was or will be in its place.
     /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none
-    ///   yet), of
-    ///   the next term.
+    ///   yet), of the next term.
     /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded`, `corrupt`; and
-    ///   what
-    ///   `termBlock` throws.
+    ///   what `termBlock` throws.
     func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock
 
     /// Appends the block after the head. When it returns, the block is durable.
     /// - Throws: ``LogError``; after any of them only ``lead(_:)`` helps. `notAppended`: the block is not there and
-    ///   never will
-    ///   be. `unknown`: it may be there, or come back; `lead` settles it. `superseded`: another writer's block stands
-    ///   there.
+    ///   never will be. `unknown`: it may be there, or come back; `lead` settles it. `superseded`: another writer's
+    ///   block stands there.
     func append(_ block: SealedBlock) throws(LogError)
 
     /// Blocks in their order, beginning with the one after `number`: at least one where there is one, more while all

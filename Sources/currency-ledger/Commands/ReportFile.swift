@@ -57,7 +57,8 @@ struct ReportFile {
         }
     }
 
-    /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data, and exact.
+    /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data,
+    /// and exact.
     private static func quoted(_ text: String) -> String {
         // By byte: a comma with a combining accent behind it is still a comma.
         guard text.utf8.contains(where: { [0x0A, 0x0D, 0x22, 0x2C].contains($0) }) else { return text }

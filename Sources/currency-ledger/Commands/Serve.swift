@@ -45,7 +45,7 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The catalog (JSON).", completion: .file(extensions: ["json"]))
     var catalog: String?
 
-    @Option(help: "Players kept in memory. Default: 500000")
+    @Option(help: "Players kept in memory. Default: 300000")
     var cachePlayers: String?
 
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")

@@ -11,8 +11,8 @@ struct ServerOptions: ParsableArguments {
     /// Read from the environment rather than a flag, which others on the machine could see.
     private var token: String? { ProcessInfo.processInfo.environment["LEDGER_TOKEN"] }
 
-    /// Milliseconds that one request of a command may take: a report over a large ledger reads for longer than a player
-    /// would wait.
+    /// Milliseconds that one request of a command may take: a report over a large ledger reads for longer than a
+    /// player would wait.
     private static let requestTimeoutMilliseconds: Int64 = 120_000
 
     /// Connects, works, and closes; a connection that fails ends the command with a clear message.

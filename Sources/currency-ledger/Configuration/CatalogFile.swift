@@ -9,12 +9,12 @@ import StrictJSON
 ///               "com.example.game.gems1200": [{"from": 0, "grants": {"gems": 1200}},
 ///                                             {"from": 1767225600000, "grants": {"gems": 1500}}]}}
 /// ```
-/// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and the catalog
-/// what the game prefers when Apple asks about a refund, by how much was consumed
-/// (`"refundPreferences": [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`).
+/// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and
+/// the catalog what the game prefers when Apple asks about a refund, by how much was consumed (`"refundPreferences":
+/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`).
 ///
-/// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the purchase's
-/// `purchaseDate` applies.
+/// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the
+/// purchase's `purchaseDate` applies.
 enum CatalogFile {
     /// Products of one catalog: App Store Connect allows 10,000 an app.
     private static let productsMax = 10_000

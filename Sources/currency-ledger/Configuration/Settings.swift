@@ -14,7 +14,7 @@ import Logging
 /// | `anchors` | `LEDGER_ANCHORS` | none | certificates (DER or PEM files) trusted beside Apple Root CA – G3 |
 /// | `catalog` | `LEDGER_CATALOG` | required | the catalog: a JSON file |
 /// | `tokens.ROLE` | `LEDGER_TOKENS_ROLE` | none | the tokens of a role: `purchases`, `game`, `finance` or `admin` |
-/// | `cache.players` | `LEDGER_CACHE_PLAYERS` | `500000` | players kept in memory, each with one open lot, some 900 bytes; one with many lots counts for more |
+/// | `cache.players` | `LEDGER_CACHE_PLAYERS` | `300000` | players kept in memory, each with one open lot, some 900 bytes; one with many lots counts for more |
 /// | `log.level` | `LEDGER_LOG_LEVEL` | `info` | `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical` |
 ///
 /// Several values in one variable or flag are separated by commas. Paths in the file are relative to the file's
@@ -33,7 +33,7 @@ struct Settings: Sendable {
     var anchors: [String] = []
     var catalog: String
     var tokens: [Token] = []
-    var cachedPlayers = 500_000
+    var cachedPlayers = 300_000
     var logLevel = Logger.Level.info
 
     /// Bytes of a token at the least: one that is guessed opens the ledger.

@@ -19,8 +19,8 @@ struct KeyMaker {
         salt = generator.next()
     }
 
-    /// RFC 9562: version 7 (§5.7, method 1 of §6.2: a counter after the time, so that keys of a millisecond ascend too) or
-    /// version 4 (§5.4).
+    /// RFC 9562: version 7 (§5.7, method 1 of §6.2: a counter after the time, so that keys of a millisecond ascend
+    /// too) or version 4 (§5.4).
     mutating func write(to text: UnsafeMutablePointer<UInt8>, milliseconds: Int64) {
         count &+= 1
         let high: UInt64

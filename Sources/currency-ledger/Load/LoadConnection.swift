@@ -1,8 +1,8 @@
 import Foundation
 import LedgerWire
 
-/// One connection of the generator: lines that are on their way out, and for each line without a reply when it was, or should
-/// have been, sent.
+/// One connection of the generator: lines that are on their way out, and for each line without a reply when it was, or
+/// should have been, sent.
 final class LoadConnection {
     let socket: LoadSocket
     private let out = ByteQueue(capacity: 64 << 10)

@@ -31,9 +31,9 @@ struct PhaseResult {
     var wasInterrupted = false
 }
 
-/// Sends requests over its connections and counts the replies, all on the thread that calls `run`. It shares the machine with
-/// the server that it loads, so it does little: requests are copied from templates, replies are scanned for line ends, and no
-/// memory is allocated on the way.
+/// Sends requests over its connections and counts the replies, all on the thread that calls `run`. It shares the
+/// machine with the server that it loads, so it does little: requests are copied from templates, replies are scanned
+/// for line ends, and no memory is allocated on the way.
 final class LoadGenerator {
     private let connections: [LoadConnection]
     private var source: RequestSource

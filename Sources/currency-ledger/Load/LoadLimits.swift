@@ -18,9 +18,9 @@ enum LoadLimits {
     static let rateMax = 10_000_000.0
     /// Requests without a reply in a paced run: seconds of a stall are sent on time.
     static let inFlightPaced = 16_384
-    /// How often a paced run sends what has become due: a write for each request would take the generator, which shares
-    /// the machine with the server, twenty times what the request takes it otherwise. A request waits for its tick, and
-    /// that wait counts as its latency.
+    /// How often a paced run sends what has become due: a write for each request would take the generator, which
+    /// shares the machine with the server, twenty times what the request takes it otherwise. A request waits for its
+    /// tick, and that wait counts as its latency.
     static let tickNanoseconds: Int64 = 250_000
     /// Units granted to each wallet, of which each spend takes one.
     static let granted: Int64 = 100_000_000

@@ -40,8 +40,8 @@ struct LoadPlan: Sendable {
         }
     }
 
-    /// The most requests that a run of this duration is prepared for: twice what the machine's cores could verify, which is
-    /// beyond any server's reach, as each purchase has to be signed before.
+    /// The most requests that a run of this duration is prepared for: twice what the machine's cores could verify,
+    /// which is beyond any server's reach, as each purchase has to be signed before.
     func requestsPrepared(verificationsPerSecond: Double) -> Int {
         if let count { return count }
         let seconds = durationSeconds ?? 0

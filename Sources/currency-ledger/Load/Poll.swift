@@ -36,7 +36,8 @@ final class Poll {
         events.deallocate()
     }
 
-    /// Waits for a socket or until a time in nanoseconds of the monotonic clock, and hands over the sockets that are ready.
+    /// Waits for a socket or until a time in nanoseconds of the monotonic clock, and hands over the sockets that are
+    /// ready.
     func wait(
         until time: Int64, _ ready: (_ place: Int, _ isWritable: Bool, _ isReadable: Bool) throws -> Void
     ) throws {

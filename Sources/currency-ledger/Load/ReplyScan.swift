@@ -8,7 +8,8 @@ enum ReplyScan {
 
     /// Errors among the replies of a line that ends with a NUL in place of its line end.
     ///
-    /// A quotation mark within a JSON string is escaped, so these bytes stand for a member of a reply and nothing else.
+    /// A quotation mark within a JSON string is escaped, so these bytes stand for a member of a reply and nothing
+    /// else.
     /// - Throws: ``Failure`` where it is not the answer to these requests.
     static func errors(in line: UnsafeBufferPointer<UInt8>, first: Int, count: Int) throws -> Int {
         let open = line.first == UInt8(ascii: "[") ? 1 : 0

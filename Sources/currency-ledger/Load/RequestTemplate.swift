@@ -1,8 +1,8 @@
 import Ledger
 import LedgerWire
 
-/// A request as the client itself writes it, whose changing parts have fixed places and lengths, so that sending one is a
-/// copy and a few digits.
+/// A request as the client itself writes it, whose changing parts have fixed places and lengths, so that sending one
+/// is a copy and a few digits.
 struct RequestTemplate {
     private static let firstID: Int64 = 1_000_000_000
     private static let idDigits = 10

@@ -1,7 +1,7 @@
 import AppStore
 
-/// Purchases that were signed before the clock starts: one header segment for all, and of each purchase what follows it, payload and
-/// signature, all of the same length.
+/// Purchases that were signed before the clock starts: one header segment for all, and of each purchase what follows
+/// it, payload and signature, all of the same length.
 ///
 /// `@unchecked Sendable`: while it is made each task fills its own part; nothing is changed after that.
 final class SignedPurchases: @unchecked Sendable {

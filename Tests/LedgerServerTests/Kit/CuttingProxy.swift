@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// Stands between clients and a server, and cuts each connection after a random number of bytes in either direction, most often
-/// in the middle of a line.
+/// Stands between clients and a server, and cuts each connection after a random number of bytes in either direction,
+/// most often in the middle of a line.
 final class CuttingProxy: Sendable {
     /// Bytes that may pass until the cut.
     struct Budgets {
@@ -25,7 +25,8 @@ final class CuttingProxy: Sendable {
 
     var seen: Seen { state.withLockedValue { $0 } }
 
-    /// - Parameter bytesMax: up to so many bytes pass in one direction; one connection in five is cut within its first requests.
+    /// - Parameter bytesMax: up to so many bytes pass in one direction; one connection in five is cut within its first
+    ///   requests.
     init(to server: ServerAddress, seed: UInt64, bytesMax: Int) async throws {
         guard case .tcp(let host, let port) = server else { preconditionFailure("the proxy speaks TCP") }
         let state = NIOLockedValueBox(Seen(random: SplitMix64(seed: seed)))

@@ -1,7 +1,7 @@
 import Ledger
 
-/// Wallets, lots and holds as plain lists, each operation written out in the simplest way: what the ledger should say of
-/// game operations. It shares no code with the ledger's decisions, knows no transfers, and copies itself to undo.
+/// Wallets, lots and holds as plain lists, each operation written out in the simplest way: what the ledger should say
+/// of game operations. It shares no code with the ledger's decisions, knows no transfers, and copies itself to undo.
 struct GameModel {
     struct Lot {
         var isPaid: Bool

@@ -3,8 +3,8 @@ import Ledger
 import LedgerTestKit
 import Testing
 
-/// Random lives of random purchases against the model. Case `n` of a run has the seed `LEDGER_SEED + n`; a failure names
-/// the seed of its case, and `LEDGER_SEED=… LEDGER_PROPERTY_CASES=1` runs that case alone.
+/// Random lives of random purchases against the model. Case `n` of a run has the seed `LEDGER_SEED + n`; a failure
+/// names the seed of its case, and `LEDGER_SEED=… LEDGER_PROPERTY_CASES=1` runs that case alone.
 @Suite struct LifecyclePropertyTests {
     private static let casesDefault = 10_000
     private static let shards = 4

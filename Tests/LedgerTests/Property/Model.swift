@@ -185,7 +185,8 @@ struct Model {
             guard case .refused(let refusal) = outcome, case .insufficientFunds = refusal.reason, !refusal.replayed
             else { return "spend answered \(outcome)" }
             reached.insert("insufficient funds")
-            // How much of a wallet was bought is not known here, so a refusal for want of paid funds is taken as given.
+            // How much of a wallet was bought is not known here, so a refusal for want of paid funds is taken as
+            // given.
             return short == nil && spend.funds == .any ? "a spend was refused that could be paid" : nil
         }
         if let short { return "\(spend.account) overspent \(short.currency)" }

@@ -115,8 +115,8 @@ enum Samples {
         ]
     }
 
-    /// Results of the game's operations and of the journal, each with its reading: `nil` where it is refused, else whether what
-    /// was read is written and read again as the same.
+    /// Results of the game's operations and of the journal, each with its reading: `nil` where it is refused, else
+    /// whether what was read is written and read again as the same.
     static func results() throws -> [(json: [UInt8], reread: ([UInt8]) -> Bool?)] {
         func sample<Value: WireValue & Equatable>(_ value: Value) -> (json: [UInt8], reread: ([UInt8]) -> Bool?) {
             func json(_ value: Value) -> [UInt8] {

@@ -79,7 +79,8 @@ final class PointAdder {
         rules.deallocate()
     }
 
-    /// For each row and column puts the sum of `pair(row, column)` to `put(row, column, …)`. Pairs are asked for twice.
+    /// For each row and column puts the sum of `pair(row, column)` to `put(row, column, …)`. Pairs are asked for
+    /// twice.
     @inline(__always) func add(
         rows: Int, columns: Int, _ pair: (Int, Int) -> (CurvePoint, CurvePoint),
         _ put: (Int, Int, CurvePoint) -> Void

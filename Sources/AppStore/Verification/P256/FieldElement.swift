@@ -1,5 +1,6 @@
-/// An element of the field of P-256, p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1 (FIPS 186-5, SP 800-186 §3.2.1.3), in Montgomery's form: a number
-/// x below p stands for x / 2²⁵⁶. Public data only, so nothing need be done in constant time.
+/// An element of the field of P-256, p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1 (FIPS 186-5, SP 800-186 §3.2.1.3), in
+/// Montgomery's form: a number x below p stands for x / 2²⁵⁶. Public data only, so nothing need be done in constant
+/// time.
 struct FieldElement: Equatable {
     let limbs: Limbs
 
@@ -22,8 +23,8 @@ struct FieldElement: Equatable {
 
     @inline(__always) var isZero: Bool { limbs.isZero }
 
-    /// Montgomery's product, reduced limb by limb. As p ≡ −1 modulo 2⁶⁴, the limb that is reduced is itself the multiple of p that
-    /// clears it: m·p = m·(2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶) − m.
+    /// Montgomery's product, reduced limb by limb. As p ≡ −1 modulo 2⁶⁴, the limb that is reduced is itself the
+    /// multiple of p that clears it: m·p = m·(2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶) − m.
     @inline(__always) static func * (a: FieldElement, b: FieldElement) -> FieldElement {
         var t0: UInt64 = 0
         var t1: UInt64 = 0

@@ -46,8 +46,8 @@ struct Limbs: Equatable {
         return (Limbs(s0, s1, s2, s3), carry)
     }
 
-    /// This number less `modulus` where, with `carry` as its 257th bit, it is not below it. Without a branch, which would be
-    /// taken at random.
+    /// This number less `modulus` where, with `carry` as its 257th bit, it is not below it. Without a branch, which
+    /// would be taken at random.
     @inline(__always) func reduced(by modulus: Limbs, carry: UInt64) -> Limbs {
         let (difference, borrow) = subtracting(modulus)
         // Kept where the subtraction borrowed and there was no 257th bit to borrow from.

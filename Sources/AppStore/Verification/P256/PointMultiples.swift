@@ -1,6 +1,6 @@
-/// The multiples of one point that a product with any scalar is put together from: k·2¹²ⁱ·P for each of the 22 digits i that a
-/// scalar has to the base of 2¹², with k = 1 … 2¹¹ (and their opposites). 2.9 MB: larger digits make fewer additions, until
-/// the points no longer come from the cache.
+/// The multiples of one point that a product with any scalar is put together from: k·2¹²ⁱ·P for each of the 22 digits
+/// i that a scalar has to the base of 2¹², with k = 1 … 2¹¹ (and their opposites). 2.9 MB: larger digits make fewer
+/// additions, until the points no longer come from the cache.
 ///
 /// `@unchecked Sendable`: nothing is changed after it was made.
 final class PointMultiples: @unchecked Sendable {

@@ -10,8 +10,8 @@ struct ProjectivePoint {
         z = .one
     }
 
-    /// Adds a point that is not infinity (eleven products). False, and nothing is added, where it is this point or its opposite: then the
-    /// rule does not hold.
+    /// Adds a point that is not infinity (eleven products). False, and nothing is added, where it is this point or its
+    /// opposite: then the rule does not hold.
     mutating func add(_ point: CurvePoint) -> Bool {
         let zz = z.squared
         let h = point.x * zz - x
