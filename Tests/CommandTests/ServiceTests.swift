@@ -78,6 +78,20 @@ import Testing
         #expect(other.status == 1 && !other.error.contains("listening"), "\(other.error)")
     }
 
+    @Test func aLedgerIsMadeInAnEmptyFolderAndInNoOther() throws {
+        let studio = try Studio()
+        let folder = studio.folder.url.appendingPathComponent("ledger")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        #expect(try RunningService(studio.folder).stop() == 0)
+        #expect(try RunningService(studio.folder).stop() == 0)
+        try FileManager.default.removeItem(at: folder)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        try studio.folder.write("ledger/notes.txt", "somebody's")
+        let refused = try Command.run(["serve", "--create", "--config", studio.folder.path("ledger.json")])
+        #expect(refused.status == 1 && refused.error.contains(folder.path), "\(refused.error)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["notes.txt"])
+    }
+
     /// The tables can be taken away, or spoiled, at any time: the log has everything.
     @Test(arguments: ["removed", "spoiled", "cut"])
     func tablesAreMadeAnewFromTheLog(how: String) async throws {

@@ -74,4 +74,44 @@ import Testing
         #expect(status == 1, "\(output)")
         #expect(output.contains("block 3: an entry leaves a player's account below zero"), "\(output)")
     }
+
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramRefusesAKeyOrATransactionIdThatIsUsedTwice() throws {
+        let chain = GameChain.lively(seed: 10)
+        let last = try #require(chain.blocks.last)
+        let opened = try chain.blocks.map { try Block(opening: $0, checks: .form) }
+        let request = try #require(opened.flatMap(\.rows.requests).first)
+        let purchase = try #require(opened.flatMap(\.rows.purchases).first)
+        func verify(_ change: (inout Block) -> Void) throws -> (Int32, String) {
+            var block = try Block(opening: last, checks: .form)
+            (block.number, block.previous, block.rows) = (last.number + 1, last.hash, Journal())
+            change(&block)
+            var salts = SplitMix64(seed: 1)
+            return try Self.verify(chain.blocks + [SealedBlock(sealing: block, salts: &salts, hash: testSHA256)])
+        }
+        let (status, output) = try verify { block in
+            block.position.request += 1
+            block.rows.requests = [
+                Journal.RequestRow(
+                    id: block.position.request, key: request.key, fingerprint: request.fingerprint, entry: nil,
+                    answer: request.answer)
+            ]
+        }
+        #expect(status == 1 && output.contains("its key has an answer already"), "\(output)")
+        let (other, words) = try verify { block in
+            block.position.evidence += 1
+            block.rows.purchases = [
+                Journal.PurchaseRow(
+                    facts: purchase.facts, grants: purchase.grants, account: nil, evidence: block.position.evidence,
+                    entry: nil)
+            ]
+            block.rows.evidence = [
+                Journal.EvidenceRow(
+                    id: block.position.evidence, transaction: purchase.facts.transaction, isFirst: true,
+                    signedDate: block.time, revoked: 0, time: block.time, entry: nil, header: block.position.header,
+                    payload: GameChain.payload, signature: [UInt8](repeating: 1, count: 64)[...])
+            ]
+        }
+        #expect(other == 1 && words.contains("its transaction id is another purchase's already"), "\(words)")
+    }
 }
