@@ -111,6 +111,7 @@ final class HeadFile: @unchecked Sendable {
                 throw LogError(.corrupt, "the head file \(path) \(LogFormat.unknownFormat(version))")
             }
             guard slot.number(at: 12) == UInt32(0) else { throw damaged(path, "bytes 12 to 15 of a slot are not 0") }
+            guard slot.number(at: 16) as BlockNumber >= 0 else { throw damaged(path, "a slot names no block") }
             guard slot.digest(at: 32) == identity else {
                 throw LogError(
                     .corrupt, "the head file \(path) belongs to another ledger: its bundle id or environment differs")

@@ -62,13 +62,14 @@ extension RedactionNote {
         if bytes.allSatisfy({ $0 == 0 }) { return .none }
         return try bytes.withUnsafeBufferPointer { (buffer) throws(LogError) in
             let bytes = UnsafeRawBufferPointer(buffer)
-            guard bytes.count >= headerBytes, bytes.number(at: 0) == magic else { return .torn }
+            guard bytes.count >= 12, bytes.number(at: 0) == magic else { return .torn }
             let version: UInt32 = bytes.number(at: 8)
             // A note that stops within this number: it was written over zeros.
             if version == 0 { return .torn }
             guard version == LogFormat.version else {
                 throw LogError(.corrupt, "the redaction noted in \(path) \(LogFormat.unknownFormat(version))")
             }
+            guard bytes.count >= headerBytes else { return .torn }
             let end = headerBytes + Int(bytes.number(at: 12) as UInt32)
             guard end <= bytes.count else { return .torn }
             let note = bytes.bytes(at: 0, count: end)

@@ -37,6 +37,8 @@ final class Sequencer: Sendable {
     /// NIO's lock, here and elsewhere: ThreadSanitizer knows it, and takes every use of the standard library's for a
     /// race.
     private let state: NIOLockedValueBox<State>
+    /// Why the last commit failed; `nil` where it did not.
+    private let failure = NIOLockedValueBox<String?>(nil)
     private let limits: ServerLimits
     private let store: any Store
     private let verifier: Verifier
@@ -215,10 +217,16 @@ final class Sequencer: Sendable {
         } done: { [self] decided in
             switch decided {
             case .success(let decided):
+                failure.withLockedValue { if $0 != nil { $0 = nil } }
                 journal.committed(through: decided.lastEntry)
                 deliver(decided.results, to: batch)
             case .failure(let error):
-                if error.kind != .opening {
+                // One line for as many as fail for the same reason, one after the other.
+                let isNew = failure.withLockedValue { said in
+                    defer { said = error.description }
+                    return said != error.description
+                }
+                if isNew && error.kind != .opening {
                     let count = batch.reduce(0) { $0 + $1.operations.count }
                     logger.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(count)"])
                 }

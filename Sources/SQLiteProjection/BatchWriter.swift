@@ -34,10 +34,16 @@ final class BatchWriter {
     private let writeTotal: PreparedStatement
     private let writeState: PreparedStatement
     private let hash: HashFunction
+    private let areNew: Bool
     private let warn: @Sendable (String) -> Void
 
-    /// - Parameter warn: told of what a log must not have. The tables are made all the same, so that they can be read.
-    init(_ db: Database, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void) throws {
+    /// - Parameters:
+    ///   - areNew: whether the tables were made from nothing by this process.
+    ///   - warn: told of what a log must not have. New tables are made all the same, so that they can be read.
+    init(
+        _ db: Database, areNew: Bool, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void
+    ) throws {
+        self.areNew = areNew
         self.hash = hash
         self.warn = warn
         wallets = try WalletRows(db)
@@ -161,6 +167,13 @@ final class BatchWriter {
         }
     }
 
+    /// What a log must not have: tables made from nothing are of such a log, and can be read. In others it is more
+    /// likely that they lost what they had.
+    private func meetTwice(_ what: String) throws {
+        guard areNew else { throw StoreError.corrupt("\(what), of which the tables have one already") }
+        warn("\(what) in the log; the first stays: verify the log")
+    }
+
     private func insert(_ rows: [Journal.RequestRow]) throws {
         let isWhole = try insertRequest.run(rows) { parameters, row in
             parameters.bind(1, row.pointee.key.text)
@@ -168,7 +181,7 @@ final class BatchWriter {
             parameters.bind(3, row.pointee.entry)
             parameters.bind(4, row.pointee.answer)
         }
-        if !isWhole { warn("a request key has two answers in the log; the first stays: verify the log") }
+        if !isWhole { try meetTwice("a request key has two answers") }
     }
 
     private func write(
@@ -230,7 +243,7 @@ final class BatchWriter {
             parameters.bind(20, row.pointee.first.id)
             parameters.bind(21, row.pointee.block)
         }
-        if !isWhole { warn("a transaction id is two purchases in the log; the first stays: verify the log") }
+        if !isWhole { try meetTwice("a transaction id is two purchases") }
     }
 
     private func insert(_ rows: [BatchRows.NewEvent]) throws {

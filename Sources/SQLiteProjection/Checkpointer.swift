@@ -3,6 +3,12 @@ import GRDBSQLite
 import Ledger
 import Synchronization
 
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// Copies the WAL into the database, on the thread that applies blocks, after a commit: no reader and no loader waits
 /// for it, nor it for them (https://sqlite.org/wal.html, "Checkpointing").
 ///
@@ -17,13 +23,23 @@ final class Checkpointer {
     private let gauge = Gauge()
     private let warn: @Sendable (String) -> Void
     private let bounds: SQLiteBounds
+    private let mark: CheckpointMark
+    /// The last block that is committed.
+    private var committed: BlockNumber
     /// Pages at which is copied next: a WAL that could not begin anew is not tried again at once.
     private var next: Int
     private var warned: Int
 
-    /// - Parameter writer: the writer's connection, whose own checkpoints are turned off.
-    init(_ writer: Database, _ bounds: SQLiteBounds, warn: @escaping @Sendable (String) -> Void) {
+    /// - Parameters:
+    ///   - writer: the writer's connection, whose own checkpoints are turned off.
+    ///   - committed: the last block that the tables have.
+    init(
+        _ writer: Database, _ bounds: SQLiteBounds, _ mark: CheckpointMark, committed: BlockNumber,
+        warn: @escaping @Sendable (String) -> Void
+    ) {
         self.warn = warn
+        self.mark = mark
+        self.committed = committed
         self.bounds = bounds
         next = bounds.checkpointPages
         warned = bounds.walPagesWarned
@@ -59,7 +75,8 @@ final class Checkpointer {
     /// To be called after each commit.
     ///
     /// A checkpoint that fails takes nothing away, for the WAL has it all; it is tried again when the WAL has grown.
-    func committed(_ db: Database) {
+    func committed(_ block: BlockNumber, _ db: Database) {
+        committed = block
         if pages < next {
             if pages < bounds.checkpointPages { (next, warned) = (bounds.checkpointPages, bounds.walPagesWarned) }
             return
@@ -84,9 +101,52 @@ final class Checkpointer {
     /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or
     /// another process is doing it.
     private func checkpoint(_ db: Database) -> (pages: Int, copied: Int)? {
+        guard mark.write(committed) else { return nil }
         var pages: Int32 = 0
         var copied: Int32 = 0
         let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
         return code == SQLITE_OK ? (Int(pages), Int(copied)) : nil
+    }
+}
+
+/// The last block of which pages may have been copied out of the WAL, in a small file beside the tables that is durable
+/// before each checkpoint.
+///
+/// SQLite takes a WAL that is damaged in its middle, or is gone, as one that ends there. Pages that were copied from
+/// behind that place are in the database all the same: an old inner page of a tree then stands over new leaves, and rows
+/// that were there for long are out of its reach. So tables that name an earlier block than this are not to be gone on
+/// with.
+struct CheckpointMark {
+    static let suffix = "-checkpoint"
+    /// Of the largest number.
+    private static let digits = 19
+
+    private let path: String
+
+    /// - Parameter tables: the path of the tables.
+    init(tables: String) { path = tables + CheckpointMark.suffix }
+
+    /// 0 where there is none; `nil` where it cannot be read.
+    func read() -> BlockNumber? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { return errno == ENOENT ? 0 : nil }
+        defer { close(descriptor) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: CheckpointMark.digits + 2) { memory in
+            let count = pread(descriptor, memory.baseAddress, memory.count, 0)
+            // Of the first one nothing may have come to be written; then no page was copied either.
+            if count == 0 { return 0 }
+            guard count == CheckpointMark.digits + 1, memory[count - 1] == UInt8(ascii: "\n") else { return nil }
+            return BlockNumber(String(decoding: memory[..<(count - 1)], as: UTF8.self))
+        }
+    }
+
+    /// `false` where it cannot be written.
+    func write(_ block: BlockNumber) -> Bool {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor < 0 { return false }
+        defer { close(descriptor) }
+        let text = String(block)
+        let line = String(repeating: "0", count: CheckpointMark.digits - text.utf8.count) + text + "\n"
+        return pwrite(descriptor, line, line.utf8.count, 0) == line.utf8.count && fdatasync(descriptor) == 0
     }
 }

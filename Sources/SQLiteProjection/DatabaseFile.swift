@@ -37,7 +37,8 @@ enum DatabaseFile {
 
     /// Opens the tables at `path`, or creates them where there is no file, or an empty one.
     /// - Throws: ``ProjectionOpeningError``
-    static func open(_ path: String, _ ledger: Journal.LedgerRow) throws -> (pool: DatabasePool, loader: DatabaseQueue)
+    static func open(_ path: String, _ ledger: Journal.LedgerRow) throws
+        -> (pool: DatabasePool, loader: DatabaseQueue, isNew: Bool)
     {
         try opening(path) {
             // Before anything is written: opening a pool makes a database a WAL one.
@@ -74,7 +75,7 @@ enum DatabaseFile {
             }
             var reading = configuration
             reading.readonly = true
-            return (pool, try DatabaseQueue(path: path, configuration: reading))
+            return (pool, try DatabaseQueue(path: path, configuration: reading), isNew)
         }
     }
 
@@ -148,6 +149,10 @@ enum DatabaseFile {
             guard (state.ledger == nil) == (state.head == nil) else {
                 throw ProjectionOpeningError(.rebuild, "\(path) does not say whose ledger it is")
             }
+            guard let copied = CheckpointMark(tables: path).read(), copied <= state.head?.number ?? 0 else {
+                throw ProjectionOpeningError(
+                    .rebuild, "the write-ahead log of \(path) lost blocks that were copied out of it already")
+            }
             return true
         }
     }
@@ -195,7 +200,7 @@ enum DatabaseFile {
         }
     }
 
-    private static let suffixes = ["-shm", "-journal", "-wal", ""]
+    private static let suffixes = ["-shm", "-journal", CheckpointMark.suffix, "-wal", ""]
 
     static func remove(at path: String) throws {
         for suffix in suffixes where unlink(path + suffix) != 0 && errno != ENOENT {
@@ -241,7 +246,7 @@ extension DatabaseError {
     /// Code, message and statement, but no values.
     var sentence: String {
         let sql = sql.map { " in: \($0)" } ?? ""
-        let words = extendedResultCode == .SQLITE_IOERR_DATA ? "a page is not what was written" : message ?? ""
+        let words = extendedResultCode == .SQLITE_IOERR_DATA ? "a page of the tables is not what this program wrote" : message ?? ""
         return "SQLite error \(extendedResultCode.rawValue): \(words)\(sql)"
     }
 }

@@ -25,14 +25,16 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         path: String, ledger: Journal.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
         warn: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
-        (pool, loading) = try DatabaseFile.open(path, ledger)
+        let areNew: Bool
+        (pool, loading, areNew) = try DatabaseFile.open(path, ledger)
         self.hash = hash
         let usedKeys = UsedKeys()
         self.usedKeys = usedKeys
         writer = try DatabaseFile.opening(path) { [pool] in
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
-                return try Writer(db, ledger, hash, bounds, usedKeys, warn)
+                return try Writer(
+                    db, ledger, hash, areNew: areNew, bounds, CheckpointMark(tables: path), usedKeys, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
@@ -156,15 +158,18 @@ private final class Writer {
     private var state: StoredState?
 
     init(
-        _ db: Database, _ ledger: Journal.LedgerRow, _ hash: @escaping HashFunction, _ bounds: SQLiteBounds,
-        _ usedKeys: UsedKeys, _ warn: @escaping @Sendable (String) -> Void
+        _ db: Database, _ ledger: Journal.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
+        _ bounds: SQLiteBounds, _ mark: CheckpointMark, _ usedKeys: UsedKeys,
+        _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
         self.usedKeys = usedKeys
         statements = Statements(
-            batch: try BatchWriter(db, hash: hash, warn: warn), begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
+            batch: try BatchWriter(db, areNew: areNew, hash: hash, warn: warn),
+            begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
             commit: try PreparedStatement(db, "COMMIT"))
-        checkpointer = Checkpointer(db, bounds, warn: warn)
+        checkpointer = Checkpointer(
+            db, bounds, mark, committed: try StoredState(db).head?.number ?? 0, warn: warn)
     }
 
     var walPages: Int { checkpointer.pages }
@@ -189,7 +194,7 @@ private final class Writer {
             if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
             throw error
         }
-        checkpointer.committed(db)
+        checkpointer.committed(blocks[blocks.count - 1].block.number, db)
     }
 
     /// GRDB closes a connection only when its statements are gone.

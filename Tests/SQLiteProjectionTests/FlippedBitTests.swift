@@ -40,7 +40,7 @@ import Testing
         /// The files as they are now, while a connection has them open.
         func copy() throws -> TemporaryFolder {
             let other = try TemporaryFolder()
-            for suffix in ["", "-wal"] {
+            for suffix in ["", "-wal", CheckpointMark.suffix] {
                 let (from, to) = (folder.database + suffix, other.database + suffix)
                 if FileManager.default.fileExists(atPath: from) {
                     try FileManager.default.copyItem(atPath: from, toPath: to)
@@ -168,7 +168,7 @@ import Testing
     }
 
     /// SQLite ends a write-ahead log where it is damaged. What was copied out of the rest is in the tables all the
-    /// same: then the blocks that they seem to lack do not fit them.
+    /// same, and what is left of the log stands over it: such tables are not opened.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func aBitOfTheWriteAheadLogIsNeverBelieved(seed: UInt64) throws {
         let sample = try Sample(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
@@ -177,6 +177,82 @@ import Testing
         let places = (0..<40).map { _ in Int.random(in: 0..<(random.chance(20) ? 60 : size), using: &random) }
         _ = try Self.flip(sample, "-wal", places: places, seed: seed)
         try sample.store.projection.close()
+    }
+
+    /// Trees of several levels, whose old inner pages would hide rows that were there for long.
+    @Test func tablesThatLostWhatWasCopiedOfTheirWriteAheadLogAreNotOpened() throws {
+        let seed = UInt64.random(in: 1...(.max))
+        print("FlippedBitTests seed \(seed)")
+        var random = SplitMix64(seed: seed)
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.checkpointPages = 400
+        var store = try Ledger(folder, bounds: bounds)
+        var turn = 0
+        repeat {
+            turn += 1
+            let grants = (0..<100).map { _ in
+                Command.grant(
+                    Grant(
+                        key: RequestKey("\(random.next())")!, account: Workload.account(Int(random.next() % 500)),
+                        currency: CurrencyCode("gems")!, amount: Amount(1)!))
+            }
+            try store.run(grants, at: Int64(turn))
+        } while turn < 60 || store.projection.walPages < bounds.checkpointPages
+        let last = try #require(store.blocks.last).number
+        #expect(CheckpointMark(tables: folder.database).read() == last)
+        var (refused, opened) = (0, 0)
+        let size = try Self.size(folder.database + "-wal")
+        for _ in 0..<60 {
+            let copy = try TemporaryFolder()
+            for suffix in ["", "-wal", CheckpointMark.suffix] {
+                try FileManager.default.copyItem(atPath: folder.database + suffix, toPath: copy.database + suffix)
+            }
+            let place = Int.random(in: 0..<size, using: &random)
+            try Self.flip(copy.database + "-wal", at: place, Int.random(in: 0..<8, using: &random))
+            do {
+                // Behind its last page, or in its header: then everything is in the tables themselves.
+                let tables = try open(copy)
+                #expect(try tables.state().head?.number == last, "seed \(seed), byte \(place)")
+                opened += 1
+                try tables.close()
+            } catch let error as ProjectionOpeningError {
+                #expect(error.kind == .rebuild, "seed \(seed), byte \(place): \(error)")
+                refused += 1
+            }
+        }
+        #expect(refused > 20, "seed \(seed): \(refused) refused, \(opened) opened")
+        try store.projection.close()
+    }
+
+    /// Keys and purchases that the tables have already are taken for a damaged log's only where the tables are new.
+    @Test func blocksWhoseKeysTheTablesHaveAlreadyDoNotFitThem() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        let grant = Grant(
+            key: RequestKey("k")!, account: Workload.account(1), currency: CurrencyCode("gems")!, amount: Amount(1)!)
+        try store.run(.grant(grant), at: 1)
+        try store.projection.close()
+        var block = try Block(opening: try #require(store.blocks.last), checks: .form)
+        let request = try #require(block.rows.requests.first)
+        (block.number, block.previous, block.rows) = (block.number + 1, store.blocks.last!.hash, Journal())
+        block.position.request += 1
+        block.rows.requests = [
+            Journal.RequestRow(
+                id: block.position.request, key: request.key, fingerprint: request.fingerprint, entry: nil,
+                answer: request.answer)
+        ]
+        var salts = SplitMix64(seed: 1)
+        let twice = SealedBlock(sealing: block, salts: &salts, hash: Workload.hash)
+        let old = try open(folder)
+        let error = #expect(throws: StoreError.self) { try old.apply([twice]) }
+        #expect(error?.kind == .corrupt)
+        try old.close()
+        let other = try TemporaryFolder()
+        let new = try open(other)
+        try new.apply(store.blocks + [twice])
+        #expect(try new.state().head?.number == twice.number)
+        try new.close()
     }
 
     @Test(arguments: [60, 150, 100_000])

@@ -71,6 +71,8 @@ struct Serve: AsyncParsableCommand {
         }
         var logger = Logger(label: "currency-ledger")
         logger.logLevel = settings.logLevel
+        // Until the service group takes them over: nothing was accepted that would have to be answered.
+        for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
         let service: LedgerService
         do {
             service = try Composition.service(
