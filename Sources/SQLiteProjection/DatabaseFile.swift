@@ -246,7 +246,9 @@ extension DatabaseError {
     /// Code, message and statement, but no values.
     var sentence: String {
         let sql = sql.map { " in: \($0)" } ?? ""
-        let words = extendedResultCode == .SQLITE_IOERR_DATA ? "a page of the tables is not what this program wrote" : message ?? ""
+        let words =
+            extendedResultCode == .SQLITE_IOERR_DATA
+            ? "a page of the tables is not what this program wrote" : message ?? ""
         return "SQLite error \(extendedResultCode.rawValue): \(words)\(sql)"
     }
 }
