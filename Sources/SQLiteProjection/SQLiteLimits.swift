@@ -8,10 +8,10 @@ package enum SQLiteLimits {
     static let writerCacheKibibytes = 64 << 10
     /// The loader's and each reader's page cache: the inner pages of every tree, which one batch of loads shares.
     static let readerCacheKibibytes = 8 << 10
-    /// Pages in the WAL from which they are copied into the database after a commit (SQLite's default is 1,000):
-    /// more, so that a page written by many commits is copied once; few enough (8 MiB) that the log, which is synced
-    /// meanwhile, does not wait long behind them for the disk.
-    static let checkpointPages = 2_000
+    /// Pages in the WAL from which they are copied into the database after a commit (SQLite's default is 1,000): a
+    /// large step brings more than these by itself, and of small ones few enough (2 MiB) come together that the log,
+    /// which is synced meanwhile, does not wait long behind them for the disk.
+    static let checkpointPages = 500
     /// Pages in the WAL from which the operator is told: someone keeps a read open for so long that the WAL cannot
     /// begin anew; 256 MiB.
     static let walPagesWarned = 64_000
