@@ -10,16 +10,17 @@ extension Projection {
             throw LogError(
                 .corrupt,
                 """
-                the log went back in time: block \(projected.number), which the tables have, is not in it; where the log is \
-                the right one, `currency-ledger rebuild` makes the tables anew
+                the log went back in time: block \(projected.number), which the tables have, is not in it; where the \
+                log is the right one, `currency-ledger rebuild` makes the tables anew
                 """)
         }
         guard own.hash == projected.hash else {
             throw LogError(
                 .corrupt,
                 """
-                the log went back in time and on another way, or the tables are another log's: block \(projected.number) \
-                differs; where the log is the right one, `currency-ledger rebuild` makes the tables anew
+                the log went back in time and on another way, or the tables are another log's: block \
+                \(projected.number) differs; where the log is the right one, `currency-ledger rebuild` makes the \
+                tables anew
                 """)
         }
     }
