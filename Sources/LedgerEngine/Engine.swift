@@ -6,7 +6,10 @@ package import Ledger
 /// ```
 /// commit ── load what is not in memory ── decide ──┬─ encode ── hash ── append ── done
 ///              (projection)              next batch┘                       └── project ── reads
+///          └─────────── Decider ───────────┘       └────── Appender ──────┘└─ Projector ─┘
 /// ```
+///
+/// ``Leader`` takes the lead of the log at the start and after each failure.
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
@@ -36,6 +39,8 @@ package final class Engine: Store, @unchecked Sendable {
             self.acceptsClock = acceptsClock
             self.limits = limits
         }
+
+        var ledger: Journal.LedgerRow { Journal.LedgerRow(bundleID: bundleID, environment: environment) }
     }
 
     /// What an operator is told.
@@ -54,7 +59,6 @@ package final class Engine: Store, @unchecked Sendable {
     private let log: any BlockLog
     private let projection: any Projection
     private let configuration: Configuration
-    private let hash: HashFunction
     private let clock: LedgerClock
     private let now: @Sendable () -> Timestamp
     private let report: @Sendable (Event) -> Void
@@ -62,17 +66,8 @@ package final class Engine: Store, @unchecked Sendable {
     private let projector: Projector
 
     // The committing thread's.
-    private var books: Books?
-    private var unprojected = Unprojected(projected: JournalPosition())
-    private var cache: PlayerCache
-    /// The last block that was decided, and its time.
-    private var decided: BlockNumber
-    private var time: Timestamp
-    private var term: Term
-    /// Until when the log is not tried again after it failed; 0 while it works.
-    private var retryAt: UInt64 = 0
-    /// The failure that was reported last.
-    private var reported: LogError?
+    private var leader: Leader
+    private var decider: Decider
     /// Whether it was said that the projection is damaged.
     private let damage = Monitor(false)
 
@@ -92,32 +87,31 @@ package final class Engine: Store, @unchecked Sendable {
         self.log = log
         self.projection = projection
         self.configuration = configuration
-        self.hash = hash
         self.report = report
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
+        var leader = Leader(
+            log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, report: report)
         var clock: LedgerClock?
-        let led = try Engine.lead(log, configuration, hash) { last in
+        let (head, _) = try leader.lead(configuration.ledger) { last in
             let own = LedgerClock(
                 after: last, clock: now(), accepts: configuration.acceptsClock, report: report)
             clock = own
             return own.time(at: now())
         }
         guard let clock else { throw StoreError("the log was led without a block of its own") }
+        self.leader = leader
         self.clock = clock
         self.now = { clock.time(at: now()) }
-        try projection.catchUp(with: log, to: led.head.number) { try catchingUp($0, led.head.number) }
-        let projector = try Projector(projection, projected: led.head.number, limits: configuration.limits) {
+        try projection.catchUp(with: log, to: head.number) { try catchingUp($0, head.number) }
+        let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
         self.projector = projector
-        appender = try Appender(
-            log, head: led.head, batchesMax: configuration.limits.batchesAheadMax, hash: hash
-        ) { projector.add($0) }
-        decided = led.head.number
-        term = led.head.term
-        time = led.time
-        cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
+        appender = try Appender(log, head: head, batchesMax: configuration.limits.batchesAheadMax, hash: hash) {
+            projector.add($0)
+        }
+        decider = Decider(projection, configuration, hash: hash, now: self.now)
         do {
             try readBooks()
             // The catalog's new currencies are journaled before anything uses them.
@@ -151,12 +145,14 @@ package final class Engine: Store, @unchecked Sendable {
         appender.awaitRoom()
         do throws(StoreError) {
             try recover()
-            try faults { try projector.awaitRoom() }
-            let (result, block) = try decideBatch(needs, decide)
+            try storeFaults { try projector.awaitRoom() }
+            let (result, block) = try decider.decide(
+                needs, term: leader.term, projected: projector.projected, failure: appender.failure, decide)
             appender.submit(
                 Appender.Batch(block: block) { failure in done(failure.map { .failure($0) } ?? .success(result)) },
                 isLast: isLast)
         } catch {
+            noteDamage(error)
             // Nothing was decided; but what was decided before is answered first.
             appender.submit(
                 Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
@@ -175,116 +171,23 @@ package final class Engine: Store, @unchecked Sendable {
         return try result.wait { $0 }.get()
     }
 
-    private func decideBatch<Result>(
-        _ needs: Needs, _ decide: (inout Books) -> Result
-    ) throws(StoreError) -> (Result, Block?) {
-        guard var books = books.take() else { throw StoreError("the ledger is closed") }
-        unprojected.release(through: projector.projected, of: decided, from: &books)
-        do throws(StoreError) {
-            try faults { try load(needs, into: &books) }
-        } catch {
-            forgetLoaded(&books)
-            self.books = consume books
-            noteDamage(error)
-            throw error
-        }
-        let result = decide(&books)
-        let rows = books.takeJournal()
-        guard !rows.isEmpty else {
-            forgetLoaded(&books, rows)
-            self.books = consume books
-            return (result, nil)
-        }
-        if let failure = appender.failure {
-            // What was decided is dropped with its books. The answers of reads that only found something due are good:
-            // it stays due.
-            if rows.isOnlyWhatFellDue { return (result, nil) }
-            throw StoreError(behind: failure)
-        }
-        decided += 1
-        time = max(time, books.latestTime(now()))
-        let block = Block(
-            number: decided, term: term, time: time, previous: .zero, position: books.position, rows: rows)
-        unprojected.add(closers: books.takeClosers())
-        cache.add(lots: rows.lots.count)
-        forgetLoaded(&books, rows)
-        unprojected.turn(after: decided, of: &books)
-        self.books = consume books
-        return (result, block)
-    }
-
-    /// Has in the books what a batch needs: the newest that there is of it.
-    private func load(_ needs: Needs, into books: inout Books) throws {
-        unprojected.load(needs, into: &books)
-        if unprojected.hasReferences && !(needs.spends.isEmpty && needs.holds.isEmpty) {
-            var named = Needs()
-            named.keys = needs.spends + needs.holds
-            try projection.load(named, into: &books)
-            unprojected.loadReferences(needs, into: &books)
-        }
-        try projection.load(needs, into: &books)
-    }
-
-    /// What was loaded for a batch is found again where it was, unless the batch changed it.
-    private func forgetLoaded(_ books: inout Books, _ rows: Journal = Journal()) {
-        let loaded = books.takeLoaded()
-        cache.add(lots: loaded.lots)
-        defer { cache.bound(&books, projected: unprojected.projected) }
-        if loaded.isEmpty { return }
-        for key in loaded.keys { books.forget(key) }
-        for uuid in loaded.notifications { books.forget(notification: uuid) }
-        if !loaded.transactions.isEmpty {
-            let changed = Set(rows.evidence.map(\.transaction))
-                .union(rows.assignments.map(\.transaction)).union(rows.notifications.compactMap(\.transaction))
-            for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }
-        }
-        if !loaded.references.isEmpty {
-            let changed = Set(rows.transfers.compactMap(\.reference))
-            for reference in loaded.references where !changed.contains(reference) {
-                books.forget(reference: reference)
-            }
-        }
-        for player in loaded.borrowers {
-            books.forgetClosedLots(of: player, through: unprojected.projected.transfer)
-        }
-    }
-
-    // MARK: Taking the lead, and failures
+    // MARK: Failures
 
     /// After a failure: settles what is in doubt, and reads the books anew from what is durable. While the log does
     /// not work the books are good for reading.
     private func recover() throws(StoreError) {
         guard let failure = appender.failure else {
-            if books == nil { try readBooks() }
+            if decider.isLost { try readBooks() }
             return
         }
         appender.beginReading()
-        let clock = monotonicNanoseconds()
-        if clock >= retryAt {
-            if retryAt == 0 { tell(failure) }
-            do {
-                let led = try Engine.lead(log, configuration, hash) { _ in now() }
-                // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
-                try addMissingBlocks(to: led.head)
-                appender.restart(at: led.head)
-                term = led.head.term
-                books = nil
-                retryAt = 0
-                reported = nil
-                report(.logWorksAgain(led.head))
-            } catch {
-                if let error = error as? LogError { tell(error) }
-                retryAt = clock + configuration.limits.logRetryMilliseconds * 1_000_000
-            }
+        leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
+            // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
+            try addMissingBlocks(to: head)
+            appender.restart(at: head)
+            decider.lose()
         }
-        if books == nil || decided != appender.head.number { try readBooks() }
-    }
-
-    /// Reports a failure that is another than the one reported last.
-    private func tell(_ failure: LogError) {
-        if reported == failure { return }
-        reported = failure
-        report(.logFailed(failure))
+        if !decider.isCurrent(at: appender.head.number) { try readBooks() }
     }
 
     /// Hands the projector what was appended since the last block that it was given.
@@ -302,52 +205,15 @@ package final class Engine: Store, @unchecked Sendable {
         for block in missing { projector.add(block) }
     }
 
-    /// Books that know nothing but what is durable.
+    /// Has books that know nothing but what is durable.
     private func readBooks() throws(StoreError) {
-        books = nil
+        decider.lose()
         let head = appender.head
-        let state = try faults {
+        let state = try storeFaults {
             try projector.bring(to: head.number)
             return try projection.state()
         }
-        guard let projected = state.head, projected.number == head.number, projected.hash == head.hash else {
-            throw StoreError(
-                .corrupt, "the projection is of block \(state.head?.number ?? 0), the log's is \(head.number)")
-        }
-        decided = head.number
-        time = max(time, state.time)
-        unprojected = Unprojected(projected: state.position)
-        cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
-        books = Books(
-            catalog: configuration.catalog, known: state.currencies, position: state.position, totals: state.totals,
-            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: hash)
-    }
-
-    private static func lead(
-        _ log: any BlockLog, _ configuration: Configuration, _ hash: @escaping HashFunction,
-        _ now: (_ last: Timestamp?) -> Timestamp
-    ) throws -> (head: LogHead, time: Timestamp) {
-        var time: Timestamp = 0
-        let block = try log.lead { last in
-            var block = Block(
-                number: 1, term: 1, time: 0, previous: .zero, position: JournalPosition(), rows: Journal())
-            if let last {
-                let before = try Block(opening: last, checks: .hashes(hash))
-                block.number = before.number + 1
-                block.term = before.term + 1
-                block.time = max(now(before.time), before.time)
-                block.previous = last.hash
-                block.position = before.position
-            } else {
-                block.time = now(nil)
-                block.rows.ledger = Journal.LedgerRow(
-                    bundleID: configuration.bundleID, environment: configuration.environment)
-            }
-            time = block.time
-            var random = SystemRandomNumberGenerator()
-            return SealedBlock(sealing: block, salts: &random, hash: hash)
-        }
-        return (block.head, time)
+        try decider.read(state, of: head)
     }
 
     // MARK: Reading
@@ -389,14 +255,14 @@ package final class Engine: Store, @unchecked Sendable {
     package func close() throws {
         appender.stop()
         projector.stop()
-        books = nil
+        decider.lose()
         log.close()
         try projection.close()
     }
 }
 
 /// Turns whatever is thrown into a store's failure.
-private func faults<Result>(_ body: () throws -> Result) throws(StoreError) -> Result {
+func storeFaults<Result>(_ body: () throws -> Result) throws(StoreError) -> Result {
     do {
         return try body()
     } catch let error as StoreError {

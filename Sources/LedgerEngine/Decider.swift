@@ -1,0 +1,141 @@
+import Ledger
+
+/// The books in memory: decides batches on them, and makes a block of what each batch adds.
+///
+/// They know the head of the chain: what the projection does not have yet is here (``Unprojected``), the rest is loaded
+/// when a batch needs it, and players stay in memory up to a bound (``PlayerCache``).
+///
+/// States: *current* (there are books); *lost* (none: they were never read, or something was decided on them that will
+/// never be durable; ``read(_:of:)`` makes them anew).
+///
+/// Used by the committing thread.
+struct Decider {
+    private let projection: any Projection
+    private let catalog: Catalog
+    private let limits: EngineLimits
+    private let hash: HashFunction
+    private let now: @Sendable () -> Timestamp
+
+    private var books: Books?
+    private var unprojected = Unprojected(projected: JournalPosition())
+    private var cache: PlayerCache
+    /// The last block that was decided, and its time.
+    private(set) var decided: BlockNumber = 0
+    private var time: Timestamp = 0
+
+    init(
+        _ projection: any Projection, _ configuration: Engine.Configuration, hash: @escaping HashFunction,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.projection = projection
+        self.catalog = configuration.catalog
+        self.limits = configuration.limits
+        self.hash = hash
+        self.now = now
+        cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
+    }
+
+    /// Whether there are books, and of which block.
+    func isCurrent(at head: BlockNumber) -> Bool { books != nil && decided == head }
+
+    var isLost: Bool { books == nil }
+
+    /// Drops the books.
+    mutating func lose() { books = nil }
+
+    /// Reads the books anew from a projection that is exact as of the head. They know nothing but what is durable.
+    /// - Throws: ``StoreError`` `corrupt` where the projection is of another block.
+    mutating func read(_ state: ProjectedState, of head: LogHead) throws(StoreError) {
+        books = nil
+        guard let projected = state.head, projected.number == head.number, projected.hash == head.hash else {
+            throw StoreError(
+                .corrupt, "the projection is of block \(state.head?.number ?? 0), the log's is \(head.number)")
+        }
+        decided = head.number
+        time = max(time, state.time)
+        unprojected = Unprojected(projected: state.position)
+        cache = PlayerCache(playersMax: limits.cachedPlayersMax)
+        books = Books(
+            catalog: catalog, known: state.currencies, position: state.position, totals: state.totals,
+            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: hash)
+    }
+
+    /// Decides one batch.
+    /// - Parameters:
+    ///   - term: the term of the block that it becomes.
+    ///   - projected: the last block that is projected.
+    ///   - failure: why nothing can be appended, if nothing can. Then what a batch adds is dropped, and the books with
+    ///     it, and the batch fails; but one that only found something due is answered: that stays due.
+    /// - Returns: what `decide` gave, and the block; `nil` where the batch adds nothing.
+    /// - Throws: ``StoreError``: nothing was decided.
+    mutating func decide<Result>(
+        _ needs: Needs, term: Term, projected: BlockNumber, failure: LogError?, _ decide: (inout Books) -> Result
+    ) throws(StoreError) -> (Result, Block?) {
+        guard var books = books.take() else { throw StoreError("the ledger is closed") }
+        unprojected.release(through: projected, of: decided, from: &books)
+        do throws(StoreError) {
+            try storeFaults { try load(needs, into: &books) }
+        } catch {
+            forgetLoaded(&books)
+            self.books = consume books
+            throw error
+        }
+        let result = decide(&books)
+        let rows = books.takeJournal()
+        guard !rows.isEmpty else {
+            forgetLoaded(&books, rows)
+            self.books = consume books
+            return (result, nil)
+        }
+        if let failure {
+            if rows.isOnlyWhatFellDue { return (result, nil) }
+            throw StoreError(behind: failure)
+        }
+        decided += 1
+        time = max(time, books.latestTime(now()))
+        let block = Block(
+            number: decided, term: term, time: time, previous: .zero, position: books.position, rows: rows)
+        unprojected.add(closers: books.takeClosers())
+        cache.add(lots: rows.lots.count)
+        forgetLoaded(&books, rows)
+        unprojected.turn(after: decided, of: &books)
+        self.books = consume books
+        return (result, block)
+    }
+
+    /// Has in the books what a batch needs: the newest that there is of it.
+    private func load(_ needs: Needs, into books: inout Books) throws {
+        unprojected.load(needs, into: &books)
+        if unprojected.hasReferences && !(needs.spends.isEmpty && needs.holds.isEmpty) {
+            var named = Needs()
+            named.keys = needs.spends + needs.holds
+            try projection.load(named, into: &books)
+            unprojected.loadReferences(needs, into: &books)
+        }
+        try projection.load(needs, into: &books)
+    }
+
+    /// What was loaded for a batch is found again where it was, unless the batch changed it.
+    private mutating func forgetLoaded(_ books: inout Books, _ rows: Journal = Journal()) {
+        let loaded = books.takeLoaded()
+        cache.add(lots: loaded.lots)
+        defer { cache.bound(&books, projected: unprojected.projected) }
+        if loaded.isEmpty { return }
+        for key in loaded.keys { books.forget(key) }
+        for uuid in loaded.notifications { books.forget(notification: uuid) }
+        if !loaded.transactions.isEmpty {
+            let changed = Set(rows.evidence.map(\.transaction))
+                .union(rows.assignments.map(\.transaction)).union(rows.notifications.compactMap(\.transaction))
+            for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }
+        }
+        if !loaded.references.isEmpty {
+            let changed = Set(rows.transfers.compactMap(\.reference))
+            for reference in loaded.references where !changed.contains(reference) {
+                books.forget(reference: reference)
+            }
+        }
+        for player in loaded.borrowers {
+            books.forgetClosedLots(of: player, through: unprojected.projected.transfer)
+        }
+    }
+}
