@@ -108,7 +108,8 @@ class Ledger:
         self.headers, self.codes = {}, {}
         self.chains = {}  # (player, currency): the last transfer in the wallet's chain
         self.balances = collections.Counter()  # (player or 0, currency, kind): credits less debits
-        self.purchases, self.erased, self.jws, self.skipped = 0, 0, 0, collections.Counter()
+        self.purchases, self.jws, self.skipped = 0, 0, collections.Counter()
+        self.erased, self.erasures = set(), set()
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -206,7 +207,7 @@ class Ledger:
         need(flag <= 1 and 1 <= length <= 128, "its redactable part has a wrong flag or length")
         if flag == 1:
             need(not any(salted), "something is left of an erased name")
-            self.erased += 1
+            self.erased.add(self.position["account"] + row + 1)
         else:
             need(hashlib.sha256(salted).digest() == digest, "the name is not the one that the body has the digest of")
 
@@ -383,12 +384,18 @@ class Ledger:
     def catalog_row(self, reader, row):
         reader.number(), reader.digest(), reader.time(self.now)
 
+    def erasure_row(self, reader, row):
+        flags = reader.flags(1)
+        self.erasures.add(self.known("account", reader.number()))
+        reader.time(self.now), self.actor(reader, flags)
+
 
 ROWS = dict(enumerate((
     Ledger.ledger_row, Ledger.currency_row, lambda ledger, reader, row: reader.text(), Ledger.account_row,
     Ledger.header_row, Ledger.entry_row, Ledger.transfer_row, Ledger.lot_row, Ledger.purchase_row, Ledger.evidence_row,
     Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
-    Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row), start=1))
+    Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row,
+    Ledger.erasure_row), start=1))
 
 
 def stream(path):
@@ -465,10 +472,12 @@ def main():
             sys.exit(f"the accounts of {code} do not add up to zero, but to {total}")
     for tag, count in sorted(ledger.skipped.items()):
         print(f"skipped: section {tag} of a later version, in {count} blocks")
+    if ledger.erasures - ledger.erased:
+        sys.exit(f"account {min(ledger.erasures - ledger.erased)} was erased, and its name is still there")
     last = ledger.position
     print(f"ledger: {' '.join(ledger.owner) if ledger.owner else 'empty'}")
     print(f"blocks: {ledger.number}, entries: {last['entry']}, transfers: {last['transfer']}, "
-          f"purchases: {ledger.purchases}, signed: {ledger.jws}, accounts: {last['account']}, erased: {ledger.erased}")
+          f"purchases: {ledger.purchases}, signed: {ledger.jws}, accounts: {last['account']}, erased: {len(ledger.erased)}")
     print(f"head: {ledger.number} {ledger.hash.hex()}")
 
 

@@ -49,6 +49,8 @@ extension Books {
         case .consumption(let query):
             settle(purchases[query.transaction]?.account, at: now)
             return consumption(query)
+        case .forget(let account):
+            return forget(account, at: now)
         }
     }
 
@@ -125,6 +127,15 @@ extension Books {
         headerIDs[evidence.headerDigest] = position.header
         journal.headers.append(Journal.HeaderRow(id: position.header, text: evidence.header[...]))
         return position.header
+    }
+
+    /// Takes an account its name: its entries, lots and sums stay. Who appends the block also erases the name from the
+    /// block that added the account.
+    private mutating func forget(_ account: AccountName, at now: Timestamp) -> Outcome {
+        guard let id = playerIDs[account] else { return .forgotten(false) }
+        journal.erasures.append(Journal.ErasureRow(account: id, time: entryTime(now), actor: actorID()))
+        rename(id, AccountName.erased(id))
+        return .forgotten(true)
     }
 
     private func balance(_ account: AccountName, _ currency: CurrencyCode?) -> Outcome {

@@ -61,12 +61,17 @@ extension Books {
                 transaction: transaction, key: key, note: note, actor: actorID(of: kind)))
     }
 
-    /// The number of whoever asked for the entry; a name that the journal does not have yet gets the next.
+    /// The number of whoever asked for the entry.
     private mutating func actorID(of kind: EntryKind) -> ActorID? {
         switch kind {
         case .expiry, .holdExpiry: return nil
-        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic: break
+        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic:
+            return actorID()
         }
+    }
+
+    /// The number of whoever sent the command being decided; a name that the journal does not have yet gets the next.
+    mutating func actorID() -> ActorID? {
         guard let actor else { return nil }
         if let id = actorIDs[actor] { return id }
         position.actor += 1

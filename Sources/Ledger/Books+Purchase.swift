@@ -16,8 +16,12 @@ extension Books {
         if let known {
             // A notification that claims no account reaches the owner whatever token the JWS has by now: Apple lets a
             // token be set after the purchase, and a refund must not be lost for it.
+            // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
+            // answered, and it stays where it is.
             let claimed = requiresAccount ? name : named
-            if let owner = known.account, let claimed, playerIDs[claimed] != owner {
+            if let owner = known.account, let claimed, playerIDs[claimed] != owner,
+                self.name(of: owner)?.isErased != true
+            {
                 return .failure(Refusal(.accountMismatch))
             }
             if let member = known.facts.conflict(with: facts) {

@@ -311,6 +311,14 @@ package struct Books {
         return position.account
     }
 
+    /// Gives a player another name; the one before is free.
+    mutating func rename(_ player: PlayerID, _ name: AccountName) {
+        guard let slot = players.slot(of: player) else { preconditionFailure("player \(player) is not loaded") }
+        playerIDs[players[slot: slot].name] = nil
+        players[slot: slot].name = name
+        playerIDs[name] = player
+    }
+
     func name(of player: PlayerID?) -> AccountName? {
         guard let player, let slot = players.slot(of: player) else { return nil }
         return players[slot: slot].name

@@ -196,6 +196,8 @@ package enum Command: Sendable {
     case balance(account: AccountName, currency: CurrencyCode?)
     case purchase(TransactionID)
     case consumption(ConsumptionQuery)
+    /// Erases an account's name.
+    case forget(AccountName)
 }
 
 /// The state that a batch of commands reads: a store has it in the books before they decide.
@@ -249,7 +251,7 @@ package struct Needs {
             for operation in atomic.operations { add(operation) }
         case .expire:
             expirations = true
-        case .balance(let account, _):
+        case .balance(let account, _), .forget(let account):
             wallets.append(account)
         case .purchase(let transaction):
             transactions.append(transaction)

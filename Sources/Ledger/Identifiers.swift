@@ -31,6 +31,19 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
         hash = NameHash(text)
     }
 
+    /// What stands in place of a name that was erased: the account's number, behind a character that no player's name
+    /// may hold, so that nobody can take it.
+    package static func erased(_ player: PlayerID) -> AccountName { AccountName(stored: "\u{7F}erased \(player)") }
+
+    /// A name as the ledger tells it: one that a player may have, or what stands in place of an erased one.
+    package init?(told text: String) {
+        let isErased = text.hasPrefix("\u{7F}erased ") && text.utf8.count <= Limits.accountBytesMax
+        if isErased { self.init(stored: text) } else { self.init(text) }
+    }
+
+    /// Whether the name was erased, and this stands in its place: U+007F, `erased` and the account's number.
+    public var isErased: Bool { text.utf8.first == 0x7F }
+
     private static func isUUID(_ text: String) -> Bool {
         var index = 0
         for byte in text.utf8 {

@@ -15,5 +15,7 @@ package enum Outcome: Sendable {
     case balance(AccountBalances)
     indirect case purchaseView(PurchaseView)
     indirect case consumption(ConsumptionBody)
+    /// Whether there was an account of that name, which is erased now.
+    case forgotten(Bool)
     case refused(Refusal)
 }

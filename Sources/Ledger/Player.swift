@@ -30,7 +30,7 @@ package struct OpenHold: Hashable, Sendable {
 /// A player with all wallets, the unit in which state is loaded.
 package struct Player: Sendable {
     package let id: PlayerID
-    package let name: AccountName
+    package internal(set) var name: AccountName
     /// By currency; a handful at most.
     package var wallets: [Wallet]
     /// Oldest first.

@@ -105,6 +105,14 @@ extension LedgerClient {
             .journal(JournalQuery(after: after, limit: limit), waitMilliseconds: milliseconds))
     }
 
+    /// Erases an account's name for ever; its entries, lots and sums stay. Whoever has that name from now on is another
+    /// account.
+    /// - Returns: whether there was an account of that name.
+    public func forget(_ account: AccountName) async throws -> Bool {
+        let receipt: ForgetReceipt = try await call(.forget(account))
+        return receipt.erased
+    }
+
     /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are
     /// posted.
     public func entries(after: EntryID) -> JournalFollower { JournalFollower(client: self, after: after) }

@@ -97,6 +97,8 @@ extension Method {
         case .ping, .authenticate, .info, .balance, .history, .report, .purchase, .consumption, .journal: true
         // The ledger knows a purchase by its transaction id and a notification by its UUID.
         case .credit, .notify: true
+        // Another account may have the name by now.
+        case .forget: false
         // They have a key: one key, one answer.
         case .spend, .grant, .reverse, .hold, .capture, .release, .atomic: true
         }

@@ -68,6 +68,8 @@ package final class Engine: Store, @unchecked Sendable {
     // The committing thread's.
     private var leader: Leader
     private var decider: Decider
+    /// The last block that erases names, while the projection may not have it.
+    private var erasures: BlockNumber?
     /// Whether it was said that the projection is damaged.
     private let damage = Monitor(false)
 
@@ -146,8 +148,10 @@ package final class Engine: Store, @unchecked Sendable {
         do throws(StoreError) {
             try recover()
             try storeFaults { try projector.awaitRoom() }
+            try projectErasures()
             let (result, block) = try decider.decide(
                 needs, term: leader.term, projected: projector.projected, failure: appender.failure, decide)
+            if block?.rows.erasures.isEmpty == false { erasures = block?.number }
             appender.submit(
                 Appender.Batch(block: block) { failure in done(failure.map { .failure($0) } ?? .success(result)) },
                 isLast: isLast)
@@ -157,6 +161,15 @@ package final class Engine: Store, @unchecked Sendable {
             appender.submit(
                 Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
         }
+    }
+
+    /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked for
+    /// there by name.
+    private func projectErasures() throws(StoreError) {
+        guard let number = erasures else { return }
+        appender.awaitIdle()
+        if appender.failure == nil { try storeFaults { try projector.bring(to: number) } }
+        erasures = nil
     }
 
     /// Commits one batch and waits until it is done.

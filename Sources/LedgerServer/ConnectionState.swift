@@ -114,7 +114,7 @@ struct ConnectionState {
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return .answered(.info(info))
         case .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture, .release, .grant, .atomic,
-            .balance, .history, .report, .journal:
+            .balance, .history, .report, .journal, .forget:
             if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
             return isDraining ? .answered(.error(.shuttingDown)) : .request(request, by: actor)
         }

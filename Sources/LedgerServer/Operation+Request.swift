@@ -18,6 +18,7 @@ extension Operation {
         case .release(let release): self = .command(.release(release), by: actor)
         case .grant(let grant): self = .command(.grant(grant), by: actor)
         case .atomic(let atomic): self = .command(.atomic(atomic), by: actor)
+        case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let account, let currency, let asOf):
             guard let asOf else {
                 self = .command(.balance(account: account, currency: currency))

@@ -30,7 +30,7 @@ extension Operation {
         case .prepare, .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire: true
+            case .credit, .notify, .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire, .forget: true
             case .balance, .purchase, .consumption: false
             }
         }

@@ -79,7 +79,7 @@ extension AtomicOperation {
         switch method {
         case .spend, .reverse, .grant, .hold, .capture, .release: true
         case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .atomic, .balance, .history,
-            .report, .journal:
+            .report, .journal, .forget:
             false
         }
     }
@@ -93,7 +93,7 @@ extension AtomicOperation {
         case .capture: self = .capture(try Capture(&reader, .inAtomic))
         case .release: self = .release(try Release(&reader, .inAtomic))
         case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .atomic, .balance, .history,
-            .report, .journal:
+            .report, .journal, .forget:
             preconditionFailure("a method that is no operation of an atomic was let through")
         }
     }

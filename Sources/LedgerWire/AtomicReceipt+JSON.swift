@@ -112,7 +112,9 @@ extension JSONReader {
     fileprivate mutating func balancesByAccount() throws(JSONError) -> [AccountBalances] {
         var accounts: [AccountBalances] = []
         try object { (reader, key) throws(JSONError) in
-            guard let account = AccountName(key.string) else { throw reader.fail("is not the balances of an account") }
+            guard let account = AccountName(told: key.string) else {
+                throw reader.fail("is not the balances of an account")
+            }
             accounts.append(AccountBalances(account: account, balances: try reader.balances()))
         }
         return accounts

@@ -80,12 +80,37 @@ extension AccountBalances: WireValue {
         var balances: [CurrencyBalance]?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
-            case "account": account = try reader.accountName()
+            case "account": account = try reader.toldAccountName()
             case "balances": balances = try reader.balances()
             default: try reader.skip()
             }
         }
         self.init(
             account: try reader.required(account, "account"), balances: try reader.required(balances, "balances"))
+    }
+}
+
+/// Whether an account's name was erased; not where there was none of that name.
+package struct ForgetReceipt: WireValue {
+    package var erased: Bool
+
+    package init(erased: Bool) { self.erased = erased }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("erased")
+        writer.bool(erased)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var erased: Bool?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "erased": erased = try reader.bool()
+            default: try reader.skip()
+            }
+        }
+        self.init(erased: try reader.required(erased, "erased"))
     }
 }

@@ -32,6 +32,12 @@ extension JSONReader {
         return name
     }
 
+    /// A name in a result, where it may have been erased.
+    mutating func toldAccountName() throws(JSONError) -> AccountName {
+        guard let name = AccountName(told: try string()) else { throw fail("must be an account's name") }
+        return name
+    }
+
     mutating func currencyCode() throws(JSONError) -> CurrencyCode {
         guard let code = CurrencyCode(try string()) else {
             throw fail("must be a currency's code: 1 to \(Limits.codeBytesMax) letters, digits, _, - and .")

@@ -37,7 +37,7 @@ extension JournalEntry.Line: WireValue {
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "transfer": transfer = try reader.integer()
-            case "account": account = try reader.accountName()
+            case "account": account = try reader.toldAccountName()
             case "debit": debit = try reader.named(AccountKind.init(name:))
             case "credit": credit = try reader.named(AccountKind.init(name:))
             case "currency": currency = try reader.currencyCode()

@@ -6,6 +6,7 @@ package enum Method: String, CaseIterable, Sendable {
     case credit, notify, purchase, consumption
     case spend, reverse, hold, capture, release, grant, atomic
     case balance, history, report, journal
+    case forget
 
     /// Who may call a method.
     package enum Access: Equatable, Sendable {
@@ -36,6 +37,7 @@ package enum Method: String, CaseIterable, Sendable {
         case "info": self = .info
         case "ping": self = .ping
         case "authenticate": self = .authenticate
+        case "forget": self = .forget
         default: return nil
         }
     }
@@ -50,6 +52,7 @@ package enum Method: String, CaseIterable, Sendable {
         case .spend, .reverse, .hold, .capture, .release, .grant, .atomic: .roles([.game])
         case .balance, .history: .roles([.game, .purchases, .finance])
         case .report, .journal: .roles([.finance])
+        case .forget: .roles([.admin])
         }
     }
 

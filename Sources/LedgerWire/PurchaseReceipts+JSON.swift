@@ -57,7 +57,7 @@ extension PurchaseReceipt: WireValue {
             switch key {
             case "outcome": outcome = try reader.named(PurchaseOutcome.init(rawValue:))
             case "transactionId": transaction = try reader.transactionID()
-            case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.accountName() }
+            case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.toldAccountName() }
             case "posted": posted = try reader.list(of: PostedAmount.self)
             case "balances": balances = try reader.balances()
             case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }

@@ -159,7 +159,7 @@ extension PurchaseView: WireValue {
             switch key {
             case "transactionId": transaction = try reader.transactionID()
             case "state": state = try reader.named(State.init(rawValue:))
-            case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.accountName() }
+            case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.toldAccountName() }
             case "product": product = try reader.string()
             case "quantity": quantity = try reader.integer()
             case "purchaseDate": purchaseDate = try reader.integer()

@@ -88,6 +88,7 @@ extension JSONWriter {
         case .balance(let balances): result(balances)
         case .purchaseView(let view): result(view)
         case .consumption(let body): result(body)
+        case .forgotten(let wasThere): result(ForgetReceipt(erased: wasThere))
         case .refused(let refusal): error(WireError(refusal))
         }
     }

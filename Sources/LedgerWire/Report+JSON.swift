@@ -91,7 +91,7 @@ extension ReportRow: WireValue {
                 currency: code, account: kind, debits: debits, credits: try reader.required(credits, "credits"))
             return
         }
-        guard let name = AccountName(owner) else { throw reader.invalid("account", "is not an account's name") }
+        guard let name = AccountName(told: owner) else { throw reader.invalid("account", "is not an account's name") }
         if let since {
             self = .debt(
                 account: name, currency: code, transaction: try reader.required(transaction, "transactionId"),

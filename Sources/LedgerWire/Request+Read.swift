@@ -25,6 +25,7 @@ extension Request {
         case .history: self = .history(try HistoryQuery(&reader))
         case .report: self = try Request.report(&reader)
         case .journal: self = try Request.journal(&reader)
+        case .forget: self = try Request.forget(&reader)
         }
     }
 
@@ -101,6 +102,17 @@ extension Request {
             }
         }
         return .balance(account: try reader.required(account, "account"), currency: currency, asOf: asOf)
+    }
+
+    private static func forget(_ reader: inout JSONReader) throws(JSONError) -> Request {
+        var account: AccountName?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.accountName()
+            default: throw reader.unknownParameter()
+            }
+        }
+        return .forget(try reader.required(account, "account"))
     }
 
     private static func report(_ reader: inout JSONReader) throws(JSONError) -> Request {

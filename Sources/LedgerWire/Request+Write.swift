@@ -66,6 +66,8 @@ extension JSONWriter {
                 writer.member("limit", Int64(query.limit))
                 writer.member("waitMilliseconds", wait)
             }
+        case .forget(let account):
+            params { $0.member("account", account.text) }
         }
     }
 

@@ -25,6 +25,8 @@ package enum Request: Hashable, Sendable {
     case report(kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?, limit: Int, after: String?)
     /// Where nothing is newer yet, the first new entry is waited for this long.
     case journal(JournalQuery, waitMilliseconds: Int64)
+    /// Erases the account's name.
+    case forget(AccountName)
 
     package var method: Method {
         switch self {
@@ -46,6 +48,7 @@ package enum Request: Hashable, Sendable {
         case .history: .history
         case .report: .report
         case .journal: .journal
+        case .forget: .forget
         }
     }
 }

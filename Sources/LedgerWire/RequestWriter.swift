@@ -115,6 +115,7 @@ extension Method {
         case .history: "history"
         case .report: "report"
         case .journal: "journal"
+        case .forget: "forget"
         }
     }
 }

@@ -29,6 +29,8 @@ struct BatchRows {
     private(set) var currencies: [Journal.CurrencyRow] = []
     private(set) var actors: [Journal.ActorRow] = []
     private(set) var accounts: [Journal.AccountRow] = []
+    /// Accounts whose names were erased.
+    private(set) var erased: Set<PlayerID> = []
     private(set) var headers: [NewHeader] = []
     private(set) var entries: [Entry] = []
     private(set) var transfers: [Transfer] = []
@@ -51,6 +53,7 @@ struct BatchRows {
             append(rows.currencies, to: &currencies)
             append(rows.actors, to: &actors)
             append(rows.accounts, to: &accounts)
+            for row in rows.erasures { erased.insert(row.account) }
             append(rows.entries, to: &entries)
             append(rows.transfers, to: &transfers)
             append(rows.lots, to: &lots)

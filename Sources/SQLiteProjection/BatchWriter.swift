@@ -20,6 +20,7 @@ final class BatchWriter {
     private let insertCurrency: PreparedStatement
     private let insertActor: PreparedStatement
     private let insertAccount: RowInsertion
+    private let names: NameErasure
     private let insertHeader: PreparedStatement
     private let insertEntry: RowInsertion
     private let insertTransfer: RowInsertion
@@ -50,6 +51,7 @@ final class BatchWriter {
         insertCurrency = try PreparedStatement(db, "INSERT INTO currency (id, code) VALUES (?, ?)")
         insertActor = try PreparedStatement(db, "INSERT INTO actor (id, name) VALUES (?, ?)")
         insertAccount = try RowInsertion(db, into: "account", "id, name")
+        names = try NameErasure(db)
         insertHeader = try PreparedStatement(db, "INSERT INTO jws_header (id, digest, block) VALUES (?, ?, ?)")
         insertEntry = try RowInsertion(
             db, into: "entry", "id, time, kind, first_transfer, transaction_id, key, note, actor")
@@ -93,7 +95,7 @@ final class BatchWriter {
         try changes.apply(rows.transfers, rows.entries, opening: rows.lots)
         try state.add(changes.turnovers)
 
-        try insertNames(rows)
+        try insertNames(rows, after: before.position)
         try insert(rows.entries)
         try insert(rows.transfers)
         try wallets.write(changes)
@@ -114,7 +116,7 @@ final class BatchWriter {
         return state
     }
 
-    private func insertNames(_ rows: borrowing BatchRows) throws {
+    private func insertNames(_ rows: borrowing BatchRows, after position: JournalPosition) throws {
         for row in rows.currencies {
             insertCurrency.bind(1, Int64(row.id))
             insertCurrency.bind(2, row.code.text)
@@ -125,9 +127,11 @@ final class BatchWriter {
             insertActor.bind(2, row.name)
             try insertActor.run()
         }
+        // Before the new ones: one of them may have an erased name.
+        try names.erase(rows.erased.filter { $0 <= position.account }.sorted())
         try insertAccount.run(rows.accounts) { parameters, row in
             parameters.bind(1, row.pointee.id)
-            parameters.bind(2, row.pointee.name?.text)
+            parameters.bind(2, rows.erased.contains(row.pointee.id) ? nil : row.pointee.name?.text)
         }
         for header in rows.headers {
             insertHeader.bind(1, header.row.id)

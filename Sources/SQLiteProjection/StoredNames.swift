@@ -80,9 +80,3 @@ enum HoldState: Int64, CaseIterable {
         }
     }
 }
-
-extension AccountName {
-    /// What stands for a name that was erased. It holds a character that no player's name may hold, so nobody can
-    /// take it.
-    static func erased(_ player: PlayerID) -> AccountName { AccountName(stored: "\u{7F}erased \(player)") }
-}

@@ -154,7 +154,10 @@ import Glibc
         let balance = try game.ask("balance", ["account": "Zoë 語", "currency": "gems"])
         let gems = (balance["balances"] as? NSDictionary)?["gems"] as? NSDictionary
         #expect(gems?["available"] as? Int == 2_900)
+        let forgotten = try Line(service.address, token: token("admin")).ask("forget", ["account": "Zoë 語"])
+        #expect(forgotten["erased"] as? Bool == true)
         #expect(service.stop() == 0)
+        #expect(try Self.verified(folder).contains("accounts: 8, erased: 1"))
     }
 
     /// The bytes that another program reads.

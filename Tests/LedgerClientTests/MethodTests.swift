@@ -59,6 +59,7 @@ import Testing
             case .history: .history(page)
             case .report: .report(report)
             case .journal: .journal(feed)
+            case .forget: .outcome(.forgotten(true))
             }
         }
         let amount = try #require(Amount(5))
@@ -99,6 +100,7 @@ import Testing
             #expect(try await client.journal(after: 2, limit: 5, wait: .milliseconds(1_500)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(1 << 60)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
+            #expect(try await client.forget(player))
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
@@ -115,7 +117,7 @@ import Testing
                 .journal(JournalQuery(after: 2), waitMilliseconds: 0),
                 .journal(JournalQuery(after: 2, limit: 5), waitMilliseconds: 1_500),
                 .journal(JournalQuery(after: 2), waitMilliseconds: 30_000),
-                .journal(JournalQuery(after: 2), waitMilliseconds: 0),
+                .journal(JournalQuery(after: 2), waitMilliseconds: 0), .forget(player),
             ]
             #expect(requests == expected)
         }

@@ -13,7 +13,7 @@ import Testing
         case .spend: .outcome(.spend(spent))
         case .authenticate(let token): token == "wrong" ? .error(.unknownToken) : .authenticated(.game)
         case .ping, .info, .credit, .notify, .purchase, .consumption, .grant, .reverse, .hold, .capture, .release,
-            .atomic, .balance, .history, .report, .journal:
+            .atomic, .balance, .history, .report, .journal, .forget:
             echo(request)
         }
     }

@@ -111,6 +111,7 @@ extension ServerTests {
                 ("history", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
                 ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
                 ("journal", #"{"after":0}"#, [.finance, .admin]),
+                ("forget", #"{"account":"nobody"}"#, [.admin]),
             ]
             #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(LedgerWire.Method.allCases.map(\.rawValue)))
             let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }

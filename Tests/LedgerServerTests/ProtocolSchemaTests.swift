@@ -164,6 +164,7 @@ private struct RecordedConversation {
             try await talk.operations(client)
             try await talk.atomics(client)
             try await talk.reads(client)
+            try await talk.forgetting(client)
             try await talk.malformed(client, server)
         }
         self = talk
@@ -269,6 +270,24 @@ private struct RecordedConversation {
         try await say(
             client, "[\(Requests.grant("silent", "a", 1, id: nil)),\(Requests.journal(after: 0, limit: 1, id: "4"))]")
     }
+
+    /// An erased name is told as what stands in its place.
+    private mutating func forgetting(_ client: RawClient) async throws {
+        try await call(client, "atomic", Self.basket)
+        for _ in 0..<2 { try await call(client, "forget", #"{"account":"a"}"#) }
+        try await call(client, "atomic", Self.basket)
+        try await call(client, "purchase", #"{"transactionId":"1"}"#)
+        try await say(client, Requests.balance("a"))
+        let journal = try await say(client, Requests.journal(after: 0, limit: 1_000))
+        #expect("\(journal)".contains("erased 1"))
+        for kind in ["balances", "debts"] { try await say(client, Requests.report(kind)) }
+        try await call(client, "forget", "{}", malformed: true)
+        try await call(client, "forget", #"{"account":"\u007Ferased 1"}"#, malformed: true)
+    }
+
+    private static let basket = #"""
+        {"key":"late","operations":[{"method":"grant","params":{"account":"a","currency":"gems","amount":1}},        {"method":"grant","params":{"account":"b","currency":"gems","amount":1}}]}
+        """#
 
     /// What the server does not take, the schemas do not take either.
     private mutating func malformed(_ client: RawClient, _ server: TestServer) async throws {

@@ -48,6 +48,10 @@ package struct JournalIndex {
         for row in new.accounts {
             if let name = row.name { players[name] = row.id }
         }
+        for row in new.erasures {
+            if let name = rows.accounts[Int(row.account) - 1].name, players[name] == row.account { players[name] = nil }
+            rows.accounts[Int(row.account) - 1].name = nil
+        }
         for row in new.actors { actors[row.name] = row.id }
         for row in new.headers { headers[headerDigest(row)] = row.id }
         for row in new.purchases { purchases[row.facts.transaction] = row }
@@ -63,8 +67,7 @@ package struct JournalIndex {
     package func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
 
     package func name(_ player: PlayerID) -> AccountName {
-        guard let name = rows.accounts[Int(player) - 1].name else { preconditionFailure("no name is erased here") }
-        return name
+        rows.accounts[Int(player) - 1].name ?? AccountName.erased(player)
     }
 
     /// The lot that a transfer opens, before its amount is in it.

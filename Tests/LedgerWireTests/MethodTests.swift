@@ -14,7 +14,7 @@ import Testing
         (.capture, [.game, .admin]), (.release, [.game, .admin]), (.grant, [.game, .admin]),
         (.atomic, [.game, .admin]),
         (.balance, [.purchases, .game, .finance, .admin]), (.history, [.purchases, .game, .finance, .admin]),
-        (.report, [.finance, .admin]), (.journal, [.finance, .admin]),
+        (.report, [.finance, .admin]), (.journal, [.finance, .admin]), (.forget, [.admin]),
     ]
 
     @Test func eachRoleMayCallWhatTheTableSays() {

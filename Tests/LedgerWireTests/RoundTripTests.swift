@@ -181,6 +181,11 @@ import Testing
         let text =
             #"{"outcome":"reversed","transactionId":"2000000849195831","account":"player-1","posted":[{"currency":"gems","amount":-500}],"balances":\#(balances),"entry":42,"finish":true}"#
         try read(.outcome(.purchase(purchase)), text, as: purchase)
+        var erased = purchase
+        erased.account = AccountName(told: "\u{7F}erased 3")
+        try #require(erased.account?.isErased == true)
+        let toldErased = text.replacing("player-1", with: "\u{7F}erased 3")
+        try read(.outcome(.purchase(erased)), toldErased, as: erased)
         var unassigned = purchase
         (unassigned.outcome, unassigned.account, unassigned.posted, unassigned.balances) = (.unassigned, nil, [], [])
         (unassigned.entry, unassigned.finish) = (nil, false)

@@ -61,7 +61,7 @@ extension SealedBlock {
     }
 
     /// The accounts that the block added, found without reading its rows.
-    func addedAccounts() throws(BlockError) -> Range<PlayerID> {
+    package func addedAccounts() throws(BlockError) -> Range<PlayerID> {
         let found: Result<Range<PlayerID>, BlockError> = body.withUnsafeBytes { bytes in
             Result { () throws(BlockError) -> Range<PlayerID> in
                 var decoder = BlockDecoder(self, BlockReader(bytes), .leftOut)
@@ -244,6 +244,7 @@ struct BlockDecoder {
         case .adjustments: try adjustments(count)
         case .externals: try externals(count)
         case .catalogs: try catalogs(count)
+        case .erasures: try erasures(count)
         }
     }
 

@@ -283,8 +283,19 @@ extension BlockDecoder {
     }
 }
 
-/// Rows of later versions.
+/// Erasures, and rows of later versions.
 extension BlockDecoder {
+    mutating func erasures(_ count: Int) throws(BlockError) {
+        for row in 0..<count {
+            let flags = self.flags(BlockForm.ErasureFlag.all)
+            rows.erasures.append(
+                Journal.ErasureRow(
+                    account: account(), time: reader.time(from: time),
+                    actor: actor(flags & BlockForm.ErasureFlag.actor != 0)))
+            try check(.erasures, row: row)
+        }
+    }
+
     private mutating func actor(_ isThere: Bool) -> ActorID? {
         if !isThere { return nil }
         let actor = reader.number()

@@ -45,6 +45,7 @@ extension Block {
         sum += rows.links.count * (1 + 5 * varint) + rows.consents.count * (1 + 3 * varint)
         for row in rows.adjustments { sum += 1 + 3 * varint + row.reason.utf8.count }
         for row in rows.externals { sum += 3 * varint + row.source.utf8.count + row.identifier.utf8.count }
+        sum += rows.erasures.count * (1 + 3 * varint)
         return sum + rows.catalogs.count * (Digest.byteCount + 2 * varint)
     }
 

@@ -183,7 +183,7 @@ extension Block {
         writer.end(section)
     }
 
-    /// The closing of a period, and the rows of later versions.
+    /// The closing of a period, the rows of later versions, and erasures.
     func writeLater(to writer: inout BlockWriter) {
         if let closedThrough = rows.closedThrough {
             let section = writer.begin(.closing, rows: 1)
@@ -243,6 +243,16 @@ extension Block {
                 writer.add(number: row.version)
                 writer.add(row.digest)
                 writer.add(time: row.time, from: time)
+            }
+            writer.end(section)
+        }
+        if !rows.erasures.isEmpty {
+            let section = writer.begin(.erasures, rows: rows.erasures.count)
+            for row in rows.erasures {
+                writer.add(byte: row.actor == nil ? 0 : BlockForm.ErasureFlag.actor)
+                writer.add(number: row.account)
+                writer.add(time: row.time, from: time)
+                if let actor = row.actor { writer.add(number: actor) }
             }
             writer.end(section)
         }

@@ -21,6 +21,7 @@ package enum BlockSection: UInt8, CaseIterable, Sendable {
     case adjustments = 18
     case externals = 19
     case catalogs = 20
+    case erasures = 21
 
     package var name: String { "\(self)" }
 }
@@ -125,6 +126,11 @@ enum BlockForm {
         static let consumption: UInt8 = 0x01
         static let actor: UInt8 = 0x02
         static let all: UInt8 = 0x03
+    }
+
+    enum ErasureFlag {
+        static let actor: UInt8 = 0x01
+        static let all: UInt8 = 0x01
     }
 
     /// An adjustment's class of lots stands in two bits, beside this.

@@ -240,6 +240,19 @@ package struct Journal: Sendable {
         package var opening: OpenHold { OpenHold(id: id, currency: currency, expiresAt: expiresAt) }
     }
 
+    /// An account's name was erased: from now on it is an account without a name, and another may get that name.
+    package struct ErasureRow: Hashable, Sendable {
+        package var account: PlayerID
+        package var time: Timestamp
+        package var actor: ActorID?
+
+        package init(account: PlayerID, time: Timestamp, actor: ActorID?) {
+            self.account = account
+            self.time = time
+            self.actor = actor
+        }
+    }
+
     /// The first block's only: whose books these are.
     package var ledger: LedgerRow?
     package var currencies: [CurrencyRow] = []
@@ -255,6 +268,8 @@ package struct Journal: Sendable {
     package var notifications: [NotificationRow] = []
     package var requests: [RequestRow] = []
     package var holds: [HoldRow] = []
+    /// Accounts whose names were erased from the blocks that added them.
+    package var erasures: [ErasureRow] = []
     /// The end of the period that was closed last: entries from now on are later.
     package var closedThrough: Timestamp?
     // Rows of operations that later versions write; this one writes none (Journal+LaterRows).
@@ -269,14 +284,15 @@ package struct Journal: Sendable {
     package var isEmpty: Bool {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
-            && lots.isEmpty && headers.isEmpty && actors.isEmpty && ledger == nil && closedThrough == nil
+            && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
+            && closedThrough == nil
             && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
-            && currencies.isEmpty && ledger == nil
+            && currencies.isEmpty && erasures.isEmpty && ledger == nil
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 

@@ -33,7 +33,7 @@ func answering(_ reply: @escaping @Sendable (Request) -> Reply) -> Peer.Script {
     switch request {
     case .balance(let account, _, _): .outcome(.balance(AccountBalances(account: account, balances: [])))
     case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture,
-        .release, .grant, .atomic, .history, .report, .journal:
+        .release, .grant, .atomic, .history, .report, .journal, .forget:
         .pong
     }
 }

@@ -279,6 +279,15 @@ import Testing
                 + "13 01 0000000A 09 0473686F70 03782D31"
                 + "14 01 00000022 07 \(String(repeating: "FF", count: 32)) 00")
     }
+
+    @Test func erasures() throws {
+        var rows = Journal()
+        rows.erasures = [
+            Journal.ErasureRow(account: 3, time: Self.time + 1, actor: nil),
+            Journal.ErasureRow(account: 5, time: Self.time, actor: 2),
+        ]
+        try Self.expect(rows, is: "15 02 00000007 00 03 02 01 05 00 02")
+    }
 }
 
 /// Salts that can be written by hand.

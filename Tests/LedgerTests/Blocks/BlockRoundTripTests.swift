@@ -191,6 +191,7 @@ extension Journal {
             && transfers == other.transfers && lots == other.lots && purchases == other.purchases
             && evidence == other.evidence && assignments == other.assignments
             && notifications == other.notifications && requests == other.requests && holds == other.holds
+            && erasures == other.erasures
             && closedThrough == other.closedThrough && links == other.links && consents == other.consents
             && adjustments == other.adjustments && externals == other.externals && catalogs == other.catalogs
     }

@@ -296,7 +296,7 @@ struct RandomChain {
     }
 
     private mutating func later() {
-        switch Int.random(in: 0..<5, using: &random) {
+        switch Int.random(in: 0..<6, using: &random) {
         case 0:
             rows.links.append(
                 Journal.LinkRow(
@@ -318,6 +318,8 @@ struct RandomChain {
                     entry: entry, lotClass: random.chance(50) ? .paid : .free, reason: text(),
                     approver: maybe { $0.actor() }))
         case 3:
+            rows.erasures.append(Journal.ErasureRow(account: player(), time: anyTime(), actor: maybe { $0.actor() }))
+        case 4:
             rows.externals.append(
                 Journal.ExternalRow(transaction: transaction(), source: text(), identifier: text()))
         case _:

@@ -92,7 +92,7 @@ extension Command {
         case .capture(let capture): capture.key
         case .release(let release): release.key
         case .atomic(let atomic): atomic.key
-        case .credit, .notify, .expire, .balance, .purchase, .consumption: nil
+        case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: nil
         }
     }
 }
@@ -129,7 +129,7 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .grant, .reverse, .release, .credit, .notify, .expire, .balance, .purchase, .consumption: break
+        case .grant, .reverse, .release, .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
         }
         sent.append(command)
         return command

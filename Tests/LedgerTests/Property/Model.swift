@@ -92,7 +92,7 @@ struct Model {
         case .grant(let grant): return take(grant, outcome)
         case .reverse, .hold, .capture, .release, .atomic, .expire:
             return "the model takes purchases, spends and grants"
-        case .balance, .purchase, .consumption: return "the model takes no questions"
+        case .balance, .purchase, .consumption, .forget: return "the model takes no such command"
         }
     }
 

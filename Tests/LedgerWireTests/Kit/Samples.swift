@@ -70,7 +70,7 @@ enum Samples {
             .capture(Capture(key: try key("c"), holdKey: try key("a"), operation: 0, amount: try amount(1))),
             .release(Release(key: try key("l"), holdKey: try key("h"))),
             .release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
-            .atomic(try atomic()),
+            .atomic(try atomic()), .forget(player),
             .journal(JournalQuery(after: 0), waitMilliseconds: 0),
             .journal(
                 JournalQuery(after: Int64.max, limit: Limits.journalPageMax),

@@ -1,0 +1,144 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// A player who is forgotten: the name is gone, everything else stays.
+@Suite struct ForgetTests {
+    private static let ann = AccountName("ann")!
+
+    private static func purchase(signed: Timestamp = 1, revoked: Int64 = 0) -> SignedPurchase {
+        let header = Array("header".utf8)
+        return SignedPurchase(
+            facts: PurchaseFacts(
+                transaction: TransactionID(number: 1), product: "com.example.game.gems500", quantity: 1,
+                purchaseDate: 1_000, price: 4_990, priceCurrency: "USD", token: ann),
+            signedDate: signed, revoked: revoked,
+            evidence: Evidence(
+                headerDigest: Digest(of: header, Workload.hash), header: header, payload: Array("{}".utf8),
+                signature: [UInt8](repeating: 1, count: 64)))
+    }
+
+    private static func wasThere(_ outcome: Outcome) -> Bool? {
+        if case .forgotten(let wasThere) = outcome { wasThere } else { nil }
+    }
+
+    private static func receipt(_ outcome: Outcome) -> PurchaseReceipt? {
+        switch outcome {
+        case .purchase(let receipt): receipt
+        case .notification(let receipt): receipt.purchase
+        default: nil
+        }
+    }
+
+    /// The names that the log has, by account; `nil` where one was erased.
+    private static func names(_ log: MemoryLog) throws -> [AccountName?] {
+        try log.blocks.flatMap { try Block(opening: $0, checks: .names(Workload.hash)).rows.accounts.map(\.name) }
+    }
+
+    @Test func theNameIsGoneFromTheLogAndTheTables() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("b", "bob", 3))
+        _ = try bench.ask(.grant("a", "ann", 100))
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
+
+        #expect(try Self.names(bench.log) == [AccountName("bob"), nil])
+        for block in bench.log.blocks { #expect(block.redactable.firstRange(of: Array("ann".utf8)) == nil) }
+        #expect(try bench.available("ann") == 0)
+        #expect(try bench.engine.history(HistoryQuery(account: Self.ann)).entries.isEmpty)
+        let journal = try bench.engine.journal(JournalQuery(after: 0))
+        #expect(journal.entries.map { $0.transfers[0].account.isErased } == [false, true])
+        // Nothing went but the name.
+        let report = try bench.engine.report(ReportQuery(kind: .balances, asOf: Bench.now))
+        #expect(report.rows.count == 2)
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == false)
+        try bench.engine.close()
+    }
+
+    @Test func whoComesUnderTheNameIsAnother() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("a", "ann", 100))
+        _ = try bench.ask(.forget(Self.ann))
+        // The key was the other one's.
+        guard case .refused(let refusal) = try bench.ask(.grant("a", "ann", 100)) else {
+            Issue.record("another account's key was answered")
+            return
+        }
+        #expect(refusal.reason == .keyReused)
+        _ = try bench.ask(.grant("n", "ann", 7))
+        #expect(try bench.available("ann") == 7)
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
+        #expect(try Self.names(bench.log) == [nil, nil])
+        try bench.engine.close()
+    }
+
+    @Test func purchasesStayTheErasedAccounts() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.credit(Self.purchase(), account: nil))
+        _ = try bench.ask(.spend("s", "ann", 100))
+        _ = try bench.ask(.forget(Self.ann))
+        _ = try bench.ask(.grant("n", "ann", 7))
+
+        // A device shows it again, with the token that is another account's name now.
+        let again = try #require(Self.receipt(try bench.ask(.credit(Self.purchase(), account: nil))))
+        #expect(again.outcome == .alreadyCredited && again.account?.isErased == true && again.finish)
+        // Apple refunds it.
+        let refund = Self.purchase(signed: 2, revoked: 100_000)
+        let notified = SignedNotification(
+            uuid: "u", type: "REFUND", subtype: nil, signedDate: 2, evidence: refund.evidence, purchase: refund)
+        let told = try #require(Self.receipt(try bench.ask(.notify(notified, account: nil))))
+        #expect(told.outcome == .reversed && told.account?.isErased == true)
+        #expect(told.balances.first?.balance.debt == 100)
+        #expect(try bench.available("ann") == 7)
+        try bench.engine.close()
+    }
+
+    @Test func aNameOfTheSameBlockIsErasedInIt() throws {
+        let bench = try Bench()
+        let outcomes = try bench.ask([
+            .grant("1", "ann", 1), .forget(Self.ann), .grant("2", "ann", 2), .forget(Self.ann), .grant("3", "ann", 3),
+        ])
+        #expect(outcomes.compactMap(Self.wasThere) == [true, true])
+        #expect(try bench.available("ann") == 3)
+        #expect(try bench.engine.history(HistoryQuery(account: Self.ann)).entries.count == 1)
+        #expect(try Self.names(bench.log) == [nil, nil, Self.ann])
+        try bench.engine.close()
+        let next = try Bench(bench.log.storage)
+        #expect(try next.available("ann") == 3)
+        try next.engine.close()
+    }
+
+    /// Else a player who left memory would be found in the tables by the name.
+    @Test func nothingIsDecidedBeforeTheTablesKnow() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 2 }
+        for number in 0..<50 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 10)) }
+        _ = try bench.ask(.grant("a", "ann", 100))
+        _ = try bench.engine.journal(JournalQuery(after: 0))
+        bench.projection.hold()
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
+        let thread = try EngineThread("release") {
+            pause(milliseconds: 20)
+            bench.projection.release()
+        }
+        for number in 0..<50 { _ = try bench.ask(.spend("s\(number)", "player-\(number)", 1)) }
+        #expect(try bench.available("ann") == 0)
+        thread.join()
+        try bench.engine.close()
+    }
+
+    @Test(arguments: [MemoryLog.Fault.notAppended, .unknown(isThere: true), .unknown(isThere: false)])
+    func afterAFailureItIsAskedAgain(fault: MemoryLog.Fault) throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("a", "ann", 100))
+        bench.log.failAppends(fault)
+        #expect(throws: StoreError.self) { try bench.ask(.forget(Self.ann)) }
+        let isDone = fault == .unknown(isThere: true)
+        // Until it is done the account has its name: nothing of it is lost to the player.
+        #expect(try bench.available("ann") == (isDone ? 0 : 100))
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == !isDone)
+        #expect(try Self.names(bench.log) == [nil])
+        #expect(try bench.available("ann") == 0)
+        try bench.engine.close()
+    }
+}
