@@ -15,6 +15,7 @@ struct ConnectionState {
             case endBatch
             // Apart, for most slots are `submitted`.
             indirect case answered(Reply)
+            /// It waits behind the barrier.
             indirect case request(Request, by: String?)
             /// The sequencer has it; results come in the order of these slots.
             case submitted
@@ -92,31 +93,55 @@ struct ConnectionState {
 
     private mutating func accept(_ message: Message, bytes: Int) {
         requestsInFlight += 1
-        let body: Slot.Body
+        var slot = Slot(id: message.id, bytes: bytes, body: .submitted)
         switch message.body {
-        case .failure(let error): body = .answered(.error(error))
-        case .success(let request): body = admit(request)
+        case .failure(let error):
+            slot.body = .answered(.error(error))
+        case .success(let request):
+            if let reply = answer(request) {
+                slot.body = .answered(reply)
+            } else if barrier == nil {
+                slot.body = submit(request, by: actor)
+                slots.append(slot)
+                return
+            } else {
+                slot.body = .request(request, by: actor)
+            }
         }
-        place(Slot(id: message.id, bytes: bytes, body: body))
+        place(slot)
     }
 
     /// Answers what concerns only the connection, and what its role does not allow. Roles change in the order sent.
-    private mutating func admit(_ request: Request) -> Slot.Body {
+    private mutating func answer(_ request: Request) -> Reply? {
         switch request {
         case .ping:
-            return .answered(.pong)
+            return .pong
         case .authenticate(let token):
-            guard let role = tokens.role(of: token) else { return .answered(.error(.unknownToken)) }
+            guard let role = tokens.role(of: token) else { return .error(.unknownToken) }
             self.role = role
             actor = tokens.isEmpty ? nil : role.rawValue
-            return .answered(.authenticated(role))
+            return .authenticated(role)
         case .info:
-            if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
-            return .answered(.info(info))
+            if let denial = request.method.denial(to: role) { return .error(denial) }
+            return .info(info)
         case .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture, .release, .grant, .atomic,
             .balance, .history, .report, .journal, .forget:
-            if let denial = request.method.denial(to: role) { return .answered(.error(denial)) }
-            return isDraining ? .answered(.error(.shuttingDown)) : .request(request, by: actor)
+            if let denial = request.method.denial(to: role) { return .error(denial) }
+            return isDraining ? .error(.shuttingDown) : nil
+        }
+    }
+
+    /// Puts a request among what may take effect now; a read becomes the barrier.
+    /// - Returns: what its slot holds from now on.
+    private mutating func submit(_ request: Request, by actor: String?) -> Slot.Body {
+        let operation = Operation(request, by: actor)
+        operations.append(operation)
+        switch operation {
+        case .prepare:
+            barrier = .preparing
+            return .barrier
+        case .command, .signed, .refused:
+            return .submitted
         }
     }
 
@@ -126,17 +151,7 @@ struct ConnectionState {
             return
         }
         var slot = slot
-        if case .request(let request, let actor) = slot.body {
-            let operation = Operation(request, by: actor)
-            operations.append(operation)
-            switch operation {
-            case .prepare:
-                barrier = .preparing
-                slot.body = .barrier
-            case .command, .signed, .refused:
-                slot.body = .submitted
-            }
-        }
+        if case .request(let request, let actor) = slot.body { slot.body = submit(request, by: actor) }
         slots.append(slot)
     }
 
