@@ -3,55 +3,61 @@
 /// can be erased). Shipped forms never change; a new form is a new tag.
 extension Answer {
     package var encoded: [UInt8] {
-        var writer = AnswerWriter()
-        switch self {
-        case .spend(let receipt, let trace):
-            writer.integer(1)
-            writer.integer(receipt.entry)
-            writer.trace(trace)
-            writer.balances(receipt.balances)
-            writer.drawn(receipt.drawn)
-        case .grant(let receipt):
-            writer.integer(2)
-            writer.integer(receipt.entry)
-            writer.balances(receipt.balances)
-        case .reversal(let receipt):
-            writer.integer(3)
-            writer.integer(receipt.entry)
-            writer.balances(receipt.balances)
-            writer.drawn(receipt.returned)
-        case .hold(let receipt, let trace):
-            writer.integer(4)
-            writer.integer(receipt.entry)
-            writer.trace(trace)
-            writer.integer(receipt.expiresAt)
-            writer.balances(receipt.balances)
-        case .capture(let receipt, let trace):
-            writer.integer(5)
-            writer.integer(receipt.entry)
-            writer.trace(trace)
-            writer.balances(receipt.balances)
-            writer.drawn(receipt.drawn)
-        case .release(let receipt):
-            writer.integer(6)
-            writer.integer(receipt.entry)
-            writer.balances(receipt.balances)
-        case .atomic(let receipt, let traces, let players):
-            writer.integer(7)
-            writer.atomic(receipt, traces, players)
-        case .refused(let reason, let operation):
-            if let operation {
-                writer.integer(8)
-                writer.integer(Int64(operation))
-            }
-            writer.reason(reason)
+        ByteForm.make { form in
+            var writer = AnswerWriter(form: form)
+            writer.answer(self)
+            return writer.form.bytes
         }
-        return writer.form.bytes
     }
 }
 
 private struct AnswerWriter: ~Copyable {
-    var form = ByteForm(capacity: 256)
+    var form: ByteForm
+
+    mutating func answer(_ answer: Answer) {
+        switch answer {
+        case .spend(let receipt, let trace):
+            integer(1)
+            integer(receipt.entry)
+            self.trace(trace)
+            balances(receipt.balances)
+            drawn(receipt.drawn)
+        case .grant(let receipt):
+            integer(2)
+            integer(receipt.entry)
+            balances(receipt.balances)
+        case .reversal(let receipt):
+            integer(3)
+            integer(receipt.entry)
+            balances(receipt.balances)
+            drawn(receipt.returned)
+        case .hold(let receipt, let trace):
+            integer(4)
+            integer(receipt.entry)
+            self.trace(trace)
+            integer(receipt.expiresAt)
+            balances(receipt.balances)
+        case .capture(let receipt, let trace):
+            integer(5)
+            integer(receipt.entry)
+            self.trace(trace)
+            balances(receipt.balances)
+            drawn(receipt.drawn)
+        case .release(let receipt):
+            integer(6)
+            integer(receipt.entry)
+            balances(receipt.balances)
+        case .atomic(let receipt, let traces, let players):
+            integer(7)
+            atomic(receipt, traces, players)
+        case .refused(let reason, let operation):
+            if let operation {
+                integer(8)
+                integer(Int64(operation))
+            }
+            self.reason(reason)
+        }
+    }
 
     mutating func integer(_ value: Int64) {
         precondition(value >= 0, "a stored answer holds no negative number")

@@ -3,11 +3,23 @@
 /// account stands in it by its number, so that nobody can try a name that was erased against it.
 /// The fingerprint stored with a key is its SHA-256 (docs: BlockFormat). Shipped forms never change.
 struct CanonicalForm: ~Copyable {
-    private var form = ByteForm(capacity: 256)
+    private var form: ByteForm
 
-    init(_ method: StaticString) {
-        method.withUTF8Buffer { form.add(raw: UnsafeRawBufferPointer($0)) }
-        form.add(byte: 0)
+    private init(_ method: StaticString, in form: consuming ByteForm) {
+        self.form = form
+        method.withUTF8Buffer { self.form.add(raw: UnsafeRawBufferPointer($0)) }
+        self.form.add(byte: 0)
+    }
+
+    /// The digest of a method with the members that `body` adds.
+    static func digest(
+        _ method: StaticString, _ hash: HashFunction, _ body: (inout CanonicalForm) -> Void
+    ) -> Digest {
+        ByteForm.make { bytes in
+            var form = CanonicalForm(method, in: bytes)
+            body(&form)
+            return form.form.digest(hash)
+        }
     }
 
     mutating func add(_ text: String?) {
@@ -21,8 +33,6 @@ struct CanonicalForm: ~Copyable {
         form.add(byte: 1)
         form.add(number)
     }
-
-    func digest(_ hash: HashFunction) -> Digest { form.digest(hash) }
 }
 
 extension CanonicalForm {
@@ -108,49 +118,37 @@ extension CanonicalForm {
 
 extension Spend {
     package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("spend")
-        form.add(self, of: account)
-        return form.digest(hash)
+        CanonicalForm.digest("spend", hash) { $0.add(self, of: account) }
     }
 }
 
 extension Grant {
     package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("grant")
-        form.add(self, of: account)
-        return form.digest(hash)
+        CanonicalForm.digest("grant", hash) { $0.add(self, of: account) }
     }
 }
 
 extension Reversal {
     package func fingerprint(_ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("reverse")
-        form.add(self)
-        return form.digest(hash)
+        CanonicalForm.digest("reverse", hash) { $0.add(self) }
     }
 }
 
 extension Hold {
     package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("hold")
-        form.add(self, of: account)
-        return form.digest(hash)
+        CanonicalForm.digest("hold", hash) { $0.add(self, of: account) }
     }
 }
 
 extension Capture {
     package func fingerprint(_ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("capture")
-        form.add(self)
-        return form.digest(hash)
+        CanonicalForm.digest("capture", hash) { $0.add(self) }
     }
 }
 
 extension Release {
     package func fingerprint(_ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("release")
-        form.add(self)
-        return form.digest(hash)
+        CanonicalForm.digest("release", hash) { $0.add(self) }
     }
 }
 
@@ -158,9 +156,9 @@ extension Atomic {
     /// Operations in another order are another request.
     /// - Parameter accounts: for each operation the number of the account that it names.
     package func fingerprint(of accounts: [PlayerID?], _ hash: HashFunction) -> Digest {
-        var form = CanonicalForm("atomic")
-        form.add(Int64(operations.count))
-        for (operation, account) in zip(operations, accounts) { form.add(operation, of: account) }
-        return form.digest(hash)
+        CanonicalForm.digest("atomic", hash) { form in
+            form.add(Int64(operations.count))
+            for (operation, account) in zip(operations, accounts) { form.add(operation, of: account) }
+        }
     }
 }

@@ -38,20 +38,24 @@ import Testing
     }
 
     @Test func aFormGrowsAndKeepsWhatItHas() {
-        var form = ByteForm(capacity: 1)
         var expected: [UInt8] = []
-        for number in 0..<200 {
-            form.add(byte: UInt8(number))
-            form.add(Int64(number) - 100)
-            form.add(length: number)
-            form.add(raw: String(repeating: "é", count: number))
-            form.add(raw: [UInt8](repeating: 7, count: number % 3))
-            expected.append(UInt8(number))
-            expected += withUnsafeBytes(of: (Int64(number) - 100).bigEndian) { Array($0) }
-            expected += withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
-            expected += Array(String(repeating: "é", count: number).utf8) + [UInt8](repeating: 7, count: number % 3)
+        let bytes = ByteForm.make { made in
+            var form = made
+            for number in 0..<200 {
+                form.add(byte: UInt8(number))
+                form.add(Int64(number) - 100)
+                form.add(length: number)
+                form.add(raw: String(repeating: "é", count: number))
+                form.add(raw: [UInt8](repeating: 7, count: number % 3))
+                expected.append(UInt8(number))
+                expected += withUnsafeBytes(of: (Int64(number) - 100).bigEndian) { Array($0) }
+                expected += withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
+                expected += Array(String(repeating: "é", count: number).utf8) + [UInt8](repeating: 7, count: number % 3)
+            }
+            #expect(form.count == expected.count)
+            return form.bytes
         }
-        #expect(form.bytes == expected && form.count == expected.count)
+        #expect(bytes == expected)
     }
 
     @Test(
@@ -60,9 +64,12 @@ import Testing
             (UInt64.max, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
         ] as [(UInt64, [UInt8])])
     func aVarintHasSevenBitsAByte(value: UInt64, bytes: [UInt8]) {
-        var form = ByteForm(capacity: 0)
-        form.add(varint: value)
-        #expect(form.bytes == bytes)
+        let form = ByteForm.make { made in
+            var form = made
+            form.add(varint: value)
+            return form.bytes
+        }
+        #expect(form == bytes)
     }
 
     @Test func aDigestIsItsThirtyTwoBytes() {

@@ -4,13 +4,22 @@ struct ByteForm: ~Copyable {
     private var start: UnsafeMutableRawPointer
     private var capacity: Int
     private(set) var count = 0
+    /// Whether the memory is the form's own, because what it was lent did not suffice.
+    private var isOwner = false
 
-    init(capacity: Int) {
-        self.capacity = max(capacity, 64)
-        start = UnsafeMutableRawPointer.allocate(byteCount: self.capacity, alignment: 8)
+    /// - Parameter memory: must outlive the form.
+    private init(lent memory: UnsafeMutableRawBufferPointer) {
+        guard let start = memory.baseAddress else { preconditionFailure("a form is made in memory that is there") }
+        self.start = start
+        capacity = memory.count
     }
 
-    deinit { start.deallocate() }
+    /// Gives `body` a form in memory of the stack, for forms that are hashed or copied at once: most need no more.
+    static func make<Result>(_ body: (consuming ByteForm) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { body(ByteForm(lent: $0)) }
+    }
+
+    deinit { if isOwner { start.deallocate() } }
 
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try body(UnsafeRawBufferPointer(start: start, count: count))
@@ -74,7 +83,8 @@ struct ByteForm: ~Copyable {
         capacity = max(capacity * 2, count + room)
         let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
         larger.copyMemory(from: start, byteCount: count)
-        start.deallocate()
+        if isOwner { start.deallocate() }
         start = larger
+        isOwner = true
     }
 }
