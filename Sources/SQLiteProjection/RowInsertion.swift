@@ -20,7 +20,9 @@ final class RowInsertion {
     ///   - columns: their names with commas between them.
     ///   - unique: a column of which the first row stays where another one has the same; otherwise that is an error.
     init(_ db: Database, into table: String, _ columns: String, firstOf unique: String? = nil) throws {
-        let head = "INSERT INTO \(table) (\(columns)) VALUES "
+        // A row that is refused ends the transaction, which its caller gives up anyway. To take back only its own
+        // statement, SQLite would copy every page before the statement's first change of it.
+        let head = "INSERT OR ROLLBACK INTO \(table) (\(columns)) VALUES "
         let tail = unique.map { " ON CONFLICT (\($0)) DO NOTHING" } ?? ""
         let count = columns.split(separator: ",").count
         let row = "(" + repeatElement("?", count: count).joined(separator: ", ") + ")"
