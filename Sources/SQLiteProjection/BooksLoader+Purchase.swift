@@ -19,9 +19,11 @@ extension BooksLoader {
         _ transaction: TransactionID, _ books: borrowing Books
     ) throws -> PurchaseRegister? {
         selectPurchase.bind(1, transaction.number)
-        let codes = books.currencies.map(\.code)
+        let currencies = books.currencies
         let read = try selectPurchase.first { row in
-            try StoredPurchase(row, transaction) { code in codes.firstIndex(of: code).map { CurrencyID($0 + 1) } }
+            try StoredPurchase(row, transaction, firstTransfer: firstTransfer) { code in
+                currencies.firstIndex { $0.code == code }.map { CurrencyID($0 + 1) }
+            }
         }
         guard let purchase = read else { return nil }
         var signed = [purchase.first]
@@ -43,6 +45,13 @@ extension BooksLoader {
             assigned: assigned, signed: signed, told: told)
         guard let register else { throw StoreError.corrupt("purchase \(transaction) has no evidence") }
         return register
+    }
+
+    /// The first transfer of the entry that opened a purchase's lots; `nil` where no such entry names the purchase.
+    private func firstTransfer(_ entry: EntryID, _ transaction: TransactionID) throws -> TransferID? {
+        selectFirstTransfer.bind(1, entry)
+        selectFirstTransfer.bind(2, transaction.number)
+        return try selectFirstTransfer.first { $0.integer(0) }
     }
 
     /// What a purchase has posted is what its newest JWS says.
@@ -74,41 +83,41 @@ struct StoredPurchase {
     var first: PurchaseView.Event
 
     static let select = """
-        SELECT p.account, p.entry, e.first_transfer, p.product, p.quantity, p.purchase_date, p.price, p.price_currency,
-            p.source, p.storefront, p.offer_type, p.offer_id, p.offer_discount, p.original_id, p.ownership, p.grants,
-            p.signed_date, p.revoked, p.time
-        FROM purchase AS p LEFT JOIN entry AS e ON e.id = p.entry AND e.transaction_id = p.transaction_id
-        WHERE p.transaction_id = ?
+        SELECT account, entry, product, quantity, purchase_date, price, price_currency, source, storefront, offer_type,
+            offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time
+        FROM purchase WHERE transaction_id = ?
         """
 
+    /// - Parameter firstTransfer: finds the first transfer of the entry that opened the purchase's lots.
     /// - Throws: ``StoreError`` where the row does not fit.
     init(
-        _ row: PreparedStatement, _ transaction: TransactionID, _ currency: (CurrencyCode) -> CurrencyID?
+        _ row: PreparedStatement, _ transaction: TransactionID,
+        firstTransfer: (EntryID, TransactionID) throws -> TransferID?, _ currency: (CurrencyCode) -> CurrencyID?
     ) throws {
         account = row.optionalInteger(0)
         let entry = row.optionalInteger(1)
-        let firstTransfer = row.optionalInteger(2)
+        let firstTransfer = try entry.flatMap { try firstTransfer($0, transaction) }
         guard (account == nil) == (entry == nil), (entry == nil) == (firstTransfer == nil) else {
             throw StoreError.corrupt("purchase \(transaction) has an account without the entry that opened its lots")
         }
         if let entry, let firstTransfer {
             opening = PurchaseRegister.Opening(entry: entry, firstTransfer: firstTransfer)
         }
-        guard let source = Stored.sources.item(row.text(8)), row.integer(4) > 0, Plausible.isTime(row.integer(5)),
-            row.optionalInteger(6).map(Plausible.isAmount) ?? true, Plausible.isTime(firstTransfer ?? 0),
-            let grants = StoredGrants.grants(row.text(15), currency)
+        guard let source = Stored.sources.item(row.text(7)), row.integer(3) > 0, Plausible.isTime(row.integer(4)),
+            row.optionalInteger(5).map(Plausible.isAmount) ?? true, Plausible.isTime(firstTransfer ?? 0),
+            let grants = StoredGrants.grants(row.text(14), currency)
         else { throw StoreError.corrupt("purchase \(transaction) has facts that cannot be") }
         self.grants = grants
         facts = PurchaseFacts(
-            transaction: transaction, product: row.text(3), quantity: row.integer(4), purchaseDate: row.integer(5),
-            price: row.optionalInteger(6), priceCurrency: row.optionalText(7), source: source,
-            storefront: row.optionalText(9),
-            offer: row.optionalInteger(10).map {
-                PurchaseFacts.Offer(type: $0, identifier: row.optionalText(11), discountType: row.optionalText(12))
-            }, original: row.optionalInteger(13).map { TransactionID(number: $0) },
-            ownership: row.optionalText(14))
+            transaction: transaction, product: row.text(2), quantity: row.integer(3), purchaseDate: row.integer(4),
+            price: row.optionalInteger(5), priceCurrency: row.optionalText(6), source: source,
+            storefront: row.optionalText(8),
+            offer: row.optionalInteger(9).map {
+                PurchaseFacts.Offer(type: $0, identifier: row.optionalText(10), discountType: row.optionalText(11))
+            }, original: row.optionalInteger(12).map { TransactionID(number: $0) },
+            ownership: row.optionalText(13))
         first = PurchaseView.Event(
-            time: row.integer(18), signedDate: row.integer(16), revoked: row.integer(17), entry: entry)
+            time: row.integer(17), signedDate: row.integer(15), revoked: row.integer(16), entry: entry)
         try StoredPurchase.check(first, transaction)
     }
 

@@ -15,6 +15,7 @@ final class BooksLoader {
     let selectOpenLots: PreparedStatement
     let selectLot: PreparedStatement
     let selectPurchase: PreparedStatement
+    let selectFirstTransfer: PreparedStatement
     let selectEvents: PreparedStatement
     let selectRequest: PreparedStatement
     let selectNotification: PreparedStatement
@@ -39,6 +40,9 @@ final class BooksLoader {
             db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open ORDER BY id")
         selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
         selectPurchase = try PreparedStatement(db, StoredPurchase.select)
+        // Apart from the purchase's row: of a new purchase, which has none, not even the table is opened.
+        selectFirstTransfer = try PreparedStatement(
+            db, "SELECT first_transfer FROM entry WHERE id = ? AND transaction_id = ?")
         selectEvents = try PreparedStatement(
             db,
             """
