@@ -114,7 +114,10 @@ public struct TransactionID: Hashable, Comparable, Sendable, CustomStringConvert
 
     /// `nil` unless `text` is the canonical decimal form (no sign, no leading zero) of a number below 2^63.
     public init?(_ text: String) {
-        guard let number = Int64(text), number >= 0, String(number) == text else { return nil }
+        // A first digit rules out both signs; `Int64` takes nothing but digits after it.
+        guard let first = text.utf8.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
+            first != UInt8(ascii: "0") || text.utf8.count == 1, let number = Int64(text)
+        else { return nil }
         self.number = number
     }
 

@@ -31,7 +31,7 @@ extension PurchaseReceipt: WireValue {
         writer.key("outcome")
         writer.string(outcome.rawValue)
         writer.key("transactionId")
-        writer.string(transaction.description)
+        writer.string(digitsOf: transaction.number)
         writer.key("account")
         writer.string(orNull: account?.text)
         writer.key("posted")

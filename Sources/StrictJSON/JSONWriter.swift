@@ -66,6 +66,18 @@ package struct JSONWriter {
 
     package mutating func integer(_ value: Int64) {
         separate()
+        digits(value)
+    }
+
+    /// A string that holds an integer.
+    package mutating func string(digitsOf value: Int64) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        digits(value)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func digits(_ value: Int64) {
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         let start = bytes.count
         var rest = value.magnitude
