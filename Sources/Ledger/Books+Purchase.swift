@@ -230,7 +230,7 @@ extension Books {
         PurchaseReceipt(
             outcome: outcome, transaction: register.facts.transaction,
             account: name(of: register.account), posted: posted,
-            balances: register.account.map { balances($0, register.grants.map(\.currency)) } ?? [],
+            balances: register.account.map { balances($0, register.grants.lazy.map(\.currency)) } ?? [],
             entry: register.lastEntry, finish: register.account != nil)
     }
 

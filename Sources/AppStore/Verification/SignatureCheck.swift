@@ -26,12 +26,17 @@ enum SignatureCheck {
     /// for OpenSSL's own verification, whose word is final.
     static func verify(_ claims: [SignatureClaim]) -> [Bool] {
         var isGood = [Bool](repeating: false, count: claims.count)
-        var byTable: [ObjectIdentifier: (table: SignatureTable, places: [Int])] = [:]
+        // Of a few tables the one is found sooner by comparing than by hashing.
+        var byTable: [(table: SignatureTable, places: [Int])] = []
         for (place, claim) in claims.enumerated() {
             guard let table = claim.table else { continue }
-            byTable[ObjectIdentifier(table), default: (table, [])].places.append(place)
+            if let known = byTable.firstIndex(where: { $0.table === table }) {
+                byTable[known].places.append(place)
+            } else {
+                byTable.append((table, [place]))
+            }
         }
-        for (table, places) in byTable.values {
+        for (table, places) in byTable {
             for (place, accepted) in zip(places, table.accepts(places.map { claims[$0] })) { isGood[place] = accepted }
         }
         for place in claims.indices where !isGood[place] { isGood[place] = verify(claims[place]) }
