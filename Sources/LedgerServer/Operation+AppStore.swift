@@ -30,8 +30,9 @@ extension Operation {
 
 extension SignedPurchase {
     /// `nil` where the ledger's values cannot hold the payload's.
-    init?(_ transaction: VerifiedTransaction) {
-        let payload = transaction.payload
+    init?(_ transaction: VerifiedTransaction) { self.init(transaction.content.payload, transaction.evidence) }
+
+    private init?(_ payload: TransactionPayload, _ evidence: AppStore.Evidence) {
         guard let id = TransactionID(payload.transactionID) else { return nil }
         var token: AccountName?
         if let text = payload.appAccountToken {
@@ -50,7 +51,7 @@ extension SignedPurchase {
                 token: token, storefront: payload.storefront, offer: offer,
                 original: payload.originalTransactionID.flatMap { TransactionID($0) },
                 ownership: payload.inAppOwnershipType?.rawValue),
-            signedDate: payload.signedDate, revoked: payload.revoked, evidence: Ledger.Evidence(transaction.evidence))
+            signedDate: payload.signedDate, revoked: payload.revoked, evidence: Ledger.Evidence(evidence))
     }
 }
 

@@ -20,25 +20,25 @@ struct Judge {
     private func transaction(
         _ unchecked: UncheckedJWS<TransactionPayload>
     ) throws(VerificationFailure) -> VerifiedTransaction {
-        let payload = try content(unchecked)
-        if let rule = payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
-        try checkDate(payload.signedDate)
-        try checkApp(bundleID: payload.bundleID)
-        try checkEnvironment(payload.environment)
-        return VerifiedTransaction(payload: payload, evidence: unchecked.evidence)
+        let content = try content(unchecked)
+        if let rule = content.payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
+        try checkDate(content.payload.signedDate)
+        try checkApp(bundleID: content.payload.bundleID)
+        try checkEnvironment(content.payload.environment)
+        return VerifiedTransaction(content)
     }
 
     private func notification(
         _ unchecked: UncheckedJWS<NotificationPayload>,
         _ nested: Result<UncheckedJWS<TransactionPayload>, VerificationFailure>?
     ) throws(VerificationFailure) -> VerifiedNotification {
-        let payload = try content(unchecked)
-        try checkDate(payload.signedDate)
-        for named in payload.apps {
+        let content = try content(unchecked)
+        try checkDate(content.payload.signedDate)
+        for named in content.payload.apps {
             try checkApp(bundleID: named.bundleID)
             try checkNumber(named.appAppleID)
         }
-        for named in payload.apps { try checkEnvironment(named.environment) }
+        for named in content.payload.apps { try checkEnvironment(named.environment) }
         var carried: VerifiedTransaction?
         if let nested {
             do throws(VerificationFailure) {
@@ -47,11 +47,13 @@ struct Judge {
                 throw error.ofNestedTransaction
             }
         }
-        return VerifiedNotification(payload: payload, evidence: unchecked.evidence, transaction: carried)
+        return VerifiedNotification(content, transaction: carried)
     }
 
     /// What the JWS says, now that its signature is known to be good.
-    private func content<Payload>(_ unchecked: UncheckedJWS<Payload>) throws(VerificationFailure) -> Payload {
+    private func content<Payload>(
+        _ unchecked: UncheckedJWS<Payload>
+    ) throws(VerificationFailure) -> SignedContent<Payload> {
         guard isGood[unchecked.claim] else {
             throw VerificationFailure(
                 .invalidSignature, "the signature is not the leaf key's over this header and payload")

@@ -1,7 +1,7 @@
 internal import StrictJSON
 
 /// A payload that says when it was signed.
-protocol SignedPayload {
+protocol SignedPayload: Sendable {
     init(json: UnsafeBufferPointer<UInt8>) throws(JSONError)
     var signedDate: Int64 { get }
 }
@@ -9,27 +9,23 @@ protocol SignedPayload {
 extension TransactionPayload: SignedPayload {}
 extension NotificationPayload: SignedPayload {}
 
+/// What a JWS says, and what would prove it. (One object, as it passes through several hands and has many members.)
+package final class SignedContent<Payload: Sendable>: Sendable {
+    package let payload: Payload
+    package let evidence: Evidence
+
+    init(payload: Payload, evidence: Evidence) {
+        self.payload = payload
+        self.evidence = evidence
+    }
+}
+
 /// One JWS whose header was found good, with the signature still to be checked.
-final class UncheckedJWS<Payload> {
-    let jws: CompactJWS
-    let chain: VerifiedChain
+struct UncheckedJWS<Payload: Sendable> {
     /// The place of its signature among the run's claims.
     let claim: Int
     /// What it would say if the signature is good.
-    let content: Result<Payload, VerificationFailure>
-
-    init(
-        jws: CompactJWS, chain: VerifiedChain, claim: Int, content: Result<Payload, VerificationFailure>
-    ) {
-        self.jws = jws
-        self.chain = chain
-        self.claim = claim
-        self.content = content
-    }
-
-    var evidence: Evidence {
-        Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
-    }
+    let content: Result<SignedContent<Payload>, VerificationFailure>
 }
 
 /// One object of a batch before its signatures are checked.
@@ -81,7 +77,8 @@ struct VerificationRun {
 
     private mutating func notification(_ text: [UInt8]) throws(VerificationFailure) -> Candidate {
         let outer: UncheckedJWS<NotificationPayload> = try unchecked(text)
-        guard case .success(let payload) = outer.content, let nested = payload.data?.signedTransactionInfo else {
+        guard case .success(let content) = outer.content, let nested = content.payload.data?.signedTransactionInfo
+        else {
             return .notification(outer, nested: nil)
         }
         do throws(VerificationFailure) {
@@ -97,7 +94,9 @@ struct VerificationRun {
     ) throws(VerificationFailure) -> UncheckedJWS<Payload> {
         let jws = try CompactJWS(text)
         let (chain, isNew) = try chain(of: jws)
-        let (content, signedDate): (Result<Payload, VerificationFailure>, Int64?) = Self.content(jws.payload)
+        let evidence = Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
+        let (content, signedDate): (Result<SignedContent<Payload>, VerificationFailure>, Int64?) =
+            Self.content(evidence)
         if let signedDate, !(chain.validity?.contains(signedDate) ?? false) {
             throw VerificationFailure(.certificateExpired, "a certificate of the chain was not valid at signedDate")
         }
@@ -106,7 +105,7 @@ struct VerificationRun {
         claims.append(
             SignatureClaim(key: chain.leafKey, table: chain.table, digest: digest, signature: jws.signature))
         if isNew { found.append((chain, claim)) }
-        return UncheckedJWS(jws: jws, chain: chain, claim: claim, content: content)
+        return UncheckedJWS(claim: claim, content: content)
     }
 
     private mutating func chain(
@@ -122,14 +121,14 @@ struct VerificationRun {
         return (chain, true)
     }
 
-    /// The payload, not yet to be believed, and its `signedDate` where that can be read at all.
+    /// The content, not yet to be believed, and its `signedDate` where that can be read at all.
     private static func content<Payload: SignedPayload>(
-        _ json: [UInt8]
-    ) -> (Result<Payload, VerificationFailure>, signedDate: Int64?) {
-        json.withUnsafeBufferPointer { bytes in
+        _ evidence: Evidence
+    ) -> (Result<SignedContent<Payload>, VerificationFailure>, signedDate: Int64?) {
+        evidence.payload.withUnsafeBufferPointer { bytes in
             do throws(JSONError) {
-                let payload = try Payload(json: bytes)
-                return (.success(payload), payload.signedDate)
+                let content = SignedContent(payload: try Payload(json: bytes), evidence: evidence)
+                return (.success(content), content.payload.signedDate)
             } catch {
                 return (.failure(VerificationFailure(.invalidPayload, error.description)), signedDate(bytes))
             }

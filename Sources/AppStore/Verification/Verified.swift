@@ -14,32 +14,33 @@ public enum Verified: Sendable {
     case notification(VerifiedNotification)
 }
 
-/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one. (One object, as it
-/// passes through several hands and has many members.)
-public final class VerifiedTransaction: Sendable {
-    /// What it says.
-    public let payload: TransactionPayload
-    /// What proves it.
-    public let evidence: Evidence
+/// A transaction that Apple signed for this app and environment. Only a ``Verifier`` makes one.
+public struct VerifiedTransaction: Sendable {
+    /// What it says and what proves it, for a reader who needs no copy of the payload.
+    package let content: SignedContent<TransactionPayload>
 
-    init(payload: TransactionPayload, evidence: Evidence) {
-        self.payload = payload
-        self.evidence = evidence
-    }
+    /// What it says.
+    public var payload: TransactionPayload { content.payload }
+    /// What proves it.
+    public var evidence: Evidence { content.evidence }
+
+    init(_ content: SignedContent<TransactionPayload>) { self.content = content }
 }
 
 /// A notification that Apple signed for this app and environment. Only a ``Verifier`` makes one.
-public final class VerifiedNotification: Sendable {
-    /// What it says.
-    public let payload: NotificationPayload
-    /// What proves it.
-    public let evidence: Evidence
+public struct VerifiedNotification: Sendable {
+    /// What it says and what proves it, for a reader who needs no copy of the payload.
+    package let content: SignedContent<NotificationPayload>
     /// The transaction it carries, verified by itself, of any product type; nil where it carries none.
     public let transaction: VerifiedTransaction?
 
-    init(payload: NotificationPayload, evidence: Evidence, transaction: VerifiedTransaction?) {
-        self.payload = payload
-        self.evidence = evidence
+    /// What it says.
+    public var payload: NotificationPayload { content.payload }
+    /// What proves it.
+    public var evidence: Evidence { content.evidence }
+
+    init(_ content: SignedContent<NotificationPayload>, transaction: VerifiedTransaction?) {
+        self.content = content
         self.transaction = transaction
     }
 }
