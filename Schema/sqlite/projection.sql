@@ -116,7 +116,7 @@ CREATE INDEX transfer_debt ON transfer (account) WHERE debit = 'receivable' OR d
 -- Used keys, each with the one answer that it has for ever (refusals by state included).
 CREATE TABLE request (
     key TEXT PRIMARY KEY,
-    fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32), -- SHA-256 of the request's canonical form
+    fingerprint BLOB NOT NULL,          -- SHA-256 of the request's canonical form
     entry INTEGER,                      -- NULL for a refusal
     answer BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
