@@ -71,8 +71,6 @@ private final class SignatureBatch {
         var e: Limbs
     }
 
-    /// Fewer are added up one by one: their share of the trees' inversions would take longer.
-    private static let treesMin = 4
     /// What is added up for one signature.
     private static let termsEach = 2 * PointMultiples.digits
 
@@ -117,11 +115,6 @@ private final class SignatureBatch {
     func check(key: PointMultiples, into accepted: inout [Bool]) {
         if items.isEmpty { return }
         collect(key)
-        if items.count < SignatureBatch.treesMin, let found = checkOneByOne() {
-            for (item, isGood) in zip(items, found) { accepted[item.place] = isGood }
-            items.removeAll(keepingCapacity: true)
-            return
-        }
         for (index, sum) in sumOfEach().enumerated() where !sum.isInfinity {
             let item = items[index]
             // x < p < 2n: modulo n it is itself or n less.
@@ -148,26 +141,6 @@ private final class SignatureBatch {
             PointMultiples.ofGenerator.collect(w.times(item.e), into: own)
             key.collect(w.times(item.r), into: own + PointMultiples.digits)
         }
-    }
-
-    /// Adds each signature's terms to one point; `nil` where two of them are equal or opposite on the way, which the
-    /// trees can add.
-    private func checkOneByOne() -> [Bool]? {
-        var found: [Bool] = []
-        for (index, item) in items.enumerated() {
-            var sum: ProjectivePoint?
-            for place in 0..<SignatureBatch.termsEach {
-                let term = terms[index * SignatureBatch.termsEach + place]
-                if term.isInfinity { continue }
-                guard sum != nil else {
-                    sum = ProjectivePoint(term)
-                    continue
-                }
-                guard sum?.add(term) == true else { return nil }
-            }
-            found.append(sum?.hasX(item.r) ?? false)
-        }
-        return found
     }
 
     /// Adds each signature's terms up, level by level, from one buffer into the other and back.

@@ -68,27 +68,11 @@ struct FieldElement: Equatable {
 
     @inline(__always) var squared: FieldElement { self * self }
 
-    private func squared(times count: Int) -> FieldElement {
-        var result = self
-        for _ in 0..<count { result = result.squared }
-        return result
-    }
+    private static let inversion = InversionModulus(modulus)
 
-    /// 1/x = x^(p − 2) (Fermat), by powers whose exponents are runs of ones; 0 for 0.
+    /// 1/x; 0 for 0.
     var inverse: FieldElement {
-        let ones2 = squared * self
-        let ones4 = ones2.squared(times: 2) * ones2
-        let ones8 = ones4.squared(times: 4) * ones4
-        let ones16 = ones8.squared(times: 8) * ones8
-        let ones24 = ones16.squared(times: 8) * ones8
-        let ones28 = ones24.squared(times: 4) * ones4
-        let ones30 = ones28.squared(times: 2) * ones2
-        let ones32 = ones30.squared(times: 2) * ones2
-        // p − 2 = FFFFFFFF 00000001 00000000 00000000 00000000 FFFFFFFF FFFFFFFF FFFFFFFD.
-        var result = ones32.squared(times: 32) * self
-        result = result.squared(times: 128) * ones32
-        result = result.squared(times: 32) * ones32
-        result = result.squared(times: 30) * ones30
-        return result.squared(times: 2) * self
+        // Of x·2²⁵⁶ it is 1/x / 2²⁵⁶, which goes into the form twice.
+        FieldElement(FieldElement(limbs.inverse(modulo: FieldElement.inversion)).limbs)
     }
 }

@@ -49,16 +49,11 @@ struct Scalar {
         return Scalar(montgomery: Limbs(t0, t1, t2, t3).reduced(by: modulus, carry: t4))
     }
 
-    /// 1/x = x^(n − 2) (Fermat); 0 for 0.
+    private static let inversion = InversionModulus(modulus)
+
+    /// 1/x; 0 for 0.
     var inverse: Scalar {
-        let exponent = Scalar.modulus.subtracting(Limbs(2, 0, 0, 0)).difference
-        let limbs = [exponent.l0, exponent.l1, exponent.l2, exponent.l3]
-        // The exponent's highest bit is set.
-        var result = self
-        for bit in (0..<255).reversed() {
-            result = result * result
-            if limbs[bit / 64] >> UInt64(bit % 64) & 1 == 1 { result = result * self }
-        }
-        return result
+        // Of x·2²⁵⁶ it is 1/x / 2²⁵⁶, which goes into the form twice.
+        Scalar(Scalar(limbs.inverse(modulo: Scalar.inversion)).limbs)
     }
 }
