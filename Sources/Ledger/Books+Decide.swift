@@ -129,12 +129,20 @@ extension Books {
         return position.header
     }
 
-    /// Takes an account its name: its entries, lots and sums stay. Who appends the block also erases the name from the
-    /// block that added the account.
+    /// Takes an account its name: its entries, lots and sums stay. Who appends the block then erases the name from
+    /// the block that added the account.
     private mutating func forget(_ account: AccountName, at now: Timestamp) -> Outcome {
         guard let id = playerIDs[account] else { return .forgotten(false) }
         journal.erasures.append(Journal.ErasureRow(account: id, time: entryTime(now), actor: actorID()))
         rename(id, AccountName.erased(id))
+        // Atomics that this batch answered, or loaded, show their accounts by name.
+        for (key, answered) in answers {
+            guard case .atomic(var receipt, let traces, let players) = answered.answer,
+                let place = players.firstIndex(of: id)
+            else { continue }
+            receipt.balances[place].account = AccountName.erased(id)
+            answers[key]?.answer = .atomic(receipt, traces, players: players)
+        }
         return .forgotten(true)
     }
 

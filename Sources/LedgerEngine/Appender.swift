@@ -152,10 +152,10 @@ final class Appender: Sendable {
         block.previous = head.hash
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
         var random = SystemRandomNumberGenerator()
-        var sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
+        let sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
         do throws(LogError) {
-            if !block.rows.erasures.isEmpty { try eraseNames(of: block, in: &sealed) }
             try log.append(sealed)
+            try log.eraseNames(block)
         } catch {
             state.withLock { $0.failure = error }
             return StoreError(error)
@@ -163,19 +163,6 @@ final class Appender: Sendable {
         state.withLock { $0.head = sealed.head }
         appended(sealed)
         return nil
-    }
-
-    /// Erases the names that a block says are erased, before the block says so: whoever asks again after a failure finds
-    /// the account by its name in the tables still, and has the rest done.
-    private func eraseNames(of block: Block, in sealed: inout SealedBlock) throws(LogError) {
-        let erased = Set(block.rows.erasures.map(\.account))
-        let last = block.position.account - PlayerID(block.rows.accounts.count)
-        try log.eraseNames(of: erased.filter { $0 <= last }.sorted(), through: block.number - 1)
-        do throws(BlockError) {
-            sealed.redactable = try sealed.redactable(erasing: erased)
-        } catch {
-            preconditionFailure("a block that was just made cannot be read: \(error)")
-        }
     }
 }
 

@@ -1,19 +1,38 @@
 import Ledger
 
+/// The names that a block's erasures take away are overwritten when the block is durable, before another is appended: so
+/// only the last block before a crash may have some left to do, which is done when the lead is taken.
 extension BlockLog {
-    /// Erases the names of accounts from the blocks that added them. A name that is erased already stays so.
-    /// - Parameter head: the last block; it or one before it added the accounts.
-    /// - Throws: ``LogError``; then it may be called again.
-    func eraseNames(of accounts: some Sequence<PlayerID>, through head: BlockNumber) throws(LogError) {
-        for account in accounts {
-            let block = try block(adding: account, through: head)
+    /// Erases the names that a durable block says are erased, from the blocks that added the accounts. A name that is
+    /// erased already stays so.
+    /// - Throws: ``LogError``: `corrupt`, or `unknown`. The block is durable all the same; ``eraseLastNames(before:)``
+    ///   does the rest.
+    func eraseNames(_ block: Block) throws(LogError) {
+        for row in block.rows.erasures {
+            let adding = try self.block(adding: row.account, through: block.number)
             let erased: [UInt8]
             do throws(BlockError) {
-                erased = try block.redactable(erasing: [account])
+                erased = try adding.redactable(erasing: [row.account])
             } catch {
-                throw LogError(.corrupt, "erasing the name of account \(account): \(error)")
+                throw LogError(.corrupt, "erasing the name of account \(row.account): \(error)")
             }
-            if erased != block.redactable { try redact(block.number, erased) }
+            if erased == adding.redactable { continue }
+            do throws(LogError) {
+                try redact(adding.number, erased)
+            } catch {
+                // Not appended would mean that nothing happened.
+                throw LogError(error.kind == .corrupt ? .corrupt : .unknown, error.description)
+            }
+        }
+    }
+
+    /// Erases what a crash or a failure may have left of the names of the last block that has rows. Those of terms have
+    /// none.
+    func eraseLastNames(before number: BlockNumber) throws {
+        for number in stride(from: number - 1, through: 1, by: -1) {
+            let block = try Block(opening: sealed(number), checks: .form)
+            if block.rows.isEmpty { continue }
+            return try eraseNames(block)
         }
     }
 
@@ -22,9 +41,7 @@ extension BlockLog {
         var (first, last) = (BlockNumber(1), head)
         while first <= last {
             let middle = first + (last - first) / 2
-            guard let block = try read(after: middle - 1, bytesMax: 0).first, block.number == middle else {
-                throw LogError(.corrupt, "block \(middle) is missing from the log")
-            }
+            let block = try sealed(middle)
             let added: Range<PlayerID>
             do throws(BlockError) {
                 added = try block.addedAccounts()
@@ -35,5 +52,12 @@ extension BlockLog {
             if account < added.lowerBound { last = middle - 1 } else { first = middle + 1 }
         }
         throw LogError(.corrupt, "no block adds account \(account)")
+    }
+
+    private func sealed(_ number: BlockNumber) throws(LogError) -> SealedBlock {
+        guard let block = try read(after: number - 1, bytesMax: 0).first, block.number == number else {
+            throw LogError(.corrupt, "block \(number) is missing from the log")
+        }
+        return block
     }
 }

@@ -30,7 +30,7 @@ struct Leader {
         self.report = report
     }
 
-    /// Takes the lead: appends a block of the next term.
+    /// Takes the lead: appends a block of the next term, and has names erased that the last block left.
     /// - Parameters:
     ///   - ledger: whose books a ledger that has no block yet is to keep.
     ///   - now: the time, given that of the last block.
@@ -46,6 +46,7 @@ struct Leader {
             var random = SystemRandomNumberGenerator()
             return SealedBlock(sealing: block, salts: &random, hash: hash)
         }
+        try log.eraseLastNames(before: sealed.number)
         term = sealed.term
         state = .leads
         return (sealed.head, time)

@@ -13,8 +13,9 @@ struct NameErasure {
 
     func erase(_ accounts: [PlayerID]) throws {
         if accounts.isEmpty { return }
-        // What is deleted is overwritten with zeros (https://sqlite.org/pragma.html#pragma_secure_delete). The pragma
-        // takes effect when it is prepared, so it is not kept as a statement.
+        // Pages that become free are overwritten with zeros (https://sqlite.org/pragma.html#pragma_secure_delete); what
+        // is left within pages is not written to the file (`PageChecks.clearUnused`). The pragma takes effect when it
+        // is prepared, so it is not kept as a statement.
         try db.execute(sql: "PRAGMA secure_delete = ON")
         for account in accounts {
             update.bind(1, account)

@@ -67,6 +67,43 @@ enum PageChecks {
         count >= 512 && count & (count - 1) == 0 && offset % Int64(count) == 0
     }
 
+    // MARK: What is left of deleted rows
+
+    /// Fills what no row uses of a b-tree's page with zeros (https://sqlite.org/fileformat2.html#b_tree_pages). SQLite
+    /// leaves copies there of rows that it moved to other pages, whatever `secure_delete` says, and a name that is
+    /// erased later would stay in them. A page that is not such a page in every way is left as it is.
+    static func clearUnused(_ page: UnsafeMutableRawBufferPointer, at offset: Int64) {
+        // The file's own header is in its first page.
+        let header = offset == 0 ? 100 : 0
+        let end = page.count - bytes
+        func number(_ place: Int) -> Int { Int(page[place]) << 8 | Int(page[place + 1]) }
+        let pointers: Int
+        switch page[header] {
+        case 2, 5: pointers = header + 12
+        case 10, 13: pointers = header + 8
+        default: return
+        }
+        let pointersEnd = pointers + 2 * number(header + 3)
+        let content = number(header + 5)
+        guard pointersEnd <= content, content <= end else { return }
+        for place in stride(from: pointers, to: pointersEnd, by: 2) {
+            guard (content..<end).contains(number(place)) else { return }
+        }
+        // Blocks that were freed between rows: where the next one is, how large this one is, and what is left in it.
+        var unused = [pointersEnd..<content]
+        var free = number(header + 1)
+        while free != 0 {
+            guard free >= content, free + 4 <= end, number(free + 2) >= 4, free + number(free + 2) <= end,
+                number(free) == 0 || number(free) > free
+            else { return }
+            unused.append(free + 4..<free + number(free + 2))
+            free = number(free)
+        }
+        for range in unused {
+            UnsafeMutableRawBufferPointer(rebasing: page[range]).initializeMemory(as: UInt8.self, repeating: 0)
+        }
+    }
+
     // MARK: The VFS
 
     private typealias File = UnsafeMutablePointer<sqlite3_file>
@@ -179,8 +216,9 @@ enum PageChecks {
         let file = below(file)
         if isPage(count, offset), let bytes {
             let page = UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(mutating: bytes), count: Int(count))
+            clearUnused(page, at: offset)
             let sum = checksum(UnsafeRawBufferPointer(page), at: offset).littleEndian
-            // In SQLite's own page, where these bytes are nobody's: as its own checksum VFS does.
+            // In SQLite's own page, where these bytes and the unused ones are nobody's: as its own checksum VFS does.
             page.storeBytes(of: sum, toByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
         }
         return file.pointee.pMethods.pointee.xWrite(file, bytes, count, offset)

@@ -233,7 +233,7 @@ extension Logger {
             notice("the tables are written again")
         case .logFailed(let error):
             self.error(
-                "nothing can be made durable; it is tried again, and reads go on",
+                "nothing can be made durable; it is tried again, and reads go on where the tables can be written",
                 metadata: ["kind": "\(error.kind)", "error": "\(error)"])
         case .logWorksAgain(let head):
             notice("the log is written again", metadata: ["block": "\(head.number)", "term": "\(head.term)"])

@@ -67,6 +67,30 @@ import Testing
         #expect(try Self.files(studio, with: name.text) == [])
     }
 
+    /// Pages that the tables' trees split left copies of names behind.
+    @Test func noPageOfTheTablesHasANameThatWasMovedBeforeItWasErased() async throws {
+        let studio = try Studio()
+        let names = try (0..<600).map { try #require(AccountName("moved-\($0)-and-forgotten")) }
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        // Some are forgotten when their rows have moved, some while they have not been written.
+        var forgotten: [AccountName] = []
+        for (number, name) in names.enumerated() {
+            _ = try await client.grant(try Self.grant("grant-\(number)", name, 1))
+            if number == 49 || number % 97 == 0 {
+                for place in stride(from: forgotten.count, to: number, by: 3) where !forgotten.contains(names[place]) {
+                    #expect(try await client.forget(names[place]))
+                    forgotten.append(names[place])
+                }
+            }
+        }
+        try await client.close()
+        #expect(service.stop() == 0)
+        #expect(forgotten.count > 150)
+        for name in forgotten { #expect(try Self.files(studio, with: name.text) == [], "\(name)") }
+        #expect(try Self.files(studio, with: names[599].text).contains("projection.sqlite"))
+    }
+
     /// Asked again after each SIGKILL until it is answered: then the name is gone, and nothing else.
     @Test func aNameIsForgottenAcrossKills() async throws {
         let seed = UInt64(ProcessInfo.processInfo.environment["LEDGER_SEED"] ?? "") ?? UInt64.random(in: 1...(.max))

@@ -127,6 +127,49 @@ import Testing
         try bench.engine.close()
     }
 
+    /// A crash after the block was durable: whoever leads next overwrites the name.
+    @Test func whatACrashLeftIsErasedByTheNextLeader() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("a", "ann", 100))
+        bench.log.failRedactions(1)
+        #expect(throws: StoreError.self) { try bench.ask(.forget(Self.ann)) }
+        #expect(try Self.names(bench.log) == [Self.ann])
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == false)
+        #expect(try Self.names(bench.log) == [nil])
+        #expect(try bench.available("ann") == 0)
+
+        _ = try bench.ask(.grant("b", "bob", 5))
+        bench.log.failRedactions(1)
+        #expect(throws: StoreError.self) { try bench.ask(.forget(AccountName("bob")!)) }
+        let next = try Bench(bench.log.storage)
+        #expect(try Self.names(next.log) == [nil, nil])
+        #expect(try next.available("bob") == 0)
+        try next.engine.close()
+    }
+
+    /// The answer of an atomic that shows the account without having named it.
+    @Test func anAnswerOfTheSameBatchTellsNoName() throws {
+        let bench = try Bench()
+        _ = try bench.ask([
+            .grant("a", "ann", 100),
+            .hold(
+                Hold(
+                    key: RequestKey("h")!, account: Self.ann, currency: Bench.gems, amount: Amount(10)!,
+                    timeoutMilliseconds: 60_000)),
+        ])
+        let key = RequestKey("at")!
+        let bob = Grant(key: key, account: AccountName("bob")!, currency: Bench.gems, amount: Amount(1)!)
+        let atomic = Command.atomic(
+            Atomic(key: key, operations: [.capture(Capture(key: key, holdKey: RequestKey("h")!)), .grant(bob)]))
+        let outcomes = try bench.ask([atomic, .forget(Self.ann), atomic])
+        var told: [[AccountName]] = []
+        for outcome in outcomes + [try bench.ask(atomic)] {
+            if case .atomic(let receipt) = outcome { told.append(receipt.balances.map(\.account)) }
+        }
+        #expect(told.map { $0.contains(Self.ann) } == [true, false, false])
+        try bench.engine.close()
+    }
+
     @Test(arguments: [MemoryLog.Fault.notAppended, .unknown(isThere: true), .unknown(isThere: false)])
     func afterAFailureItIsAskedAgain(fault: MemoryLog.Fault) throws {
         let bench = try Bench()

@@ -33,6 +33,7 @@ package final class MemoryLog: BlockLog {
     private struct Plan {
         var faults: [Fault] = []
         var leadFailures: [LogError] = []
+        var redactionFailures = 0
         var isHeld = false
         var waiting = 0
         var appends = 0
@@ -53,6 +54,11 @@ package final class MemoryLog: BlockLog {
 
     /// Takes back the faults that no append has met.
     package func forgetFaults() { plan.withLock { $0.faults = [] } }
+
+    /// The next redactions throw, and change nothing.
+    package func failRedactions(_ count: Int) {
+        plan.withLock { $0.redactionFailures = count }
+    }
 
     /// The next calls of `lead` throw these before they do anything.
     package func failLeads(_ errors: LogError...) { plan.withLock { $0.leadFailures += errors } }
@@ -140,6 +146,11 @@ package final class MemoryLog: BlockLog {
     }
 
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        let fails = plan.withLock { plan in
+            defer { plan.redactionFailures = max(0, plan.redactionFailures - 1) }
+            return plan.redactionFailures > 0
+        }
+        if fails { throw LogError(.unknown, "the test's disk does not overwrite") }
         try storage.state.withLock { (state) throws(LogError) in
             guard number > 0, number <= state.blocks.count else {
                 throw LogError(.notAppended, "there is no block \(number) to redact")
