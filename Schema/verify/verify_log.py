@@ -109,7 +109,7 @@ class Ledger:
         self.chains = {}  # (player, currency): the last transfer in the wallet's chain
         self.balances = collections.Counter()  # (player or 0, currency, kind): credits less debits
         self.purchases, self.jws, self.skipped = 0, 0, collections.Counter()
-        self.erased, self.erasures = set(), set()
+        self.erased, self.erasures, self.last_erasures = set(), set(), set()
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -154,6 +154,9 @@ class Ledger:
             need(part > before, "the parts behind the names are not in the order of their tags")
             self.redactable.take(self.redactable.u32())
         self.together(last_time)
+        if any(self.rows.values()):
+            self.erasures |= self.last_erasures
+            self.last_erasures = set(self.rows[21])
         self.number, self.term, self.time, self.hash = number, term, self.now, hashlib.sha256(body).digest()
         self.position, self.entry_time = self.last, last_time
 
@@ -386,8 +389,9 @@ class Ledger:
 
     def erasure_row(self, reader, row):
         flags = reader.flags(1)
-        self.erasures.add(self.known("account", reader.number()))
+        account = self.known("account", reader.number())
         reader.time(self.now), self.actor(reader, flags)
+        return account
 
 
 ROWS = dict(enumerate((

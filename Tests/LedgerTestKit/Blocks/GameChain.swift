@@ -152,6 +152,11 @@ package struct GameChain {
 
     package mutating func closePeriod() { rows.closedThrough = time - 1 }
 
+    /// The row of an erasure; the name itself stays.
+    package mutating func erase(_ player: PlayerID) {
+        rows.erasures.append(Journal.ErasureRow(account: player, time: time, actor: nil))
+    }
+
     /// A ledger with something of everything, in several blocks and two terms.
     package static func lively(seed: UInt64) -> GameChain {
         var chain = GameChain(seed: seed)

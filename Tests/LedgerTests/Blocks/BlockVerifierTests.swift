@@ -42,6 +42,28 @@ import Testing
         #expect(output.contains("skipped: section 128 of a later version, in 1 blocks"))
     }
 
+    /// Of the last block that has rows the next writer erases the names.
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramFindsANameThatAnErasureLeft() throws {
+        var chain = GameChain(seed: 7)
+        let player = chain.player()
+        chain.credit(player)
+        chain.seal()
+        chain.erase(player)
+        chain.seal()
+        chain.seal(term: 2)
+        var (status, output) = try Self.verify(chain.blocks)
+        #expect(status == 0 && output.contains("erased: 0"), "\(output)")
+        chain.credit(chain.player())
+        chain.seal(term: 2)
+        (status, output) = try Self.verify(chain.blocks)
+        #expect(status == 1 && output.contains("account 1 was erased, and its name is still there"), "\(output)")
+        var blocks = chain.blocks
+        blocks[1].redactable = try blocks[1].redactable(erasing: [player])
+        (status, output) = try Self.verify(blocks)
+        #expect(status == 0 && output.contains("erased: 1"), "\(output)")
+    }
+
     @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
     func anotherProgramRefusesDamageByTheBlocksNumber() throws {
         let blocks = GameChain.lively(seed: 8).blocks
