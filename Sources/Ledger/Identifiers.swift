@@ -41,7 +41,8 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
         if isErased { self.init(stored: text) } else { self.init(text) }
     }
 
-    /// Whether the name was erased, and this stands in its place: U+007F, `erased` and the account's number.
+    /// Whether the name was erased, and this stands in its place: U+007F, `erased`, a space and the
+    /// account's number.
     public var isErased: Bool { text.utf8.first == 0x7F }
 
     private static func isUUID(_ text: String) -> Bool {

@@ -1,7 +1,8 @@
 import Ledger
 
 /// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a block
-/// after the one before, hashes it, appends it to the log, and tells whoever waits.
+/// after the one before, hashes it, appends it to the log, has the names erased that it says are, and tells whoever
+/// waits.
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
 /// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until

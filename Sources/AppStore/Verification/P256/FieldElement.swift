@@ -1,6 +1,6 @@
-/// An element of the field of P-256, p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1 (FIPS 186-5, SP 800-186 §3.2.1.3), in
-/// Montgomery's form: a number x below p stands for x / 2²⁵⁶. Public data only, so nothing need be done in constant
-/// time.
+/// An element of the field of P-256, p = 2²⁵⁶ − 2²²⁴ + 2¹⁹² + 2⁹⁶ − 1 (FIPS 186-5, SP 800-186 §3.2.1.3),
+/// in Montgomery's form: a number x below p stands for x / 2²⁵⁶. Public data only, so nothing need be done in
+/// constant time.
 struct FieldElement: Equatable {
     let limbs: Limbs
 

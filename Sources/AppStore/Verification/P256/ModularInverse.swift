@@ -17,9 +17,9 @@ extension Limbs {
     /// 1/x modulo m, of a number below m; 0 for 0.
     ///
     /// Bernstein and Yang's division steps (https://gcd.cr.yp.to/safegcd-20190413.pdf) on f and g, which begin as m and
-    /// x: 62 steps at a time are taken on the lowest 62 bits alone, which say by which matrix f and g, and the d and e
-    /// that keep f = d·x and g = e·x modulo m, are to be multiplied. In the end g is 0 and f is 1 or −1, so d or −d is
-    /// 1/x. The steps take the time that their numbers need: everything is public.
+    /// x: 62 steps at a time are taken on the lowest 62 bits alone. They say by which matrix f and g are to be
+    /// multiplied, and with them the d and e that keep f = d·x and g = e·x modulo m. In the end g is 0 and f is 1
+    /// or −1, so d or −d is 1/x. The steps take the time that their numbers need: everything is public.
     func inverse(modulo modulus: InversionModulus) -> Limbs {
         var f = modulus.digits
         var g = Signed62(self)
@@ -154,8 +154,8 @@ private struct DivisionSteps {
         g.v4 = Int64(truncatingIfNeeded: second)
     }
 
-    /// The same of d and e modulo m, which stay within −2m … m: such a multiple of m is added that the lowest 62 bits
-    /// are 0 and can be taken away.
+    /// The same of d and e modulo m, which stay within −2m … m: such a multiple of m is added that the lowest
+    /// 62 bits are 0 and can be taken away.
     @inline(__always) func apply(to d: inout Signed62, _ e: inout Signed62, modulo modulus: InversionModulus) {
         let m = modulus.digits
         let (signD, signE) = (d.v4 >> 63, e.v4 >> 63)
