@@ -59,7 +59,8 @@ extension Studio {
     fileprivate func grants() throws -> [Command] {
         guard let amount = Amount(1_000_000_000) else { throw HotPathError("the sample amount is none") }
         return try accounts.map { account in
-            .grant(Grant(key: try key("grant-\(account)"), account: account, currency: currency, amount: amount))
+            let grant = Grant(key: try key("grant-\(account)"), account: account, currency: currency, amount: amount)
+            return .keyed(.operation(.grant(grant)))
         }
     }
 
@@ -76,11 +77,11 @@ final class DecideSpends: HotPathWorkload {
     init() throws {
         let studio = try Studio()
         guard let one = Amount(1) else { throw HotPathError("the sample amount is none") }
-        let spends = try studio.accounts.enumerated().map { number, account in
-            Command.spend(
-                Spend(
-                    key: try studio.key("0198f1d2-7a3b-7000-8000-\(100_000_000_000 + number)"), account: account,
-                    debits: [CurrencyAmount(currency: studio.currency, amount: one)]))
+        let spends = try studio.accounts.enumerated().map { number, account -> Command in
+            let spend = Spend(
+                key: try studio.key("0198f1d2-7a3b-7000-8000-\(100_000_000_000 + number)"), account: account,
+                debits: [CurrencyAmount(currency: studio.currency, amount: one)])
+            return Command.keyed(.operation(.spend(spend)))
         }
         table = try Table(studio, wallets: try studio.grants(), spends)
     }

@@ -19,7 +19,7 @@ struct Connector: Sendable {
         }
         guard let token else { return connection }
         let id = id()
-        let line = RequestWriter.line(.authenticate(token: token), id: id)
+        let line = RequestWriter.line(Methods.authenticate, Authentication(token: token), id: id)
         do throws(ConnectFailure) {
             try await Connector.admit(connection.perform(id: id, line: line, deadline: deadline))
             return connection
@@ -71,9 +71,9 @@ struct Connector: Sendable {
 
 extension RequestWriter {
     /// One request as a line.
-    static func line(_ request: Request, id: Int64) -> [UInt8] {
+    static func line<Params, Result>(_ call: TypedMethod<Params, Result>, _ params: Params, id: Int64) -> [UInt8] {
         var writer = RequestWriter(capacity: 256)
-        writer.write(request, id: .integer(id))
+        writer.write(call, params, id: .integer(id))
         return writer.bytes
     }
 }

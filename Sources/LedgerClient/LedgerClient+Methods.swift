@@ -4,76 +4,74 @@ public import LedgerWire
 extension LedgerClient {
     /// Whether the server answers.
     public func ping() async throws {
-        let _: [UInt8] = try await call(.ping)
+        _ = try await call(Methods.ping, NoParams())
     }
 
     /// Gives the connection the role of a token, from here on.
     public func authenticate(token: String) async throws -> Role {
-        try await call(.authenticate(token: token))
+        try await call(Methods.authenticate, Authentication(token: token), token: token)
     }
 
     /// What the server says of itself.
-    public func info() async throws -> ServerInfo { try await call(.info) }
+    public func info() async throws -> ServerInfo { try await call(Methods.info, NoParams()) }
 
     /// Posts a signed transaction, as StoreKit 2 or the App Store Server API gives it.
     /// - Parameter account: the player; needed where the purchase has no `appAccountToken`, else equal to it.
     public func credit(signedTransaction: String, account: AccountName? = nil) async throws -> PurchaseReceipt {
-        try await call(.credit(signedTransaction: Array(signedTransaction.utf8), account: account))
+        try await call(Methods.credit, Credit(signedTransaction: Array(signedTransaction.utf8), account: account))
     }
 
     /// Posts the `signedPayload` of an App Store Server Notification V2.
     /// - Parameter account: the player, where the purchase in it has no `appAccountToken`.
     public func notify(signedPayload: String, account: AccountName? = nil) async throws -> NotificationReceipt {
-        try await call(.notify(signedPayload: Array(signedPayload.utf8), account: account))
+        try await call(Methods.notify, Notify(signedPayload: Array(signedPayload.utf8), account: account))
     }
 
     /// Everything the ledger knows of one purchase.
     public func purchase(_ transaction: TransactionID) async throws -> PurchaseView {
-        try await call(.purchase(transaction))
+        try await call(Methods.purchase, PurchaseQuery(transaction))
     }
 
     /// The body of Apple's Send Consumption Information V2 for a purchase whose customer has consented to it.
     public func consumption(_ query: ConsumptionQuery) async throws -> ConsumptionBody {
-        try await call(.consumption(query))
+        try await call(Methods.consumption, query)
     }
 
     /// Debits a player's wallets, all or nothing.
-    public func spend(_ spend: Spend) async throws -> SpendReceipt { try await call(.spend(spend)) }
+    public func spend(_ spend: Spend) async throws -> SpendReceipt { try await call(Methods.spend, spend) }
 
     /// Gives a spend or a capture back, or a part of it, into the lots it came from.
-    public func reverse(_ reversal: Reversal) async throws -> ReversalReceipt { try await call(.reverse(reversal)) }
+    public func reverse(_ reversal: Reversal) async throws -> ReversalReceipt {
+        try await call(Methods.reverse, reversal)
+    }
 
     /// Sets currency aside, until it is captured or released, or its time is over.
-    public func hold(_ hold: Hold) async throws -> HoldReceipt { try await call(.hold(hold)) }
+    public func hold(_ hold: Hold) async throws -> HoldReceipt { try await call(Methods.hold, hold) }
 
     /// Spends a hold, or so much of it and gives the rest back.
-    public func capture(_ capture: Capture) async throws -> CaptureReceipt { try await call(.capture(capture)) }
+    public func capture(_ capture: Capture) async throws -> CaptureReceipt { try await call(Methods.capture, capture) }
 
     /// Gives a hold back.
-    public func release(_ release: Release) async throws -> ReleaseReceipt { try await call(.release(release)) }
+    public func release(_ release: Release) async throws -> ReleaseReceipt { try await call(Methods.release, release) }
 
     /// Gives free currency.
-    public func grant(_ grant: Grant) async throws -> GrantReceipt { try await call(.grant(grant)) }
+    public func grant(_ grant: Grant) async throws -> GrantReceipt { try await call(Methods.grant, grant) }
 
     /// Does several operations, of any accounts, all or none. The ``WireError`` of a refusal has the detail
     /// `operation`, the index of the one that was refused.
     public func atomic(_ atomic: LedgerTypes.Atomic) async throws -> AtomicReceipt {
-        let receipt: AtomicReceipt = try await call(.atomic(atomic))
-        guard let told = receipt.told(by: atomic.operations) else {
-            throw ClientError.unreadableReply("the results do not fit the operations")
-        }
-        return told
+        try await call(Methods.atomic, atomic)
     }
 
     /// A player's balances, now or as of a time that is past.
     public func balance(
         _ account: AccountName, currency: CurrencyCode? = nil, asOf: Timestamp? = nil
     ) async throws -> AccountBalances {
-        try await call(.balance(account: account, currency: currency, asOf: asOf))
+        try await call(Methods.balance, BalanceQuery(account: account, currency: currency, asOf: asOf))
     }
 
     /// A page of a player's history, newest first.
-    public func history(_ query: HistoryQuery) async throws -> HistoryPage { try await call(.history(query)) }
+    public func history(_ query: HistoryQuery) async throws -> HistoryPage { try await call(Methods.history, query) }
 
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:
@@ -84,7 +82,9 @@ extension LedgerClient {
         _ kind: ReportKind, asOf: Timestamp? = nil, currency: CurrencyCode? = nil,
         limit: Int = Limits.reportPageDefault, after: String? = nil
     ) async throws -> ReportPage {
-        try await call(.report(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after))
+        try await call(
+            Methods.report,
+            ReportRequest(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after))
     }
 
     /// A page of the journal, oldest first. Pass the page's `next` as `after` for the next one, now or later.
@@ -101,16 +101,16 @@ extension LedgerClient {
     ) async throws -> JournalPage {
         let longest = Duration.milliseconds(Limits.journalWaitMillisecondsMax)
         let milliseconds = Int64(min(max(wait, .zero), longest) / .milliseconds(1))
-        return try await call(
-            .journal(JournalQuery(after: after, limit: limit), waitMilliseconds: milliseconds))
+        let query = JournalQuery(after: after, limit: limit, waitMilliseconds: milliseconds)
+        // What the server was asked to wait is no silence.
+        return try await call(Methods.journal, query, waitMilliseconds: milliseconds)
     }
 
     /// Erases an account's name for ever; its entries, lots and sums stay. Whoever has that name from now on is another
     /// account.
     /// - Returns: whether there was an account of that name.
     public func forget(_ account: AccountName) async throws -> Bool {
-        let receipt: ForgetReceipt = try await call(.forget(account))
-        return receipt.erased
+        try await call(Methods.forget, ForgetQuery(account)).erased
     }
 
     /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are

@@ -71,35 +71,27 @@ public final class LedgerClient: Sendable {
         } catch {
             throw ClientError.invalidParams(error.description)
         }
-        let isRepeatable = Method(rawValue: method)?.isRepeatable ?? false
+        let isRepeatable = Methods.named(method)?.isRepeatable ?? false
         return try await send(writer.bytes, id, isRepeatable: isRepeatable)
     }
 
-    func call<Value: WireValue>(_ request: Request, _ type: Value.Type = Value.self) async throws -> Value {
-        let result = try await call(request)
+    /// - Parameters:
+    ///   - waitMilliseconds: how long the server may wait by itself, beside the timeout.
+    ///   - token: where the method is `authenticate`, to be repeated on every connection to come.
+    func call<Params, Result>(
+        _ call: TypedMethod<Params, Result>, _ params: Params, waitMilliseconds: Int64 = 0, token: String? = nil
+    ) async throws -> Result {
+        let id = keeper.nextID()
+        let json = try await send(
+            RequestWriter.line(call, params, id: id), id, isRepeatable: call.method.isRepeatable,
+            waitMilliseconds: waitMilliseconds, token: token)
         do {
-            return try Value(json: result)
+            return try Result(json: json)
         } catch {
             throw ClientError.unreadableReply("\(error)")
         }
     }
 
-    /// The result as JSON.
-    func call(_ request: Request) async throws -> [UInt8] {
-        let id = keeper.nextID()
-        let line = RequestWriter.line(request, id: id)
-        var token: String?
-        if case .authenticate(let given) = request { token = given }
-        // What the server was asked to wait is no silence.
-        var waits: Int64 = 0
-        if case .journal(_, let milliseconds) = request { waits = milliseconds }
-        return try await send(
-            line, id, isRepeatable: request.method.isRepeatable, waitMilliseconds: waits, token: token)
-    }
-
-    /// - Parameters:
-    ///   - waitMilliseconds: how long the server may wait by itself, beside the timeout.
-    ///   - token: where the request is an `authenticate`, to be repeated on every connection to come.
     private func send(
         _ line: [UInt8], _ id: Int64, isRepeatable: Bool, waitMilliseconds: Int64 = 0, token: String? = nil
     ) async throws -> [UInt8] {

@@ -88,19 +88,3 @@ extension WireError {
         retryable && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
     }
 }
-
-extension Method {
-    /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
-    var isRepeatable: Bool {
-        switch self {
-        // They change nothing, or only the connection.
-        case .ping, .authenticate, .info, .balance, .history, .report, .purchase, .consumption, .journal: true
-        // The ledger knows a purchase by its transaction id and a notification by its UUID.
-        case .credit, .notify: true
-        // Another account may have the name by now.
-        case .forget: false
-        // They have a key: one key, one answer.
-        case .spend, .grant, .reverse, .hold, .capture, .release, .atomic: true
-        }
-    }
-}

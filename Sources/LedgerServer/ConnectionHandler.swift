@@ -243,11 +243,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             mustPumpAgain = true
             return
         }
-        if case .journal(let query, let milliseconds) = read, park(query, milliseconds, context) { return }
+        if case .journal(let query) = read, park(query, query.waitMilliseconds, context) { return }
         answer(read, context.eventLoop)
     }
 
-    private func answer(_ read: Read, _ eventLoop: any EventLoop) {
+    private func answer(_ read: Query, _ eventLoop: any EventLoop) {
         service.readers.submit { state in
             // Cancelled only when the server stops and the connection is closed already.
             guard state == .active else { return }
@@ -281,13 +281,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// A newer entry is committed. A wake that has crossed with the wait's end is nobody's.
     private func wake(_ ticket: JournalWatch.Ticket) {
         guard let context, parked?.ticket == ticket, let waiting = unpark() else { return }
-        answer(.journal(waiting.query, waitMilliseconds: 0), context.eventLoop)
+        answer(.journal(waiting.query), context.eventLoop)
     }
 
     /// Answers without an entry: this wait's time is over, or, with no ticket, the server shuts down.
     private func endWait(_ ticket: JournalWatch.Ticket?) {
         guard ticket == nil || parked?.ticket == ticket, let waiting = unpark() else { return }
-        finishRead(.journal(JournalPage(entries: [], next: waiting.query.after)))
+        finishRead(.outcome(.journal(JournalPage(entries: [], next: waiting.query.after))))
     }
 
     // MARK: The end

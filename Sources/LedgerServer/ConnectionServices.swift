@@ -29,9 +29,9 @@ final class ConnectionServices: Sendable {
     }
 
     /// Answers a read; on a reader's thread.
-    func answer(_ read: Read) -> Reply {
+    func answer(_ read: Query) -> Reply {
         do {
-            return try read.answer(from: store)
+            return .outcome(try read.answer(from: store))
         } catch {
             logger.error("a read failed", metadata: ["error": "\(error)"])
             return .error((error as? StoreError).map { WireError($0) } ?? .internalError)

@@ -16,7 +16,7 @@ struct ConnectionState {
             // Apart, for most slots are `submitted`.
             indirect case answered(Reply)
             /// It waits behind the barrier.
-            indirect case request(Request, by: String?)
+            indirect case request(LedgerRequest, by: String?)
             /// The sequencer has it; results come in the order of these slots.
             case submitted
             case barrier
@@ -32,7 +32,7 @@ struct ConnectionState {
     private enum Barrier {
         /// The sequencer fixes what it sees.
         case preparing
-        case ready(Read)
+        case ready(Query)
         case reading
     }
 
@@ -97,43 +97,49 @@ struct ConnectionState {
         switch message.body {
         case .failure(let error):
             slot.body = .answered(.error(error))
-        case .success(let request):
-            if let reply = answer(request) {
+        case .success(let asked):
+            switch answer(asked) {
+            case .reply(let reply):
                 slot.body = .answered(reply)
-            } else if barrier == nil {
-                slot.body = submit(request, by: actor)
-                slots.append(slot)
-                return
-            } else {
+            case .ledger(let request):
+                if barrier == nil {
+                    slot.body = submit(request, by: actor)
+                    slots.append(slot)
+                    return
+                }
                 slot.body = .request(request, by: actor)
             }
         }
         place(slot)
     }
 
+    /// Who answers a request.
+    private enum Answerer {
+        case reply(Reply)
+        case ledger(LedgerRequest)
+    }
+
     /// Answers what concerns only the connection, and what its role does not allow. Roles change in the order sent.
-    private mutating func answer(_ request: Request) -> Reply? {
-        switch request {
+    private mutating func answer(_ asked: Message.Asked) -> Answerer {
+        if let denial = asked.method.denial(to: role) { return .reply(.error(denial)) }
+        switch asked.request {
         case .ping:
-            return .pong
+            return .reply(.pong)
         case .authenticate(let token):
-            guard let role = tokens.role(of: token) else { return .error(.unknownToken) }
+            guard let role = tokens.role(of: token) else { return .reply(.error(.unknownToken)) }
             self.role = role
             actor = tokens.isEmpty ? nil : role.rawValue
-            return .authenticated(role)
+            return .reply(.authenticated(role))
         case .info:
-            if let denial = request.method.denial(to: role) { return .error(denial) }
-            return .info(info)
-        case .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture, .release, .grant, .atomic,
-            .balance, .history, .report, .journal, .forget:
-            if let denial = request.method.denial(to: role) { return .error(denial) }
-            return isDraining ? .error(.shuttingDown) : nil
+            return .reply(.info(info))
+        case .ledger(let request):
+            return isDraining ? .reply(.error(.shuttingDown)) : .ledger(request)
         }
     }
 
     /// Puts a request among what may take effect now; a read becomes the barrier.
     /// - Returns: what its slot holds from now on.
-    private mutating func submit(_ request: Request, by actor: String?) -> Slot.Body {
+    private mutating func submit(_ request: LedgerRequest, by actor: String?) -> Slot.Body {
         let operation = Operation(request, by: actor)
         operations.append(operation)
         switch operation {
@@ -164,10 +170,10 @@ struct ConnectionState {
     }
 
     /// The read that may begin, once.
-    mutating func takeRead() -> Read? {
-        guard case .ready(let read) = barrier else { return nil }
+    mutating func takeRead() -> Query? {
+        guard case .ready(let query) = barrier else { return nil }
         barrier = .reading
-        return read
+        return query
     }
 
     // MARK: Results in, replies out
@@ -198,8 +204,8 @@ struct ConnectionState {
                     return
                 }
                 switch result {
-                case .prepared(let read):
-                    barrier = .ready(read)
+                case .prepared(let query):
+                    barrier = .ready(query)
                     return
                 case .outcome(let outcome): write(.outcome(outcome), slot, into: &writer)
                 case .error(let error): write(.error(error), slot, into: &writer)

@@ -10,7 +10,7 @@ enum Operation: Sendable {
     /// - by: the name of the token under which it came.
     indirect case command(Command, by: String? = nil)
     /// Fixes what a read sees: everything before it, and, where it asks for a time, that this time is over.
-    case prepare(Read)
+    case prepare(Query)
     /// Refused by verification; keeps its place in the order.
     case refused(WireError)
 
@@ -30,7 +30,7 @@ extension Operation {
         case .prepare, .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire, .forget: true
+            case .credit, .notify, .keyed, .expire, .forget: true
             case .balance, .purchase, .consumption: false
             }
         }
@@ -42,41 +42,40 @@ enum OperationResult: Sendable {
     case outcome(Outcome)
     case error(WireError)
     /// The read may be done now.
-    case prepared(Read)
+    case prepared(Query)
 }
 
 /// A request that the store answers beside the writer.
-enum Read: Hashable, Sendable {
+enum Query: Hashable, Sendable {
     case history(HistoryQuery)
-    /// `asOf` is `nil` until it was fixed.
-    case report(kind: ReportKind, asOf: Timestamp?, currency: CurrencyCode?, limit: Int, after: String?)
-    case balances(AccountName, currency: CurrencyCode?, asOf: Timestamp)
-    /// Where nothing is newer, the connection waits this long before it is read.
-    case journal(JournalQuery, waitMilliseconds: Int64)
+    /// Its time is `nil` until it was fixed.
+    case report(ReportRequest)
+    /// As of a time that is past.
+    case balances(BalanceQuery, asOf: Timestamp)
+    /// Where nothing is newer, the connection waits before it is read.
+    case journal(JournalQuery)
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
-        case .report(_, _, let currency, _, _): currency
-        case .balances(_, let currency, _): currency
+        case .report(let request): request.currency
+        case .balances(let query, _): query.currency
         case .journal: nil
         }
     }
 
     /// Blocks; for a reader's thread.
-    func answer(from store: any Store) throws -> Reply {
+    func answer(from store: any Store) throws -> Outcome {
         switch self {
         case .history(let query):
             return .history(try store.history(query))
-        case .report(let kind, let asOf, let currency, let limit, let after):
-            guard let asOf else { preconditionFailure("a report is read before its time was fixed") }
-            return .report(
-                try store.report(
-                    ReportQuery(kind: kind, asOf: asOf, currency: currency, limit: limit, after: after)))
-        case .balances(let account, let currency, let asOf):
-            let balances = try store.balances(account, currency: currency, asOf: asOf)
-            return .balances(AccountBalances(account: account, balances: balances))
-        case .journal(let query, _):
+        case .report(let request):
+            guard let asOf = request.asOf else { preconditionFailure("a report is read before its time was fixed") }
+            return .report(try store.report(request.query(asOf: asOf)))
+        case .balances(let query, let asOf):
+            let balances = try store.balances(query.account, currency: query.currency, asOf: asOf)
+            return .balance(AccountBalances(account: query.account, balances: balances))
+        case .journal(let query):
             return .journal(try store.journal(query))
         }
     }
@@ -87,37 +86,36 @@ extension Books {
     mutating func perform(_ operation: Operation, at now: Timestamp, mayClose: Bool) -> OperationResult {
         switch operation {
         case .command(let command, let actor): return .outcome(decide(command, by: actor, at: now))
-        case .prepare(let read): return prepare(read, at: now, mayClose: mayClose)
+        case .prepare(let query): return prepare(query, at: now, mayClose: mayClose)
         case .refused(let error): return .error(error)
         case .signed: preconditionFailure("a JWS reached the books unverified")
         }
     }
 
     /// A time that a read counts up to is closed, so that its answer stays the same for ever.
-    private mutating func prepare(_ read: Read, at now: Timestamp, mayClose: Bool) -> OperationResult {
+    private mutating func prepare(_ query: Query, at now: Timestamp, mayClose: Bool) -> OperationResult {
         let latest = latestTime(now)
-        let result: Read
-        switch read {
+        var prepared = query
+        switch query {
         case .history(let query):
             // What has expired is not shown as available, so it is posted first, where anything can be.
             if mayClose { settle(query.account, at: now) }
-            result = read
         case .journal:
-            result = read
-        case .report(let kind, let asOf, let currency, let limit, let after):
-            let time = asOf ?? latest
+            break
+        case .report(var request):
+            let time = request.asOf ?? latest
             guard time <= latest else { return .error(Books.futureTime) }
             if mayClose { close(through: time) }
-            result = .report(kind: kind, asOf: time, currency: currency, limit: limit, after: after)
-        case .balances(_, _, let asOf):
+            request.asOf = time
+            prepared = .report(request)
+        case .balances(_, let asOf):
             guard asOf <= latest else { return .error(Books.futureTime) }
             if mayClose { close(through: asOf) }
-            result = read
         }
-        if let currency = read.currency, currencyID(currency) == nil {
+        if let currency = query.currency, currencyID(currency) == nil {
             return .outcome(.refused(Refusal(.unknownCurrency(currency: currency))))
         }
-        return .prepared(result)
+        return .prepared(prepared)
     }
 
     private static let futureTime = WireError.invalidParams(path: "asOf", "is in the future")

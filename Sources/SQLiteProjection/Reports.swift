@@ -19,7 +19,7 @@ struct Reports {
             }
             currency = Int64(index + 1)
         }
-        guard let after = query.after.map({ ReportCursor($0) }) ?? ReportCursor.start else {
+        guard let after = query.after.map({ ReportCursor(query.kind, $0) }) ?? ReportCursor(query.kind) else {
             throw StoreError("the page after an unreadable cursor was asked for")
         }
         let last = try JournalClock(db).lastTransfer(query.asOf)
@@ -70,7 +70,7 @@ struct Reports {
                         account: try names.name(of: head.account), currency: try code(Int64(head.currency)),
                         available: balance.available, held: balance.held, debt: balance.debt, paid: balance.paid))
             }
-            passed = ReportCursor(account: head.account, item: Int64(head.currency))
+            passed = ReportCursor(query.kind, account: head.account, item: Int64(head.currency))
         }
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
     }
@@ -185,7 +185,7 @@ struct Reports {
             select.bind(4, currency)
             defer { select.reset() }
             while try select.next() {
-                let key = ReportCursor(account: select.integer(0), item: select.integer(1))
+                let key = ReportCursor(query.kind, account: select.integer(0), item: select.integer(1))
                 if key <= after { continue }
                 if rows.count == query.limit {
                     return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: previous.text)

@@ -65,12 +65,18 @@ extension JSONReader {
         guard position < count, base[position] == UInt8(ascii: "\"") else { throw syntax("a member's name is missing") }
         let start = position
         let key = try text()
-        guard keys.count < membersMax else { throw JSONError(.tooManyMembers, offset: start) }
-        if allowsRepeatedNames {
+        if allowsAnyMembers {
             keys.count += 1
-        } else if !add(key, at: start, to: &keys) {
+            return try pastColon(key)
+        }
+        guard keys.count < membersMax else { throw JSONError(.tooManyMembers, offset: start) }
+        if !add(key, at: start, to: &keys) {
             throw JSONError(.duplicateKey, offset: start).inside(key)
         }
+        return try pastColon(key)
+    }
+
+    private mutating func pastColon(_ key: JSONText) throws(JSONError) -> JSONText {
         skipWhiteSpace()
         guard position < count, base[position] == UInt8(ascii: ":") else { throw syntax("a colon is missing") }
         position += 1

@@ -20,7 +20,7 @@ package struct JSONReader {
     let membersMax: Int
     var position = 0
     var depth = 0
-    var allowsRepeatedNames = false
+    var allowsAnyMembers = false
     /// Where the value that was read last, or is being read, begins.
     @usableFromInline var valueStart = 0
 
@@ -103,15 +103,15 @@ package struct JSONReader {
         }
     }
 
-    /// Within `body` an object may have members of the same name: for a caller who has to say what else is wrong with
-    /// a text, or where it ends.
-    package mutating func allowingRepeatedNames<Result>(
+    /// Within `body` an object may have any number of members, also of the same name: for a caller who has to say what
+    /// else is wrong with a text.
+    package mutating func allowingAnyMembers<Result>(
         _ body: (inout JSONReader) throws(JSONError) -> Result
     ) throws(JSONError) -> Result {
-        let before = allowsRepeatedNames
-        allowsRepeatedNames = true
+        let before = allowsAnyMembers
+        allowsAnyMembers = true
         let result = try body(&self)
-        allowsRepeatedNames = before
+        allowsAnyMembers = before
         return result
     }
 
@@ -122,6 +122,62 @@ package struct JSONReader {
         try skip()
         valueStart = start
         return start..<position
+    }
+
+    /// Reads one value of any shape, checks that it is JSON and says where it stands: it may be nested however deep, and
+    /// objects may have any members. For a caller who has to find where a value ends that nobody will read.
+    package mutating func rawOfAnyShape() throws(JSONError) -> Range<Int> {
+        skipWhiteSpace()
+        let start = position
+        // The objects (true) and arrays that are open, instead of recursion.
+        var open: [Bool] = []
+        repeat {
+            var isFirst = false
+            switch try peek() {
+            case .object, .array:
+                open.append(base[position] == UInt8(ascii: "{"))
+                position += 1
+                isFirst = true
+            case .string: _ = try text()
+            case .number: _ = try numberShape()
+            case .bool: _ = try bool()
+            case .null: try null()
+            }
+            try passEnds(&open, isFirst: isFirst)
+        } while !open.isEmpty
+        valueStart = start
+        return start..<position
+    }
+
+    /// Goes to where the next value begins, over the ends of objects and arrays; `open` is empty after the last of them.
+    private mutating func passEnds(_ open: inout [Bool], isFirst: Bool) throws(JSONError) {
+        var isFirst = isFirst
+        while let isObject = open.last {
+            skipWhiteSpace()
+            guard position < count else { throw syntax("the text ends within an object or an array") }
+            if base[position] == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+                position += 1
+                open.removeLast()
+                isFirst = false
+                continue
+            }
+            if !isFirst {
+                guard base[position] == UInt8(ascii: ",") else {
+                    throw syntax("a comma or a closing bracket is missing")
+                }
+                position += 1
+            }
+            guard isObject else { return }
+            skipWhiteSpace()
+            guard position < count, base[position] == UInt8(ascii: "\"") else {
+                throw syntax("a member's name is missing")
+            }
+            _ = try text()
+            skipWhiteSpace()
+            guard position < count, base[position] == UInt8(ascii: ":") else { throw syntax("a colon is missing") }
+            position += 1
+            return
+        }
     }
 
     /// The bytes of a range that `raw()` gave.

@@ -25,26 +25,31 @@ import Testing
         }
     }
 
-    private static func command(_ number: Int, _ purchases: [[UInt8]]) -> Request {
+    private static func write(
+        _ number: Int, _ purchases: [[UInt8]], _ id: RequestID, to writer: inout RequestWriter
+    ) {
         let key = RequestKey("r\(number)")!
         let account = account(number)
         func amounts(_ units: Int64) -> [CurrencyAmount] { [CurrencyAmount(currency: gems, amount: Amount(units)!)] }
         switch number % 5 {
         case 0:
-            return .credit(signedTransaction: purchases[number / 5], account: account)
+            writer.write(
+                Methods.credit, Credit(signedTransaction: purchases[number / 5], account: account), id: id)
         case 1:
-            return .grant(Grant(key: key, account: account, currency: gems, amount: Amount(7)!))
+            writer.write(
+                Methods.grant, Grant(key: key, account: account, currency: gems, amount: Amount(7)!), id: id)
         case 2:
-            return .spend(Spend(key: key, account: account, debits: amounts(2)))
+            writer.write(Methods.spend, Spend(key: key, account: account, debits: amounts(2)), id: id)
         case 3:
-            return .hold(
-                Hold(key: key, account: account, currency: gems, amount: Amount(3)!, timeoutMilliseconds: 3_600_000))
+            let hold = Hold(
+                key: key, account: account, currency: gems, amount: Amount(3)!, timeoutMilliseconds: 3_600_000)
+            writer.write(Methods.hold, hold, id: id)
         default:
             let operations: [AtomicOperation] = [
                 .grant(Grant(key: key, account: account, currency: gems, amount: Amount(4)!)),
                 .spend(Spend(key: key, account: account, debits: amounts(1))),
             ]
-            return .atomic(Atomic(key: key, operations: operations))
+            writer.write(Methods.atomic, Atomic(key: key, operations: operations), id: id)
         }
     }
 
@@ -77,7 +82,7 @@ import Testing
                 try await client.pipeline(
                     count: wanted.count, inFlight: 2_000,
                     write: { index, id, writer in
-                        writer.write(Self.command(wanted[index], purchases), id: id)
+                        Self.write(wanted[index], purchases, id, to: &writer)
                     },
                     reply: { index, result in
                         if index == killAt { Foundation.kill(process, SIGKILL) }

@@ -28,7 +28,7 @@ import Testing
                 try? await writer.pipeline(
                     count: count, inFlight: 200,
                     write: { index, id, line in
-                        if let grant = try? Self.grant("grant-\(index)") { line.write(.grant(grant), id: id) }
+                        if let grant = try? Self.grant("grant-\(index)") { line.write(Methods.grant, grant, id: id) }
                     },
                     reply: { index, _ in if !isLast && index == (turn + 1) * count / 3 { running.kill() } })
             }

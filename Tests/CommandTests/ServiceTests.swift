@@ -279,7 +279,8 @@ import Testing
                 count: count, inFlight: 1_000,
                 write: { index, id, writer in
                     writer.write(
-                        .credit(signedTransaction: Array(purchases[index].utf8), account: account(index)), id: id)
+                        Methods.credit,
+                        Credit(signedTransaction: Array(purchases[index].utf8), account: account(index)), id: id)
                 },
                 reply: { index, result in
                     if case .success = result { heard.withLock { _ = $0.insert(index) } }
@@ -345,7 +346,8 @@ import Testing
             count: count, inFlight: 1_000,
             write: { index, id, writer in
                 writer.write(
-                    .credit(signedTransaction: purchases[index], account: AccountName("player-\(index % 1_000)")),
+                    Methods.credit,
+                    Credit(signedTransaction: purchases[index], account: AccountName("player-\(index % 1_000)")),
                     id: id)
             },
             reply: { index, result in

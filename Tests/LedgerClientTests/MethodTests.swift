@@ -44,22 +44,22 @@ import Testing
             case .ping: .pong
             case .authenticate: .authenticated(.finance)
             case .info: .info(info)
-            case .credit: .outcome(.purchase(purchase))
-            case .notify: .outcome(.notification(notification))
-            case .purchase: .outcome(.purchaseView(view))
-            case .consumption: .outcome(.consumption(consumed))
-            case .spend: .outcome(.spend(spent))
-            case .reverse: .outcome(.reversal(reversed))
-            case .hold: .outcome(.hold(held))
-            case .capture: .outcome(.capture(captured))
-            case .release: .outcome(.release(released))
-            case .grant: .outcome(.grant(granted))
-            case .atomic: .outcome(.atomic(done))
-            case .balance: .balances(AccountBalances(account: player, balances: balances))
-            case .history: .history(page)
-            case .report: .report(report)
-            case .journal: .journal(feed)
-            case .forget: .outcome(.forgotten(true))
+            case .ledger(.credit): .outcome(.purchase(purchase))
+            case .ledger(.notify): .outcome(.notification(notification))
+            case .ledger(.purchase): .outcome(.purchaseView(view))
+            case .ledger(.consumption): .outcome(.consumption(consumed))
+            case .ledger(.keyed(.operation(.spend))): .outcome(.spend(spent))
+            case .ledger(.keyed(.operation(.reverse))): .outcome(.reversal(reversed))
+            case .ledger(.keyed(.operation(.hold))): .outcome(.hold(held))
+            case .ledger(.keyed(.operation(.capture))): .outcome(.capture(captured))
+            case .ledger(.keyed(.operation(.release))): .outcome(.release(released))
+            case .ledger(.keyed(.operation(.grant))): .outcome(.grant(granted))
+            case .ledger(.keyed(.atomic)): .outcome(.atomic(done))
+            case .ledger(.balance): .outcome(.balance(AccountBalances(account: player, balances: balances)))
+            case .ledger(.history): .outcome(.history(page))
+            case .ledger(.report): .outcome(.report(report))
+            case .ledger(.journal): .outcome(.journal(feed))
+            case .ledger(.forget): .outcome(.forgotten(true))
             }
         }
         let amount = try #require(Amount(5))
@@ -95,7 +95,7 @@ import Testing
             #expect(try await client.atomic(atomic) == done)
             #expect(try await client.balance(player, currency: gems, asOf: 7).balances == balances)
             #expect(try await client.history(query) == page)
-            #expect(try await client.report(.trial, asOf: 9, currency: gems, limit: 2, after: "1.2") == report)
+            #expect(try await client.report(.trial, asOf: 9, currency: gems, limit: 2, after: "trial.1.2") == report)
             #expect(try await client.journal(after: 2) == feed)
             #expect(try await client.journal(after: 2, limit: 5, wait: .milliseconds(1_500)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(1 << 60)) == feed)
@@ -105,35 +105,29 @@ import Testing
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
                 }
-                return try? message.body.get()
+                return try? message.body.get().request
             }
-            let expected: [Request?] = [
-                .ping, .authenticate(token: "t"), .info,
-                .credit(signedTransaction: Array("a.b.c".utf8), account: player),
-                .notify(signedPayload: Array("d.e.f".utf8), account: nil), .purchase(transaction), .consumption(asked),
+            let operations: [AtomicOperation] = [
                 .spend(spend), .reverse(reversal), .hold(hold), .capture(capture), .release(release), .grant(grant),
-                .atomic(atomic), .balance(account: player, currency: gems, asOf: 7), .history(query),
-                .report(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "1.2"),
-                .journal(JournalQuery(after: 2), waitMilliseconds: 0),
-                .journal(JournalQuery(after: 2, limit: 5), waitMilliseconds: 1_500),
-                .journal(JournalQuery(after: 2), waitMilliseconds: 30_000),
-                .journal(JournalQuery(after: 2), waitMilliseconds: 0), .forget(player),
             ]
+            let expected: [Request?] =
+                [
+                    .ping, .authenticate(token: "t"), .info,
+                    .ledger(.credit(Credit(signedTransaction: Array("a.b.c".utf8), account: player))),
+                    .ledger(.notify(Notify(signedPayload: Array("d.e.f".utf8)))), .ledger(.purchase(transaction)),
+                    .ledger(.consumption(asked)),
+                ] + operations.map { .ledger(.keyed(.operation($0))) } + [
+                    .ledger(.keyed(.atomic(atomic))),
+                    .ledger(.balance(BalanceQuery(account: player, currency: gems, asOf: 7))),
+                    .ledger(.history(query)),
+                    .ledger(
+                        .report(ReportRequest(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "trial.1.2"))),
+                    .ledger(.journal(JournalQuery(after: 2))),
+                    .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
+                    .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
+                    .ledger(.journal(JournalQuery(after: 2))), .ledger(.forget(player)),
+                ]
             #expect(requests == expected)
-        }
-    }
-
-    @Test func anAtomicsResultsMustFitItsOperations() async throws {
-        let receipt = AtomicReceipt(entry: 8, replayed: false, results: [.grant], balances: [])
-        let own = try key("a")
-        let atomic = LedgerTypes.Atomic(
-            key: own,
-            operations: [.release(Release(key: own, holdKey: own)), .release(Release(key: own, holdKey: own))])
-        try await Peer.with(answering { _ in .outcome(.atomic(receipt)) }) { _, client in
-            await #expect(throws: ClientError.unreadableReply("the results do not fit the operations")) {
-                try await client.atomic(atomic)
-            }
-            try await client.ping()
         }
     }
 
@@ -142,15 +136,14 @@ import Testing
         let script: Peer.Script = { index, line in
             guard let line else { return [] }
             let bytes = answer(line) { request in
-                guard case .journal(let query, _) = request else { return .pong }
+                guard case .ledger(.journal(let query)) = request else { return .pong }
                 let entries = index == 2 ? [] : [query.after + 1, query.after + 2]
-                return .journal(
-                    JournalPage(
-                        entries: entries.map {
-                            JournalEntry(
-                                entry: $0, time: 0, kind: .grant, key: nil, note: nil, transaction: nil,
-                                transfers: [])
-                        }, next: entries.last ?? query.after))
+                let page = JournalPage(
+                    entries: entries.map {
+                        JournalEntry(
+                            entry: $0, time: 0, kind: .grant, key: nil, note: nil, transaction: nil, transfers: [])
+                    }, next: entries.last ?? query.after)
+                return .outcome(.journal(page))
             }
             return [.send(bytes)]
         }
@@ -165,18 +158,18 @@ import Testing
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
                 }
-                return try? message.body.get()
+                return try? message.body.get().request
             }
             #expect(
                 asked
                     == [0, 2, 4, 4, 6].map {
-                        .journal(JournalQuery(after: $0, limit: 1_000), waitMilliseconds: 30_000)
+                        .ledger(.journal(JournalQuery(after: $0, limit: 1_000, waitMilliseconds: 30_000)))
                     })
         }
     }
 
     @Test func aCancelledFollowerAsksNoMore() async throws {
-        let script = answering { _ in .journal(JournalPage(entries: [], next: 0)) }
+        let script = answering { _ in .outcome(.journal(JournalPage(entries: [], next: 0))) }
         try await Peer.with(script) { peer, client in
             let task = Task {
                 for try await _ in client.entries(after: 0) {}

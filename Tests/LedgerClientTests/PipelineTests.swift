@@ -9,7 +9,7 @@ import Testing
             Issue.record("not a name")
             return
         }
-        writer.write(.balance(account: name, currency: nil, asOf: nil), id: id)
+        writer.write(Methods.balance, BalanceQuery(account: name), id: id)
     }
 
     /// The replies' indices in the order in which they came, each checked to be that request's own.

@@ -10,10 +10,9 @@ import Testing
 
     @Sendable private static func reply(_ request: Request) -> Reply {
         switch request {
-        case .spend: .outcome(.spend(spent))
+        case .ledger(.keyed(.operation(.spend))): .outcome(.spend(spent))
         case .authenticate(let token): token == "wrong" ? .error(.unknownToken) : .authenticated(.game)
-        case .ping, .info, .credit, .notify, .purchase, .consumption, .grant, .reverse, .hold, .capture, .release,
-            .atomic, .balance, .history, .report, .journal, .forget:
+        case .ping, .info, .ledger:
             echo(request)
         }
     }
@@ -22,7 +21,7 @@ import Testing
         guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
             throw ClientError.unreadableReply("a batch")
         }
-        return try message.body.get()
+        return try message.body.get().request
     }
 
     /// The first `count` connections break at their first line that is no `authenticate`.
@@ -41,7 +40,7 @@ import Testing
             let connections = peer.observed.connections
             #expect(connections.count == 4)
             #expect(Set(connections.map(\.first)).count == 1 && connections.allSatisfy { $0.count == 1 })
-            guard case .spend(let spend) = try Self.request(connections[0][0]) else {
+            guard case .ledger(.keyed(.operation(.spend(let spend)))) = try Self.request(connections[0][0]) else {
                 Issue.record("no spend")
                 return
             }
@@ -55,7 +54,7 @@ import Testing
             for _ in 0..<3 { _ = try await client.spend(account: try account("p"), debits: [gems]) }
             _ = try await client.spend(account: try account("p"), debits: [gems], key: try key("mine"))
             let keys = try peer.observed.lines.map { line -> String in
-                guard case .spend(let spend) = try Self.request(line) else { return "" }
+                guard case .ledger(.keyed(.operation(.spend(let spend)))) = try Self.request(line) else { return "" }
                 return spend.key.text
             }
             #expect(Set(keys).count == 4 && keys[3] == "mine")

@@ -73,7 +73,8 @@ extension ServerTests {
                     count: count, inFlight: 500, requestsPerLine: requestsPerLine,
                     write: { index, id, writer in
                         writer.write(
-                            .credit(signedTransaction: jws[index], account: accounts[index % accounts.count]), id: id)
+                            Methods.credit,
+                            Credit(signedTransaction: jws[index], account: accounts[index % accounts.count]), id: id)
                     },
                     reply: { index, result in
                         if case .success = result { order.withLock { $0.append(index) } }

@@ -33,14 +33,14 @@ import Testing
             state.takeOperations().map { operation in
                 switch operation {
                 case .signed: "signed"
-                case .command(.spend(let spend), _): "spend \(spend.key)"
-                case .command(.grant(let grant), _): "grant \(grant.key)"
+                case .command(.keyed(.operation(.spend(let spend))), _): "spend \(spend.key)"
+                case .command(.keyed(.operation(.grant(let grant))), _): "grant \(grant.key)"
                 case .command(.balance(let account, _), _): "balance \(account)"
                 case .command: "command"
                 case .prepare(.history(let query)): "history \(query.account)"
                 case .prepare(.report): "report"
-                case .prepare(.journal(let query, let wait)): "journal after \(query.after) for \(wait)"
-                case .prepare(.balances(let account, _, let asOf)): "balance \(account) at \(asOf)"
+                case .prepare(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
+                case .prepare(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
                 case .refused: "refused"
                 }
             }
@@ -157,7 +157,7 @@ import Testing
         #expect(transcript.state.takeRead() == nil, "a read is handed out once")
         #expect(transcript.operations() == [])
 
-        transcript.state.finishRead(.history(HistoryPage(entries: [], next: nil)), into: &transcript.writer)
+        transcript.state.finishRead(.outcome(.history(HistoryPage(entries: [], next: nil))), into: &transcript.writer)
         #expect(transcript.replies() == ["2", "3"])
         #expect(transcript.operations() == ["grant g2", "report"])
         // A read that is refused while it is prepared holds nothing up.
@@ -172,7 +172,7 @@ import Testing
         transcript.send("[\(Requests.history("a", id: "1")),\(Requests.balance("a", id: "2"))]", Requests.ping(3))
         _ = transcript.results(.prepared(.history(HistoryQuery(account: Self.a))))
         #expect(transcript.state.takeRead() != nil)
-        transcript.state.finishRead(.history(HistoryPage(entries: [], next: nil)), into: &transcript.writer)
+        transcript.state.finishRead(.outcome(.history(HistoryPage(entries: [], next: nil))), into: &transcript.writer)
         #expect(transcript.operations() == ["balance a"])
         #expect(transcript.results(Self.done) == ["[1, 2]", "3"])
         #expect(transcript.state.requestsInFlight == 0 && transcript.state.bytesInFlight == 0)
@@ -184,11 +184,11 @@ import Testing
             transcript.send(
                 Requests.grant("g1", "a", 1, id: "1"), Requests.journal(after: 7, wait: 9, id: "2"),
                 Requests.grant("g2", "a", 1, id: "3")) == ["grant g1", "journal after 7 for 9"])
-        let read = Read.journal(JournalQuery(after: 7), waitMilliseconds: 9)
+        let read = Query.journal(JournalQuery(after: 7, waitMilliseconds: 9))
         #expect(transcript.results(Self.done, .prepared(read)) == ["1"])
         #expect(transcript.state.takeRead() == read)
         #expect(transcript.operations() == [])
-        transcript.state.finishRead(.journal(JournalPage(entries: [], next: 7)), into: &transcript.writer)
+        transcript.state.finishRead(.outcome(.journal(JournalPage(entries: [], next: 7))), into: &transcript.writer)
         #expect(transcript.replies() == ["2"])
         #expect(transcript.operations() == ["grant g2"])
     }
@@ -200,7 +200,7 @@ import Testing
         #expect(transcript.send(Requests.grant("g2", "a", 1, id: "3"), Requests.ping(4)) == [])
         _ = transcript.results(.prepared(.history(HistoryQuery(account: Self.a))))
         #expect(transcript.state.takeRead() != nil)
-        transcript.state.finishRead(.history(HistoryPage(entries: [], next: nil)), into: &transcript.writer)
+        transcript.state.finishRead(.outcome(.history(HistoryPage(entries: [], next: nil))), into: &transcript.writer)
         #expect(transcript.operations() == ["grant g1"])
         #expect(transcript.results(Self.done) == ["1", "2", "3 shutting_down", "4"])
     }

@@ -113,7 +113,7 @@ extension ServerTests {
                 ("journal", #"{"after":0}"#, [.finance, .admin]),
                 ("forget", #"{"account":"nobody"}"#, [.admin]),
             ]
-            #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(LedgerWire.Method.allCases.map(\.rawValue)))
+            #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))
             let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }
             try await TestServer.run(tokens: tokens) { server in
                 let stranger = try await server.connect()

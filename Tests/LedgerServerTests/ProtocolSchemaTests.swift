@@ -17,7 +17,7 @@ extension ServerTests {
 
             let results = Set(conversation.results)
             let codes = Set(conversation.errors.map(\.code))
-            #expect(results == Set(LedgerWire.Method.allCases.map(\.rawValue)), "not every method had a result")
+            #expect(results == Set(Methods.all.map(\.description)), "not every method had a result")
             #expect(codes == Set(WireReason.allCases.map(\.code)), "not every code was given")
 
             let checked = try SchemaCheck.run(conversation.records, arguments: ["--mutate"])
@@ -26,8 +26,8 @@ extension ServerTests {
                 checked.output.firstMatch(of: /checked (\d+) requests, (\d+) replies, (\d+) mutants, 0 failures/))
             let numbers = [counts.1, counts.2, counts.3].compactMap { Int($0) }
             #expect(zip(numbers, [50, 50, 1_000]).allSatisfy { $0 >= $1 }, "\(checked.output)")
-            for method in LedgerWire.Method.allCases {
-                #expect(checked.output.contains("result \(method.rawValue)"), "\(checked.output)")
+            for method in Methods.all {
+                #expect(checked.output.contains("result \(method.description)"), "\(checked.output)")
             }
         }
 

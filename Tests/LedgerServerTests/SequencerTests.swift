@@ -62,7 +62,7 @@ import Testing
             case .outcome(.refused(let refusal)): "refused \(WireError(refusal).reason)"
             case .outcome: "outcome"
             case .error(let error): error.reason
-            case .prepared(.report(_, let asOf, _, _, _)): "report at \(asOf ?? -1)"
+            case .prepared(.report(let request)): "report at \(request.asOf ?? -1)"
             case .prepared: "prepared"
             }
         }
@@ -271,7 +271,8 @@ import Testing
         func report(_ asOf: Timestamp?, _ currency: String? = nil) -> LedgerServer.Operation {
             .prepare(
                 .report(
-                    kind: .trial, asOf: asOf, currency: currency.flatMap { CurrencyCode($0) }, limit: 10, after: nil))
+                    ReportRequest(
+                        kind: .trial, asOf: asOf, currency: currency.flatMap { CurrencyCode($0) }, limit: 10)))
         }
         bench.sequencer.submit(
             [

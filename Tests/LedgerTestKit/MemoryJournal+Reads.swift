@@ -134,12 +134,13 @@ extension MemoryJournal {
 
     private func balancesReport(_ query: ReportQuery) -> ReportPage {
         let wanted = query.currency.map { books.currencyID($0) ?? 0 }
-        let after = query.after?.split(separator: ".").compactMap { Int64($0) } ?? [0, 0]
-        guard after.count == 2 else { return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil) }
+        guard let after = query.after.map({ ReportCursor(query.kind, $0) }) ?? ReportCursor(query.kind) else {
+            return ReportPage(kind: query.kind, asOf: query.asOf, rows: [], next: nil)
+        }
         let keys = walk(upTo: query.asOf).balances.filter { key, balance in
             (balance.available != 0 || balance.held != 0 || balance.debt != 0)
                 && (wanted == nil || key.currency == wanted)
-                && (key.player, Int64(key.currency)) > (after[0], after[1])
+                && (key.player, Int64(key.currency)) > (after.account, after.item)
         }.sorted { ($0.key.player, $0.key.currency) < ($1.key.player, $1.key.currency) }
         let page = keys.prefix(query.limit)
         let rows = page.map { key, balance in
@@ -147,13 +148,17 @@ extension MemoryJournal {
                 account: name(key.player), currency: books.code(key.currency), available: balance.available,
                 held: balance.held, debt: balance.debt, paid: balance.paid)
         }
-        let next = page.count < keys.count ? page.last.map { "\($0.key.player).\($0.key.currency)" } : nil
+        let next =
+            page.count < keys.count
+            ? page.last.map {
+                ReportCursor(query.kind, account: $0.key.player, item: Int64($0.key.currency)).text
+            } : nil
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: next)
     }
 
     private func debtsReport(_ query: ReportQuery) -> ReportPage {
         let wanted = query.currency.map { books.currencyID($0) ?? 0 }
-        let after = query.after.flatMap { ReportCursor($0) } ?? ReportCursor(account: 0, item: 0)
+        let after = query.after.flatMap { ReportCursor(query.kind, $0) } ?? ReportCursor(query.kind)
         var owed: [LotID: Int64] = [:]
         var since: [LotID: Timestamp] = [:]
         for transfer in rows.transfers where entry(transfer.entry).time <= query.asOf {
@@ -166,7 +171,7 @@ extension MemoryJournal {
             }
         }
         let all = owed.filter { $0.value > 0 }.map { lot, debt in
-            (cursor: ReportCursor(account: owner(rows.transfers[Int(lot) - 1]), item: lot), debt: debt)
+            (cursor: ReportCursor(query.kind, account: owner(rows.transfers[Int(lot) - 1]), item: lot), debt: debt)
         }.filter {
             $0.cursor > after && (wanted == nil || rows.transfers[Int($0.cursor.item) - 1].debit.currency == wanted)
         }

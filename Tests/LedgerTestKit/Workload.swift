@@ -134,19 +134,12 @@ package struct Workload {
             spendKeys.append(key)
             holdKeys.append(key)
         } else {
-            switch operation(key, player) {
-            case .spend(let spend):
-                command = .spend(spend)
-                spendKeys.append(key)
-            case .grant(let grant): command = .grant(grant)
-            case .reverse(let reversal): command = .reverse(reversal)
-            case .hold(let hold):
-                command = .hold(hold)
-                holdKeys.append(key)
-            case .capture(let capture):
-                command = .capture(capture)
-                spendKeys.append(key)
-            case .release(let release): command = .release(release)
+            let operation = operation(key, player)
+            command = .keyed(.operation(operation))
+            switch operation {
+            case .spend, .capture: spendKeys.append(key)
+            case .hold: holdKeys.append(key)
+            case .grant, .reverse, .release: break
             }
         }
         others.append(command)

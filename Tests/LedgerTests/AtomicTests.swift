@@ -139,23 +139,44 @@ import Testing
         #expect(try store.release("r", "h").balances[0].balance.available == 90)
     }
 
+    /// An atomic is one entry, which raises the version of a wallet by one, with its first change of it.
+    @Test func anExpectedVersionIsComparedWithWhatTheOperationsBeforeLeft() throws {
+        func basket(_ key: RequestKey, _ versions: [Int64]) -> [AtomicOperation] {
+            versions.map { version in
+                .spend(
+                    Spend(
+                        key: key, account: "ann", debits: [CurrencyAmount(currency: "gems", amount: 1)],
+                        expectedVersion: version))
+            }
+        }
+        var store = AuditedStore()
+        try store.grant("g", "ann", 100)
+        #expect(throws: Refusal(.versionMismatch(version: 2), operation: 1)) {
+            try store.atomic("a", basket("a", [1, 1]))
+        }
+        #expect(throws: Refusal(.versionMismatch(version: 2), operation: 2)) {
+            try store.atomic("b", basket("b", [1, 2, 3]))
+        }
+        #expect(try store.atomic("c", basket("c", [1, 2, 2])).balances[0].balances[0].balance.version == 2)
+    }
+
     @Test func differentRequestsHaveDifferentFingerprints() {
         let reversals = [
             Reversal(key: "k", spendKey: "s"), Reversal(key: "k", spendKey: "s", operation: 0),
             Reversal(key: "k", spendKey: "s", debits: []), Reversal(key: "k", spendKey: "t"),
             Reversal(key: "k", spendKey: "s", debits: [CurrencyAmount(currency: "gems", amount: 1)]),
-        ].map { $0.fingerprint(testHash) }
+        ].map { AtomicOperation.reverse($0).fingerprint(of: nil, testHash) }
         let holds = [
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 2, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 2),
-        ].flatMap { [$0.fingerprint(of: 1, testHash), $0.fingerprint(of: 2, testHash)] }
+        ].flatMap { hold in [1, 2].map { AtomicOperation.hold(hold).fingerprint(of: $0, testHash) } }
         let captures = [
             Capture(key: "k", holdKey: "h"), Capture(key: "k", holdKey: "h", amount: 1),
             Capture(key: "k", holdKey: "h", operation: 1),
-        ].map { $0.fingerprint(testHash) }
+        ].map { AtomicOperation.capture($0).fingerprint(of: nil, testHash) }
         let releases = [Release(key: "k", holdKey: "h"), Release(key: "k", holdKey: "h", operation: 1)]
-            .map { $0.fingerprint(testHash) }
+            .map { AtomicOperation.release($0).fingerprint(of: nil, testHash) }
         let atomics = [
             [spend("a", 1), grant("a", 1)], [grant("a", 1), spend("a", 1)], [spend("a", 1), hold("a", 1)],
             [spend("a", 1), grant("a", 2)],
@@ -168,7 +189,8 @@ import Testing
         #expect(Set(all).count == all.count)
         let debits = [CurrencyAmount(currency: "a", amount: 1), CurrencyAmount(currency: "b", amount: 2)]
         #expect(
-            Reversal(key: "k", spendKey: "s", debits: debits).fingerprint(testHash)
-                == Reversal(key: "l", spendKey: "s", debits: debits.reversed()).fingerprint(testHash))
+            AtomicOperation.reverse(Reversal(key: "k", spendKey: "s", debits: debits)).fingerprint(of: nil, testHash)
+                == AtomicOperation.reverse(Reversal(key: "l", spendKey: "s", debits: debits.reversed()))
+                .fingerprint(of: nil, testHash))
     }
 }

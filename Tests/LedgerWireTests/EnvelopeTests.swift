@@ -32,11 +32,21 @@ import Testing
         Case(#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, .parseError, id: nil, says: "surrogate"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":"# + String(repeating: "[", count: 40)
-                + String(repeating: "]", count: 40) + "}", .parseError, id: nil, says: "nested deeper"),
+                + String(repeating: "]", count: 40) + "}", .invalidParams, id: .integer(1), says: "must be an object"),
+        Case(
+            #"{"jsonrpc":"2.0","params":{"token":"# + String(repeating: "[", count: 400_000)
+                + String(repeating: "]", count: 400_000) + #"},"id":1,"method":"authenticate"}"#, .invalidParams,
+            id: .integer(1), says: "must be a string"),
+        Case(
+            #"{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":[{"a":1,}]}}"#, .parseError, id: nil,
+            says: "name is missing"),
+        Case(
+            #"{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":[1,]}}"#, .parseError, id: nil,
+            says: "no value begins"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"#
-                + (0...1_024).map { "\"m\($0)\":0" }.joined(separator: ",") + "}}", .parseError, id: nil,
-            says: "too many members"),
+                + (0...1_024).map { "\"m\($0)\":0" }.joined(separator: ",") + "}}", .invalidParams,
+            id: .integer(1), says: "is not a parameter"),
         // An error in the text goes before every other, wherever it stands.
         Case(#"{"jsonrpc":"1.0","id":1,"method":"nothing","params":{"a":tru}}"#, .parseError, id: nil, says: "byte"),
         Case(#"[1,{"a":1,"a":2},]"#, .parseError, id: nil, says: "an element is missing"),
@@ -137,7 +147,12 @@ import Testing
         let expected = Message(
             id: .string("x"),
             body: .success(
-                .balance(account: try Samples.account("p"), currency: try Samples.currency("gems"), asOf: nil)))
+                Message.Asked(
+                    Methods.balance.method,
+                    .ledger(
+                        .balance(
+                            BalanceQuery(
+                                account: try Samples.account("p"), currency: try Samples.currency("gems")))))))
         for order in permutations(members) {
             let text = "{" + order.joined(separator: ",") + "}"
             #expect(parse(text) == .single(expected), "\(text)")
@@ -146,7 +161,10 @@ import Testing
 
     @Test func whiteSpaceEscapesAndACarriageReturnMakeNoDifference() {
         let text = " {\t\"json\\u0072pc\" : \"2\\u002e0\" , \"id\":1,\"method\" :\"pin\\u0067\" ,\"params\": { } } \r"
-        #expect(parse(text) == .single(Message(id: .integer(1), body: .success(.ping))))
+        #expect(
+            parse(text)
+                == .single(
+                    Message(id: .integer(1), body: .success(Message.Asked(Methods.ping.method, .ping)))))
     }
 
     @Test func paramsMayBeLeftOutWhereNoneIsNeeded() throws {

@@ -14,13 +14,13 @@ import Testing
         var lines: [[UInt8]] = []
         for request in try Samples.requests() {
             writer.removeAll()
-            writer.write(request, id: .string("id"))
+            request.write(&writer, .string("id"))
             lines.append(writer.bytes.dropLast())
         }
         writer.removeAll()
         writer.beginBatch()
-        for request in try Samples.requests().prefix(12) { writer.write(request, id: .integer(7)) }
-        writer.write(.ping, id: nil)
+        for request in try Samples.requests().prefix(12) { request.write(&writer, .integer(7)) }
+        writer.write(Methods.ping, NoParams(), id: nil)
         writer.endBatch()
         lines.append(writer.bytes.dropLast())
         // Every order of an atomic's members, and of its operations'.

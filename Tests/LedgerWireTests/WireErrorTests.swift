@@ -38,7 +38,7 @@ import Testing
         return [
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
             .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"), .internalError,
-            .unauthenticated, .forbidden(.report, .game), .overloaded, .shuttingDown, .storageUnavailable,
+            .unauthenticated, .forbidden(Methods.report.method, .game), .overloaded, .shuttingDown, .storageUnavailable,
             .outcomeUnknown,
             .storageCorrupt,
             .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,

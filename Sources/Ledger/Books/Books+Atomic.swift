@@ -41,7 +41,7 @@ extension Books {
         return .atomic(receipt, traces, players: touched.map(\.player))
     }
 
-    private mutating func post(_ operation: AtomicOperation, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
+    mutating func post(_ operation: AtomicOperation, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
         switch operation {
         case .spend(let spend): post(spend, at: now)
         case .reverse(let reversal): post(reversal, at: now)
@@ -102,16 +102,6 @@ extension Books {
 }
 
 extension AtomicOperation {
-    /// The account that it names itself.
-    var account: AccountName? {
-        switch self {
-        case .spend(let spend): spend.account
-        case .grant(let grant): grant.account
-        case .hold(let hold): hold.account
-        case .reverse, .capture, .release: nil
-        }
-    }
-
     /// What a support agent should read beside it.
     fileprivate var note: String? {
         switch self {

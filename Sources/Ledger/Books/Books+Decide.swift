@@ -12,32 +12,8 @@ extension Books {
             }
         case .notify(let signed, let account):
             return decide(signed, account, at: now)
-        case .spend(let spend):
-            guard let account = number(spend.account, for: spend.key) else { return .refused(Refusal(.keyReused)) }
-            return decide(spend.key, spend.fingerprint(of: account, hash)) { KeyedAnswer($0.post(spend, at: now)) }
-        case .grant(let grant):
-            guard let account = number(grant.account, for: grant.key) else { return .refused(Refusal(.keyReused)) }
-            return decide(grant.key, grant.fingerprint(of: account, hash)) { KeyedAnswer($0.post(grant, at: now)) }
-        case .reverse(let reversal):
-            return decide(reversal.key, reversal.fingerprint(hash)) { KeyedAnswer($0.post(reversal, at: now)) }
-        case .hold(let hold):
-            guard let account = number(hold.account, for: hold.key) else { return .refused(Refusal(.keyReused)) }
-            return decide(hold.key, hold.fingerprint(of: account, hash)) { KeyedAnswer($0.post(hold, at: now)) }
-        case .capture(let capture):
-            return decide(capture.key, capture.fingerprint(hash)) { KeyedAnswer($0.post(capture, at: now)) }
-        case .release(let release):
-            return decide(release.key, release.fingerprint(hash)) { KeyedAnswer($0.post(release, at: now)) }
-        case .atomic(let atomic):
-            var accounts: [PlayerID?] = []
-            for operation in atomic.operations {
-                guard let name = operation.account else {
-                    accounts.append(nil)
-                    continue
-                }
-                guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
-                accounts.append(account)
-            }
-            return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
+        case .keyed(let request):
+            return decide(request, at: now)
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
@@ -51,6 +27,31 @@ extension Books {
             return consumption(query)
         case .forget(let account):
             return forget(account, at: now)
+        }
+    }
+
+    private mutating func decide(_ request: KeyedRequest, at now: Timestamp) -> Outcome {
+        switch request {
+        case .operation(let operation):
+            var account: PlayerID?
+            if let name = operation.account {
+                guard let number = number(name, for: operation.key) else { return .refused(Refusal(.keyReused)) }
+                account = number
+            }
+            return decide(operation.key, operation.fingerprint(of: account, hash)) {
+                KeyedAnswer($0.post(operation, at: now))
+            }
+        case .atomic(let atomic):
+            var accounts: [PlayerID?] = []
+            for operation in atomic.operations {
+                guard let name = operation.account else {
+                    accounts.append(nil)
+                    continue
+                }
+                guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
+                accounts.append(account)
+            }
+            return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
         }
     }
 

@@ -45,7 +45,7 @@ extension CanonicalForm {
         }
     }
 
-    mutating func add(_ spend: Spend, of account: PlayerID) {
+    private mutating func add(_ spend: Spend, of account: PlayerID) {
         add(account)
         add(spend.debits)
         add(spend.note)
@@ -54,7 +54,7 @@ extension CanonicalForm {
         add(spend.minimumRemaining)
     }
 
-    mutating func add(_ grant: Grant, of account: PlayerID) {
+    private mutating func add(_ grant: Grant, of account: PlayerID) {
         add(account)
         add(grant.currency.text)
         add(grant.amount.units)
@@ -62,51 +62,45 @@ extension CanonicalForm {
         add(grant.expiresAt)
     }
 
-    mutating func add(_ reversal: Reversal) {
+    private mutating func add(_ reversal: Reversal) {
         add(reversal.spendKey.text)
         add(reversal.operation.map { Int64($0) })
         if let debits = reversal.debits { add(debits) } else { add(-1) }
     }
 
-    mutating func add(_ hold: Hold, of account: PlayerID) {
+    private mutating func add(_ hold: Hold, of account: PlayerID) {
         add(account)
         add(hold.currency.text)
         add(hold.amount.units)
         add(hold.timeoutMilliseconds)
     }
 
-    mutating func add(_ capture: Capture) {
+    private mutating func add(_ capture: Capture) {
         add(capture.holdKey.text)
         add(capture.operation.map { Int64($0) })
         add(capture.amount?.units)
     }
 
-    mutating func add(_ release: Release) {
+    private mutating func add(_ release: Release) {
         add(release.holdKey.text)
         add(release.operation.map { Int64($0) })
     }
 
-    /// - Parameter account: of an operation that names one.
+    /// As it stands in an atomic.
     mutating func add(_ operation: AtomicOperation, of account: PlayerID?) {
+        add(operation.method.description)
+        add(members: operation, of: account)
+    }
+
+    /// - Parameter account: of an operation that names one.
+    mutating func add(members operation: AtomicOperation, of account: PlayerID?) {
         switch operation {
-        case .spend(let spend):
-            add("spend")
-            add(spend, of: number(account))
-        case .reverse(let reversal):
-            add("reverse")
-            add(reversal)
-        case .grant(let grant):
-            add("grant")
-            add(grant, of: number(account))
-        case .hold(let hold):
-            add("hold")
-            add(hold, of: number(account))
-        case .capture(let capture):
-            add("capture")
-            add(capture)
-        case .release(let release):
-            add("release")
-            add(release)
+        case .spend(let spend): add(spend, of: number(account))
+        case .reverse(let reversal): add(reversal)
+        case .grant(let grant): add(grant, of: number(account))
+        case .hold(let hold): add(hold, of: number(account))
+        case .capture(let capture): add(capture)
+        case .release(let release): add(release)
         }
     }
 
@@ -116,39 +110,10 @@ extension CanonicalForm {
     }
 }
 
-extension Spend {
-    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("spend", hash) { $0.add(self, of: account) }
-    }
-}
-
-extension Grant {
-    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("grant", hash) { $0.add(self, of: account) }
-    }
-}
-
-extension Reversal {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("reverse", hash) { $0.add(self) }
-    }
-}
-
-extension Hold {
-    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("hold", hash) { $0.add(self, of: account) }
-    }
-}
-
-extension Capture {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("capture", hash) { $0.add(self) }
-    }
-}
-
-extension Release {
-    package func fingerprint(_ hash: HashFunction) -> Digest {
-        CanonicalForm.digest("release", hash) { $0.add(self) }
+extension AtomicOperation {
+    /// - Parameter account: the number of the account that it names, if it names one.
+    package func fingerprint(of account: PlayerID?, _ hash: HashFunction) -> Digest {
+        CanonicalForm.digest(method, hash) { $0.add(members: self, of: account) }
     }
 }
 

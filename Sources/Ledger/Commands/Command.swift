@@ -3,13 +3,7 @@ package enum Command: Sendable {
     case credit(SignedPurchase, account: AccountName?)
     /// Apart, for it is large and rare: the usual commands are cheap to move.
     indirect case notify(SignedNotification, account: AccountName?)
-    case spend(Spend)
-    case grant(Grant)
-    case reverse(Reversal)
-    case hold(Hold)
-    case capture(Capture)
-    case release(Release)
-    case atomic(Atomic)
+    case keyed(KeyedRequest)
     /// Posts what has expired by now of the players that the store found due.
     case expire
     case balance(account: AccountName, currency: CurrencyCode?)
@@ -47,27 +41,12 @@ package struct Needs {
         case .notify(let signed, let account):
             notifications.append(signed.uuid)
             if let purchase = signed.purchase { add(purchase, account) }
-        case .spend(let spend):
-            keys.append(spend.key)
-            accounts.append(spend.account)
-        case .grant(let grant):
-            keys.append(grant.key)
-            accounts.append(grant.account)
-        case .reverse(let reversal):
-            keys.append(reversal.key)
-            spends.append(reversal.spendKey)
-        case .hold(let hold):
-            keys.append(hold.key)
-            accounts.append(hold.account)
-        case .capture(let capture):
-            keys.append(capture.key)
-            holds.append(capture.holdKey)
-        case .release(let release):
-            keys.append(release.key)
-            holds.append(release.holdKey)
-        case .atomic(let atomic):
-            keys.append(atomic.key)
-            for operation in atomic.operations { add(operation) }
+        case .keyed(let request):
+            keys.append(request.key)
+            switch request {
+            case .operation(let operation): add(operation)
+            case .atomic(let atomic): for operation in atomic.operations { add(operation) }
+            }
         case .expire:
             expirations = true
         case .balance(let account, _), .forget(let account):

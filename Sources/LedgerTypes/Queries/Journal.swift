@@ -4,11 +4,15 @@ public struct JournalQuery: Hashable, Sendable {
     public var after: EntryID
     /// At most this many entries.
     public var limit: Int
+    /// Where nothing is newer yet, how long the first new entry is waited for, 0 …
+    /// ``Limits/journalWaitMillisecondsMax``.
+    public var waitMilliseconds: Int64
 
     /// Which page of the journal.
-    public init(after: EntryID, limit: Int = Limits.journalPageDefault) {
+    public init(after: EntryID, limit: Int = Limits.journalPageDefault, waitMilliseconds: Int64 = 0) {
         self.after = after
         self.limit = limit
+        self.waitMilliseconds = waitMilliseconds
     }
 }
 

@@ -34,34 +34,61 @@ public struct ReportQuery: Hashable, Sendable {
     }
 }
 
+/// What a client asks of a report.
+package struct ReportRequest: Hashable, Sendable {
+    package var kind: ReportKind
+    /// Entries up to and with this time count; now where it is `nil`. A later page has the time of the first.
+    package var asOf: Timestamp?
+    package var currency: CurrencyCode?
+    package var limit: Int
+    package var after: String?
+
+    package init(
+        kind: ReportKind, asOf: Timestamp? = nil, currency: CurrencyCode? = nil,
+        limit: Int = Limits.reportPageDefault, after: String? = nil
+    ) {
+        self.kind = kind
+        self.asOf = asOf
+        self.currency = currency
+        self.limit = limit
+        self.after = after
+    }
+
+    /// The query of this time.
+    package func query(asOf time: Timestamp) -> ReportQuery {
+        ReportQuery(kind: kind, asOf: time, currency: currency, limit: limit, after: after)
+    }
+}
+
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
 /// or a lot). Opaque to clients.
-public struct ReportCursor: Hashable, Comparable, Sendable {
+package struct ReportCursor: Hashable, Comparable, Sendable {
+    /// The report that it belongs to.
+    package var kind: ReportKind
     package var account: Int64
     package var item: Int64
 
-    /// Before the first row.
-    package static let start = ReportCursor(account: 0, item: 0)
-
-    package init(account: Int64, item: Int64) {
+    /// Before the first row where no place is given.
+    package init(_ kind: ReportKind, account: Int64 = 0, item: Int64 = 0) {
+        self.kind = kind
         self.account = account
         self.item = item
     }
 
-    /// `nil` where `text` is not the `next` of a page.
-    public init?(_ text: String) {
+    /// `nil` where `text` is not the `next` of a page of such a report.
+    package init?(_ kind: ReportKind, _ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let account = Int64(parts[0]), let item = Int64(parts[1]), account >= 0,
-            item >= 0
+        guard parts.count == 3, parts[0] == kind.rawValue, let account = Int64(parts[1]), let item = Int64(parts[2]),
+            account >= 0, item >= 0
         else { return nil }
-        self.init(account: account, item: item)
+        self.init(kind, account: account, item: item)
     }
 
     /// The cursor as it stands in a page's `next`.
-    public var text: String { "\(account).\(item)" }
+    package var text: String { "\(kind.rawValue).\(account).\(item)" }
 
     /// Cursors are ordered as the rows of a report.
-    public static func < (left: ReportCursor, right: ReportCursor) -> Bool {
+    package static func < (left: ReportCursor, right: ReportCursor) -> Bool {
         (left.account, left.item) < (right.account, right.item)
     }
 }

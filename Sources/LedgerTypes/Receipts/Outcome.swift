@@ -1,4 +1,4 @@
-/// What the books answer to a command.
+/// What the ledger answers to a request.
 package enum Outcome: Sendable {
     case purchase(PurchaseReceipt)
     // Where values are large and rare they stand apart, so that the usual ones are cheap to move.
@@ -17,5 +17,8 @@ package enum Outcome: Sendable {
     indirect case consumption(ConsumptionBody)
     /// Whether there was an account of that name, which is erased now.
     case forgotten(Bool)
+    indirect case history(HistoryPage)
+    indirect case report(ReportPage)
+    indirect case journal(JournalPage)
     case refused(Refusal)
 }

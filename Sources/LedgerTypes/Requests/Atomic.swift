@@ -27,3 +27,51 @@ public struct Atomic: Hashable, Sendable {
         self.operations = operations
     }
 }
+
+/// What a game server asks under a key: one operation, or several that happen together.
+package enum KeyedRequest: Hashable, Sendable {
+    case operation(AtomicOperation)
+    case atomic(Atomic)
+
+    package var key: RequestKey {
+        switch self {
+        case .operation(let operation): operation.key
+        case .atomic(let atomic): atomic.key
+        }
+    }
+}
+
+extension AtomicOperation {
+    /// The protocol's name of the operation. It stands in fingerprints too, and never changes.
+    package var method: StaticString {
+        switch self {
+        case .spend: "spend"
+        case .reverse: "reverse"
+        case .grant: "grant"
+        case .hold: "hold"
+        case .capture: "capture"
+        case .release: "release"
+        }
+    }
+
+    package var key: RequestKey {
+        switch self {
+        case .spend(let spend): spend.key
+        case .reverse(let reversal): reversal.key
+        case .grant(let grant): grant.key
+        case .hold(let hold): hold.key
+        case .capture(let capture): capture.key
+        case .release(let release): release.key
+        }
+    }
+
+    /// The account that it names itself.
+    package var account: AccountName? {
+        switch self {
+        case .spend(let spend): spend.account
+        case .grant(let grant): grant.account
+        case .hold(let hold): hold.account
+        case .reverse, .capture, .release: nil
+        }
+    }
+}

@@ -67,7 +67,7 @@ struct ReportFile {
 
     private static func json(_ row: ReportRow) -> [UInt8] {
         var writer = JSONWriter()
-        writer.write(row)
+        row.write(to: &writer)
         return writer.bytes
     }
 }

@@ -58,7 +58,7 @@ final class LoadGenerator {
 
     private static func authenticate(_ socket: LoadSocket, _ token: String) throws {
         var writer = RequestWriter()
-        writer.write(.authenticate(token: token), id: .integer(0))
+        writer.write(Methods.authenticate, Authentication(token: token), id: .integer(0))
         let answer = try socket.exchange(writer.bytes)
         guard answer.contains(#""result":"#) else { throw Failure("--token: \(answer)") }
     }

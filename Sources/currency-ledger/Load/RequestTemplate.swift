@@ -30,30 +30,31 @@ struct RequestTemplate {
 
     static func grant(_ currency: CurrencyCode, _ amount: Amount) -> RequestTemplate {
         RequestTemplate(
-            .grant(
-                Grant(
-                    key: RequestKey(stored: keyMark), account: AccountName(stored: "load-" + accountMark),
-                    currency: currency, amount: amount)))
+            Methods.grant,
+            Grant(
+                key: RequestKey(stored: keyMark), account: AccountName(stored: "load-" + accountMark),
+                currency: currency, amount: amount))
     }
 
     static func spend(_ currency: CurrencyCode, _ amount: Amount) -> RequestTemplate {
         RequestTemplate(
-            .spend(
-                Spend(
-                    key: RequestKey(stored: keyMark), account: AccountName(stored: "load-" + accountMark),
-                    debits: [CurrencyAmount(currency: currency, amount: amount)])))
+            Methods.spend,
+            Spend(
+                key: RequestKey(stored: keyMark), account: AccountName(stored: "load-" + accountMark),
+                debits: [CurrencyAmount(currency: currency, amount: amount)]))
     }
 
     /// - Parameter header: the header segment with its dot, the same for all purchases.
     static func credit(header: [UInt8]) -> RequestTemplate {
         RequestTemplate(
-            .credit(
+            Methods.credit,
+            Credit(
                 signedTransaction: header + Array(jwsMark.utf8), account: AccountName(stored: "load-" + accountMark)))
     }
 
-    private init(_ request: Request) {
+    private init<Params, Result>(_ call: TypedMethod<Params, Result>, _ params: Params) {
         var writer = RequestWriter()
-        writer.write(request, id: .integer(RequestTemplate.firstID))
+        writer.write(call, params, id: .integer(RequestTemplate.firstID))
         var bytes = writer.bytes
         bytes.removeLast()
         func place(_ mark: String, in bytes: [UInt8]) -> Int? {

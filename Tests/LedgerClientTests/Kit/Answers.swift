@@ -8,7 +8,7 @@ func answer(_ line: [UInt8], _ reply: (Request) -> Reply) -> [UInt8] {
     func write(_ message: Message) {
         guard let id = message.id else { return }
         switch message.body {
-        case .success(let request): writer.write(reply(request), id: id)
+        case .success(let asked): writer.write(reply(asked.request), id: id)
         case .failure(let error): writer.write(.error(error), id: id)
         }
     }
@@ -30,12 +30,8 @@ func answering(_ reply: @escaping @Sendable (Request) -> Reply) -> Peer.Script {
 
 /// `balance` with the account that was asked for; `pong` to whatever else.
 @Sendable func echo(_ request: Request) -> Reply {
-    switch request {
-    case .balance(let account, _, _): .outcome(.balance(AccountBalances(account: account, balances: [])))
-    case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .spend, .reverse, .hold, .capture,
-        .release, .grant, .atomic, .history, .report, .journal, .forget:
-        .pong
-    }
+    guard case .ledger(.balance(let query)) = request else { return .pong }
+    return .outcome(.balance(AccountBalances(account: query.account, balances: [])))
 }
 
 func account(_ text: String) throws -> AccountName { try #require(AccountName(text)) }

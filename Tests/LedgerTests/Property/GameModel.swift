@@ -68,13 +68,8 @@ struct GameModel {
         case .credit(let signed, let account):
             credit(signed, account!)
             return nil
-        case .spend(let spend): return keyed(spend.key, .spend(spend))
-        case .grant(let grant): return keyed(grant.key, .grant(grant))
-        case .reverse(let reversal): return keyed(reversal.key, .reverse(reversal))
-        case .hold(let hold): return keyed(hold.key, .hold(hold))
-        case .capture(let capture): return keyed(capture.key, .capture(capture))
-        case .release(let release): return keyed(release.key, .release(release))
-        case .atomic(let atomic): return keyed(atomic)
+        case .keyed(.operation(let operation)): return keyed(operation.key, operation)
+        case .keyed(.atomic(let atomic)): return keyed(atomic)
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil

@@ -85,13 +85,7 @@ import Testing
 extension Command {
     fileprivate var key: RequestKey? {
         switch self {
-        case .spend(let spend): spend.key
-        case .grant(let grant): grant.key
-        case .reverse(let reversal): reversal.key
-        case .hold(let hold): hold.key
-        case .capture(let capture): capture.key
-        case .release(let release): release.key
-        case .atomic(let atomic): atomic.key
+        case .keyed(let request): request.key
         case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: nil
         }
     }
@@ -124,12 +118,12 @@ struct GameWorkload {
         let key = RequestKey("k\(issued)")!
         let command = command(key, account, now, &random)
         switch command {
-        case .hold: holdKeys.append(key)
-        case .spend, .capture: spendKeys.append(key)
-        case .atomic:
+        case .keyed(.operation(.hold)): holdKeys.append(key)
+        case .keyed(.operation(.spend)), .keyed(.operation(.capture)): spendKeys.append(key)
+        case .keyed(.atomic):
             holdKeys.append(key)
             spendKeys.append(key)
-        case .grant, .reverse, .release, .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
+        case .keyed, .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
         }
         sent.append(command)
         return command
@@ -144,14 +138,7 @@ struct GameWorkload {
             }
             return .atomic(Atomic(key: key, operations: operations))
         }
-        switch operation(key, account, now, &random) {
-        case .spend(let spend): return .spend(spend)
-        case .grant(let grant): return .grant(grant)
-        case .reverse(let reversal): return .reverse(reversal)
-        case .hold(let hold): return .hold(hold)
-        case .capture(let capture): return .capture(capture)
-        case .release(let release): return .release(release)
-        }
+        return .keyed(.operation(operation(key, account, now, &random)))
     }
 
     private func operation(

@@ -81,8 +81,7 @@ import Testing
             switch command {
             case .credit(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
             case .notify(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
-            case .spend, .grant, .reverse, .hold, .capture, .release, .atomic, .expire, .balance, .purchase,
-                .consumption, .forget:
+            case .keyed, .expire, .balance, .purchase, .consumption, .forget:
                 (.random(in: 1..<7, using: &random), command)
             }
         }

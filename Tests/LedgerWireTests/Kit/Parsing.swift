@@ -15,7 +15,7 @@ extension Line {
 
     var request: Request? {
         switch message?.body {
-        case .success(let request): request
+        case .success(let asked): asked.request
         case .failure, nil: nil
         }
     }
@@ -39,7 +39,7 @@ extension Line {
         func answer(_ message: Message) {
             guard let id = message.id else { return }
             switch message.body {
-            case .success(let request): writer.write(reply(request), id: id)
+            case .success(let asked): writer.write(reply(asked.request), id: id)
             case .failure(let error): writer.write(.error(error), id: id)
             }
         }

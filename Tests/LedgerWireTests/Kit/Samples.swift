@@ -28,8 +28,63 @@ enum Samples {
             debits: [CurrencyAmount(currency: try currency("gems"), amount: try amount(50))])
     }
 
+    /// A request, and how a client writes it.
+    struct Asked {
+        var message: Message.Asked
+        var write: (_ writer: inout RequestWriter, _ id: RequestID?) -> Void
+
+        var method: LedgerWire.Method { message.method }
+
+        init<Params, Result>(_ typed: TypedMethod<Params, Result>, _ params: Params, _ request: Request) {
+            message = Message.Asked(typed.method, request)
+            write = { writer, id in writer.write(typed, params, id: id) }
+        }
+    }
+
+    private static func operation<Params>(
+        _ typed: TypedMethod<Params, some WireValue>, _ params: Params, _ operation: AtomicOperation
+    ) -> Asked { Asked(typed, params, .ledger(.keyed(.operation(operation)))) }
+
+    private static func spend(_ spend: Spend) -> Asked { operation(Methods.spend, spend, .spend(spend)) }
+    private static func grant(_ grant: Grant) -> Asked { operation(Methods.grant, grant, .grant(grant)) }
+
+    private static func reverse(_ reversal: Reversal) -> Asked {
+        operation(Methods.reverse, reversal, .reverse(reversal))
+    }
+
+    private static func capture(_ capture: Capture) -> Asked {
+        operation(Methods.capture, capture, .capture(capture))
+    }
+
+    private static func release(_ release: Release) -> Asked {
+        operation(Methods.release, release, .release(release))
+    }
+
+    private static func credit(_ credit: Credit) -> Asked { Asked(Methods.credit, credit, .ledger(.credit(credit))) }
+    private static func notify(_ notify: Notify) -> Asked { Asked(Methods.notify, notify, .ledger(.notify(notify))) }
+
+    private static func consumption(_ query: ConsumptionQuery) -> Asked {
+        Asked(Methods.consumption, query, .ledger(.consumption(query)))
+    }
+
+    private static func journal(_ query: JournalQuery) -> Asked {
+        Asked(Methods.journal, query, .ledger(.journal(query)))
+    }
+
+    private static func balance(_ query: BalanceQuery) -> Asked {
+        Asked(Methods.balance, query, .ledger(.balance(query)))
+    }
+
+    private static func history(_ query: HistoryQuery) -> Asked {
+        Asked(Methods.history, query, .ledger(.history(query)))
+    }
+
+    private static func report(_ request: ReportRequest) -> Asked {
+        Asked(Methods.report, request, .ledger(.report(request)))
+    }
+
     /// Every method, with each optional member given and left out.
-    static func requests() throws -> [Request] {
+    static func requests() throws -> [Asked] {
         let player = try account("player-1")
         let gems = try currency("gems")
         var full = try spend()
@@ -45,42 +100,49 @@ enum Samples {
         noted.note = ""
         var expiring = free
         expiring.expiresAt = 1_767_225_600_000
+        let hold = Hold(
+            key: try key("h"), account: player, currency: gems, amount: try amount(Limits.amountMax),
+            timeoutMilliseconds: Limits.holdMillisecondsMax)
+        let jws = Array("a.b.c".utf8)
         return [
-            .ping, .info, .authenticate(token: "täken"),
-            .credit(signedTransaction: Array("a.b.c".utf8), account: nil),
-            .credit(signedTransaction: Array("a.b.c".utf8), account: try account("Ämil\u{2028}\"\\")),
-            .notify(signedPayload: Array("d.e.f".utf8), account: nil),
-            .notify(signedPayload: [], account: player),
-            .purchase(try transaction("2000000849195831")), .purchase(try transaction("0")),
-            .consumption(ConsumptionQuery(transaction: try transaction("12"))),
-            .consumption(
+            Asked(Methods.ping, NoParams(), .ping), Asked(Methods.info, NoParams(), .info),
+            Asked(Methods.authenticate, Authentication(token: "täken"), .authenticate(token: "täken")),
+            credit(Credit(signedTransaction: jws)),
+            credit(Credit(signedTransaction: jws, account: try account("Ämil\u{2028}\"\\"))),
+            notify(Notify(signedPayload: jws)), notify(Notify(signedPayload: [], account: player)),
+            Asked(
+                Methods.purchase, PurchaseQuery(try transaction("2000000849195831")),
+                .ledger(.purchase(try transaction("2000000849195831")))),
+            Asked(
+                Methods.purchase, PurchaseQuery(try transaction("0")), .ledger(.purchase(try transaction("0")))),
+            consumption(ConsumptionQuery(transaction: try transaction("12"))),
+            consumption(
                 ConsumptionQuery(
                     transaction: try transaction("12"), sampleContentProvided: true, deliveryStatus: .wrongItem,
                     refundPreference: .grantFull)),
-            .spend(try spend()), .spend(full), .spend(several), .grant(free), .grant(noted),
-            .grant(expiring),
-            .reverse(Reversal(key: try key("r"), spendKey: try key("018f-k"))),
-            .reverse(
-                Reversal(key: try key("r"), spendKey: try key("a"), operation: 63, debits: several.debits)),
-            .hold(
-                Hold(
-                    key: try key("h"), account: player, currency: gems, amount: try amount(Limits.amountMax),
-                    timeoutMilliseconds: Limits.holdMillisecondsMax)),
-            .capture(Capture(key: try key("c"), holdKey: try key("h"))),
-            .capture(Capture(key: try key("c"), holdKey: try key("a"), operation: 0, amount: try amount(1))),
-            .release(Release(key: try key("l"), holdKey: try key("h"))),
-            .release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
-            .atomic(try atomic()), .forget(player),
-            .journal(JournalQuery(after: 0), waitMilliseconds: 0),
-            .journal(
-                JournalQuery(after: Int64.max, limit: Limits.journalPageMax),
-                waitMilliseconds: Limits.journalWaitMillisecondsMax),
-            .balance(account: player, currency: nil, asOf: nil),
-            .balance(account: player, currency: gems, asOf: 1_767_225_600_000),
-            .history(HistoryQuery(account: player)),
-            .history(HistoryQuery(account: player, currency: gems, limit: 1, before: Int64.max)),
-            .report(kind: .trial, asOf: nil, currency: nil, limit: Limits.reportPageDefault, after: nil),
-            .report(kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "12.3"),
+            spend(try spend()), spend(full), spend(several), grant(free), grant(noted), grant(expiring),
+            reverse(Reversal(key: try key("r"), spendKey: try key("018f-k"))),
+            reverse(Reversal(key: try key("r"), spendKey: try key("a"), operation: 63, debits: several.debits)),
+            operation(Methods.hold, hold, .hold(hold)),
+            capture(Capture(key: try key("c"), holdKey: try key("h"))),
+            capture(Capture(key: try key("c"), holdKey: try key("a"), operation: 0, amount: try amount(1))),
+            release(Release(key: try key("l"), holdKey: try key("h"))),
+            release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
+            Asked(Methods.atomic, try atomic(), .ledger(.keyed(.atomic(try atomic())))),
+            Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
+            journal(JournalQuery(after: 0)),
+            journal(
+                JournalQuery(
+                    after: Int64.max, limit: Limits.journalPageMax,
+                    waitMilliseconds: Limits.journalWaitMillisecondsMax)),
+            balance(BalanceQuery(account: player)),
+            balance(BalanceQuery(account: player, currency: gems, asOf: 1_767_225_600_000)),
+            history(HistoryQuery(account: player)),
+            history(HistoryQuery(account: player, currency: gems, limit: 1, before: Int64.max)),
+            report(ReportRequest(kind: .trial)),
+            report(
+                ReportRequest(
+                    kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "balances.12.3")),
         ]
     }
 

@@ -22,11 +22,11 @@ struct FaultyRequest {
     /// Reads one value. Throws only where it is no JSON text.
     init(_ reader: inout JSONReader) throws(JSONError) {
         guard try reader.peek() == .object else {
-            try reader.allowingRepeatedNames { (reader) throws(JSONError) in try reader.skip() }
+            _ = try reader.rawOfAnyShape()
             message = Message(id: .null, body: .failure(.invalidRequest("a request must be an object")))
             return
         }
-        let members = try reader.allowingRepeatedNames { (reader) throws(JSONError) in
+        let members = try reader.allowingAnyMembers { (reader) throws(JSONError) in
             try FaultyRequest.members(&reader)
         }
         if let error = FaultyRequest.envelopeError(members) {
@@ -46,7 +46,7 @@ struct FaultyRequest {
             switch key {
             case "jsonrpc":
                 members.versions += 1
-                guard kind == .string else { return try reader.skip() }
+                guard kind == .string else { return _ = try reader.rawOfAnyShape() }
                 members.isVersion2 = try reader.text() == "2.0"
             case "id":
                 members.ids += 1
@@ -54,20 +54,20 @@ struct FaultyRequest {
                 case .string, .number, .null: members.id = try reader.requestID()
                 case .object, .array, .bool:
                     members.isIDValid = false
-                    try reader.skip()
+                    _ = try reader.rawOfAnyShape()
                 }
             case "method":
                 members.methods += 1
                 members.isMethodText = kind == .string
-                guard kind == .string else { return try reader.skip() }
-                members.method = Method(try reader.text())
+                guard kind == .string else { return _ = try reader.rawOfAnyShape() }
+                members.method = Methods.named(try reader.text())
             case "params":
                 members.paramLists += 1
                 members.paramsKind = kind
-                members.params = try reader.raw()
+                members.params = try reader.rawOfAnyShape()
             default:
                 members.unknown = true
-                try reader.skip()
+                _ = try reader.rawOfAnyShape()
             }
         }
         return members
@@ -89,17 +89,15 @@ struct FaultyRequest {
         return nil
     }
 
-    private static func body(_ members: Members, _ reader: JSONReader) -> Result<Request, WireError> {
+    private static func body(_ members: Members, _ reader: JSONReader) -> Result<Message.Asked, WireError> {
         guard let method = members.method else { return .failure(.methodNotFound) }
         if members.paramsKind == .array {
             return .failure(.invalidParams(path: "params", "must be an object: parameters are given by name"))
         }
         do throws(JSONError) {
-            guard let range = members.params else { return .success(try Request(withoutParams: method)) }
-            var params = JSONReader(reader.bytes(range))
-            return .success(try Request(method, &params))
+            return .success(Message.Asked(method, try method.request(members.params, in: reader)))
         } catch {
-            return .failure(.invalidParams(path: error.path, error.message))
+            return .failure(.invalidParams(path: error.path.isEmpty ? "params" : error.path, error.message))
         }
     }
 }

@@ -8,6 +8,18 @@ package protocol WireValue: Sendable {
     func write(to writer: inout JSONWriter)
 }
 
+/// An empty result.
+package struct NoResult: WireValue {
+    package init() {}
+
+    package init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.endObject()
+    }
+}
+
 extension JSONWriter {
     package mutating func write(_ value: some WireValue) { value.write(to: &self) }
 

@@ -4,6 +4,8 @@ package import StrictJSON
 extension AtomicReceipt.Result: WireValue {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
+        writer.key("method")
+        writer.ascii(method)
         switch self {
         case .spend(let drawn), .capture(let drawn):
             writer.key("drawn")
@@ -20,51 +22,41 @@ extension AtomicReceipt.Result: WireValue {
         writer.endObject()
     }
 
-    /// A capture reads as a spend and a release as a grant, whose results look the same: ``AtomicReceipt/told(by:)``.
+    /// The protocol's name of the operation that it is the result of.
+    private var method: StaticString {
+        switch self {
+        case .spend: "spend"
+        case .reverse: "reverse"
+        case .grant: "grant"
+        case .hold: "hold"
+        case .capture: "capture"
+        case .release: "release"
+        }
+    }
+
     package init(from reader: inout JSONReader) throws(JSONError) {
+        var method: String?
         var drawn: [DrawnLot]?
         var returned: [DrawnLot]?
         var expiresAt: Timestamp?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
+            case "method": method = try reader.string()
             case "drawn": drawn = try reader.list(of: DrawnLot.self)
             case "returned": returned = try reader.list(of: DrawnLot.self)
             case "expiresAt": expiresAt = try reader.integer()
             default: try reader.skip()
             }
         }
-        switch (drawn, returned, expiresAt) {
-        case (let drawn?, nil, nil): self = .spend(drawn: drawn)
-        case (nil, let returned?, nil): self = .reverse(returned: returned)
-        case (nil, nil, let expiresAt?): self = .hold(expiresAt: expiresAt)
-        case (nil, nil, nil): self = .grant
-        default: throw reader.fail("is not the result of one operation")
+        switch try reader.required(method, "method") {
+        case "spend": self = .spend(drawn: try reader.required(drawn, "drawn"))
+        case "reverse": self = .reverse(returned: try reader.required(returned, "returned"))
+        case "grant": self = .grant
+        case "hold": self = .hold(expiresAt: try reader.required(expiresAt, "expiresAt"))
+        case "capture": self = .capture(drawn: try reader.required(drawn, "drawn"))
+        case "release": self = .release
+        default: throw reader.invalid("method", "is a name that this version does not know")
         }
-    }
-
-    /// This result as the operation's; `nil` where it cannot be.
-    fileprivate func told(by operation: AtomicOperation) -> AtomicReceipt.Result? {
-        switch (operation, self) {
-        case (.spend, .spend), (.reverse, .reverse), (.grant, .grant), (.hold, .hold), (.capture, .capture),
-            (.release, .release):
-            self
-        case (.capture, .spend(let drawn)): .capture(drawn: drawn)
-        case (.release, .grant): .release
-        default: nil
-        }
-    }
-}
-
-extension AtomicReceipt {
-    /// The receipt that was read, with each result as the operation's that it answers; `nil` where they do not fit.
-    package func told(by operations: [AtomicOperation]) -> AtomicReceipt? {
-        guard operations.count == results.count else { return nil }
-        var told = self
-        for (index, operation) in operations.enumerated() {
-            guard let result = results[index].told(by: operation) else { return nil }
-            told.results[index] = result
-        }
-        return told
     }
 }
 

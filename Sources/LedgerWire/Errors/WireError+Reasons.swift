@@ -28,7 +28,7 @@ extension WireError {
     package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
 
     package static func forbidden(_ method: Method, _ role: Role) -> WireError {
-        WireError(.forbidden, "the role \(role.rawValue) may not call \(method.rawValue)")
+        WireError(.forbidden, "the role \(role.rawValue) may not call \(method)")
     }
 
     package static let overloaded = WireError(

@@ -1,8 +1,8 @@
-import LedgerTypes
-import StrictJSON
+package import LedgerTypes
+package import StrictJSON
 
-extension Atomic {
-    init(_ reader: inout JSONReader) throws(JSONError) {
+extension Atomic: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
         var key: RequestKey?
         var operations: [AtomicOperation]?
         try reader.object { (reader, name) throws(JSONError) in
@@ -14,6 +14,23 @@ extension Atomic {
         }
         let own = try reader.required(key, "key")
         self.init(key: own, operations: try reader.required(operations, "operations").map { $0.keyed(own) })
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("key", key.text)
+        writer.key("operations")
+        writer.beginArray()
+        for operation in operations {
+            writer.beginObject()
+            writer.key("method")
+            writer.ascii(operation.method)
+            writer.key("params")
+            writer.beginObject()
+            operation.params.writeMembers(.inAtomic, to: &writer)
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.endArray()
     }
 }
 
@@ -36,7 +53,7 @@ extension JSONReader {
 extension AtomicOperation {
     /// `{"method", "params"}`, in any order.
     fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
-        var method: Method?
+        var method: Reader?
         var operation: AtomicOperation?
         var earlyParams: Range<Int>?
         try reader.object { (reader, name) throws(JSONError) in
@@ -44,7 +61,7 @@ extension AtomicOperation {
             case "method": method = try AtomicOperation.method(&reader)
             case "params":
                 if let method {
-                    operation = try AtomicOperation(method, &reader)
+                    operation = try method(&reader)
                 } else {
                     earlyParams = try reader.raw()
                 }
@@ -58,7 +75,7 @@ extension AtomicOperation {
         }
         var params = JSONReader(reader.bytes(try reader.required(earlyParams, "params")))
         do throws(JSONError) {
-            self = try AtomicOperation(known, &params)
+            self = try known(&params)
         } catch {
             // The path begins at the parameters, which were read by themselves.
             var placed = error
@@ -67,34 +84,24 @@ extension AtomicOperation {
         }
     }
 
-    private static func method(_ reader: inout JSONReader) throws(JSONError) -> Method {
-        guard let method = Method(try reader.text()), isOperation(method) else {
-            let names = Method.allCases.filter(isOperation).map(\.rawValue).joined(separator: ", ")
+    private typealias Reader = @Sendable (inout JSONReader) throws(JSONError) -> AtomicOperation
+
+    private static func method(_ reader: inout JSONReader) throws(JSONError) -> Reader {
+        guard let read = Methods.named(try reader.text())?.readOperation else {
+            let names = Methods.all.filter { $0.readOperation != nil }.map(\.description).joined(separator: ", ")
             throw reader.fail("must be one of \(names)")
         }
-        return method
+        return read
     }
 
-    private static func isOperation(_ method: Method) -> Bool {
-        switch method {
-        case .spend, .reverse, .grant, .hold, .capture, .release: true
-        case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .atomic, .balance, .history,
-            .report, .journal, .forget:
-            false
-        }
-    }
-
-    private init(_ method: Method, _ reader: inout JSONReader) throws(JSONError) {
-        switch method {
-        case .spend: self = .spend(try Spend(&reader, .inAtomic))
-        case .reverse: self = .reverse(try Reversal(&reader, .inAtomic))
-        case .grant: self = .grant(try Grant(&reader, .inAtomic))
-        case .hold: self = .hold(try Hold(&reader, .inAtomic))
-        case .capture: self = .capture(try Capture(&reader, .inAtomic))
-        case .release: self = .release(try Release(&reader, .inAtomic))
-        case .ping, .authenticate, .info, .credit, .notify, .purchase, .consumption, .atomic, .balance, .history,
-            .report, .journal, .forget:
-            preconditionFailure("a method that is no operation of an atomic was let through")
+    fileprivate var params: any OperationParams {
+        switch self {
+        case .spend(let spend): spend
+        case .reverse(let reversal): reversal
+        case .grant(let grant): grant
+        case .hold(let hold): hold
+        case .capture(let capture): capture
+        case .release(let release): release
         }
     }
 

@@ -25,7 +25,7 @@ package enum LineParser {
         case .array:
             return try batch(&reader)
         case .string, .number, .bool, .null:
-            try reader.skip()
+            _ = try reader.rawOfAnyShape()
             return .invalid(.invalidRequest("a line must be a request (an object) or a batch (an array)"))
         }
     }
@@ -36,7 +36,7 @@ package enum LineParser {
         try reader.array { (reader, index) throws(JSONError) in
             guard index < WireLimits.batchRequestsMax else {
                 isTooLong = true
-                return try reader.allowingRepeatedNames { (reader) throws(JSONError) in try reader.skip() }
+                return _ = try reader.rawOfAnyShape()
             }
             messages.append(try message(&reader))
         }
@@ -68,11 +68,11 @@ package enum LineParser {
             case "jsonrpc": isVersion2 = try reader.text() == "2.0"
             case "id": id = try reader.requestID()
             case "method":
-                method = Method(try reader.text())
+                method = Methods.named(try reader.text())
                 if method == nil { throw reader.fail("is not a method") }
             case "params":
                 if let method {
-                    request = try Request(method, &reader)
+                    request = try method.read(&reader)
                 } else {
                     earlyParams = try reader.raw()
                 }
@@ -80,9 +80,19 @@ package enum LineParser {
             }
         }
         guard isVersion2, let method else { throw reader.fail("is not a request") }
-        if let request { return Message(id: id, body: .success(request)) }
-        guard let earlyParams else { return Message(id: id, body: .success(try Request(withoutParams: method))) }
-        var params = JSONReader(reader.bytes(earlyParams))
-        return Message(id: id, body: .success(try Request(method, &params)))
+        if let request { return Message(id: id, body: .success(Message.Asked(method, request))) }
+        return Message(id: id, body: .success(Message.Asked(method, try method.request(earlyParams, in: reader))))
+    }
+}
+
+extension Method {
+    /// The request of these parameters. A request that has no `params` is as if they were empty.
+    func request(_ params: Range<Int>?, in reader: JSONReader) throws(JSONError) -> Request {
+        let none: StaticString = "{}"
+        let bytes =
+            params.map { reader.bytes($0) }
+            ?? UnsafeBufferPointer(start: none.utf8Start, count: none.utf8CodeUnitCount)
+        var own = JSONReader(bytes)
+        return try read(&own)
     }
 }

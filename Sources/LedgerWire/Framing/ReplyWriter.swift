@@ -58,17 +58,10 @@ extension JSONWriter {
     /// The member `result` or `error`.
     fileprivate mutating func write(_ reply: Reply) {
         switch reply {
-        case .pong:
-            key("result")
-            beginObject()
-            endObject()
+        case .pong: result(NoResult())
         case .authenticated(let role): result(role)
         case .info(let info): result(info)
         case .outcome(let outcome): write(outcome)
-        case .balances(let balances): result(balances)
-        case .history(let page): result(page)
-        case .report(let page): result(page)
-        case .journal(let page): result(page)
         case .error(let error): self.error(error)
         }
     }
@@ -89,6 +82,9 @@ extension JSONWriter {
         case .purchaseView(let view): result(view)
         case .consumption(let body): result(body)
         case .forgotten(let wasThere): result(ForgetReceipt(erased: wasThere))
+        case .history(let page): result(page)
+        case .report(let page): result(page)
+        case .journal(let page): result(page)
         case .refused(let refusal): error(WireError(refusal))
         }
     }

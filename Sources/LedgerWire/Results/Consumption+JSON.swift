@@ -1,34 +1,6 @@
 package import LedgerTypes
 package import StrictJSON
 
-extension ConsumptionQuery {
-    init(_ reader: inout JSONReader) throws(JSONError) {
-        var transaction: TransactionID?
-        var hasConsented: Bool?
-        var sampleContentProvided = false
-        var deliveryStatus: DeliveryStatus?
-        var refundPreference: RefundPreference?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "transactionId": transaction = try reader.transactionID()
-            case "customerConsented": hasConsented = try reader.bool()
-            case "sampleContentProvided": sampleContentProvided = try reader.bool()
-            case "deliveryStatus": deliveryStatus = try reader.oneOf()
-            case "refundPreference": refundPreference = try reader.oneOf()
-            default: throw reader.unknownParameter()
-            }
-        }
-        guard try reader.required(hasConsented, "customerConsented") else {
-            throw reader.invalid(
-                "customerConsented", "must be true: without the customer's consent nothing may be sent to Apple")
-        }
-        self.init(
-            transaction: try reader.required(transaction, "transactionId"),
-            sampleContentProvided: sampleContentProvided, deliveryStatus: deliveryStatus,
-            refundPreference: refundPreference)
-    }
-}
-
 extension ConsumptionBody: WireValue {
     /// The result: `requestBody` is sent to Apple as it stands (Send Consumption Information V2).
     package func write(to writer: inout JSONWriter) {

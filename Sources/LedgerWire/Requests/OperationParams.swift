@@ -1,8 +1,21 @@
-import LedgerTypes
-import StrictJSON
+package import LedgerTypes
+package import StrictJSON
+
+/// The parameters of an operation of a game server, which may stand in an `atomic`.
+package protocol OperationParams: MethodParams {
+    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError)
+
+    func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter)
+}
+
+extension OperationParams {
+    package init(params reader: inout JSONReader) throws(JSONError) { try self.init(&reader, .alone) }
+
+    package func writeMembers(to writer: inout JSONWriter) { writeMembers(.alone, to: &writer) }
+}
 
 /// Where an operation of a game server stands: its members are the same but for the key.
-enum OperationPlace {
+package enum OperationPlace {
     /// A request of its own, with a key of its own.
     case alone
     /// An operation of an `atomic`, whose key it has.
@@ -35,8 +48,34 @@ extension JSONReader {
     }
 }
 
-extension Spend {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+extension JSONWriter {
+    fileprivate mutating func member(_ key: RequestKey, _ place: OperationPlace) {
+        switch place {
+        case .alone: member("key", key.text)
+        case .inAtomic: break
+        }
+    }
+
+    fileprivate mutating func members(_ currency: CurrencyCode, _ amount: Amount) {
+        member("currency", currency.text)
+        member("amount", amount.units)
+    }
+
+    fileprivate mutating func member(_ name: StaticString, _ debits: [CurrencyAmount]?) {
+        guard let debits else { return }
+        key(name)
+        beginArray()
+        for debit in debits {
+            beginObject()
+            members(debit.currency, debit.amount)
+            endObject()
+        }
+        endArray()
+    }
+}
+
+extension Spend: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
         var key: RequestKey?
         var account: AccountName?
         var debits: [CurrencyAmount]?
@@ -66,95 +105,23 @@ extension Spend {
             return
         }
     }
-}
 
-extension Reversal {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
-        var key: RequestKey?
-        var spendKey: RequestKey?
-        var operation: Int?
-        var debits: [CurrencyAmount]?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey(place)
-            case "spendKey": spendKey = try reader.requestKey()
-            case "operation": operation = try reader.operation()
-            case "debits": debits = try reader.debits()
-            default: throw reader.unknownParameter()
-            }
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("account", account.text)
+        writer.member("debits", debits)
+        writer.member("note", note)
+        switch funds {
+        case .any: break  // as if it were not given
+        case .paid: writer.member("funds", funds.rawValue)
         }
-        self.init(
-            key: try reader.required(key, place), spendKey: try reader.required(spendKey, "spendKey"),
-            operation: operation, debits: debits)
+        writer.member("expectedVersion", expectedVersion)
+        writer.member("minimumRemaining", minimumRemaining)
     }
 }
 
-extension Hold {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
-        var key: RequestKey?
-        var account: AccountName?
-        var currency: CurrencyCode?
-        var amount: Amount?
-        var timeout: Int64?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey(place)
-            case "account": account = try reader.accountName()
-            case "currency": currency = try reader.currencyCode()
-            case "amount": amount = try reader.amount()
-            case "timeoutMilliseconds": timeout = try reader.integer(in: 1...Limits.holdMillisecondsMax)
-            default: throw reader.unknownParameter()
-            }
-        }
-        self.init(
-            key: try reader.required(key, place), account: try reader.required(account, "account"),
-            currency: try reader.required(currency, "currency"), amount: try reader.required(amount, "amount"),
-            timeoutMilliseconds: try reader.required(timeout, "timeoutMilliseconds"))
-    }
-}
-
-extension Capture {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
-        var key: RequestKey?
-        var holdKey: RequestKey?
-        var operation: Int?
-        var amount: Amount?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey(place)
-            case "holdKey": holdKey = try reader.requestKey()
-            case "operation": operation = try reader.operation()
-            case "amount": amount = try reader.amount()
-            default: throw reader.unknownParameter()
-            }
-        }
-        self.init(
-            key: try reader.required(key, place), holdKey: try reader.required(holdKey, "holdKey"),
-            operation: operation, amount: amount)
-    }
-}
-
-extension Release {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
-        var key: RequestKey?
-        var holdKey: RequestKey?
-        var operation: Int?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "key": key = try reader.requestKey(place)
-            case "holdKey": holdKey = try reader.requestKey()
-            case "operation": operation = try reader.operation()
-            default: throw reader.unknownParameter()
-            }
-        }
-        self.init(
-            key: try reader.required(key, place), holdKey: try reader.required(holdKey, "holdKey"),
-            operation: operation)
-    }
-}
-
-extension Grant {
-    init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+extension Grant: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
         var key: RequestKey?
         var account: AccountName?
         var currency: CurrencyCode?
@@ -176,5 +143,125 @@ extension Grant {
             key: try reader.required(key, place), account: try reader.required(account, "account"),
             currency: try reader.required(currency, "currency"), amount: try reader.required(amount, "amount"),
             note: note, expiresAt: expiresAt)
+    }
+
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("account", account.text)
+        writer.members(currency, amount)
+        writer.member("note", note)
+        writer.member("expiresAt", expiresAt)
+    }
+}
+
+extension Reversal: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+        var key: RequestKey?
+        var spendKey: RequestKey?
+        var operation: Int?
+        var debits: [CurrencyAmount]?
+        try reader.object { (reader, name) throws(JSONError) in
+            switch name {
+            case "key": key = try reader.requestKey(place)
+            case "spendKey": spendKey = try reader.requestKey()
+            case "operation": operation = try reader.operation()
+            case "debits": debits = try reader.debits()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            key: try reader.required(key, place), spendKey: try reader.required(spendKey, "spendKey"),
+            operation: operation, debits: debits)
+    }
+
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("spendKey", spendKey.text)
+        writer.member("operation", operation.map { Int64($0) })
+        writer.member("debits", debits)
+    }
+}
+
+extension Hold: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+        var key: RequestKey?
+        var account: AccountName?
+        var currency: CurrencyCode?
+        var amount: Amount?
+        var timeout: Int64?
+        try reader.object { (reader, name) throws(JSONError) in
+            switch name {
+            case "key": key = try reader.requestKey(place)
+            case "account": account = try reader.accountName()
+            case "currency": currency = try reader.currencyCode()
+            case "amount": amount = try reader.amount()
+            case "timeoutMilliseconds": timeout = try reader.integer(in: 1...Limits.holdMillisecondsMax)
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            key: try reader.required(key, place), account: try reader.required(account, "account"),
+            currency: try reader.required(currency, "currency"), amount: try reader.required(amount, "amount"),
+            timeoutMilliseconds: try reader.required(timeout, "timeoutMilliseconds"))
+    }
+
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("account", account.text)
+        writer.members(currency, amount)
+        writer.member("timeoutMilliseconds", timeoutMilliseconds)
+    }
+}
+
+extension Capture: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+        var key: RequestKey?
+        var holdKey: RequestKey?
+        var operation: Int?
+        var amount: Amount?
+        try reader.object { (reader, name) throws(JSONError) in
+            switch name {
+            case "key": key = try reader.requestKey(place)
+            case "holdKey": holdKey = try reader.requestKey()
+            case "operation": operation = try reader.operation()
+            case "amount": amount = try reader.amount()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            key: try reader.required(key, place), holdKey: try reader.required(holdKey, "holdKey"),
+            operation: operation, amount: amount)
+    }
+
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("holdKey", holdKey.text)
+        writer.member("operation", operation.map { Int64($0) })
+        writer.member("amount", amount?.units)
+    }
+}
+
+extension Release: OperationParams {
+    package init(_ reader: inout JSONReader, _ place: OperationPlace) throws(JSONError) {
+        var key: RequestKey?
+        var holdKey: RequestKey?
+        var operation: Int?
+        try reader.object { (reader, name) throws(JSONError) in
+            switch name {
+            case "key": key = try reader.requestKey(place)
+            case "holdKey": holdKey = try reader.requestKey()
+            case "operation": operation = try reader.operation()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            key: try reader.required(key, place), holdKey: try reader.required(holdKey, "holdKey"),
+            operation: operation)
+    }
+
+    package func writeMembers(_ place: OperationPlace, to writer: inout JSONWriter) {
+        writer.member(key, place)
+        writer.member("holdKey", holdKey.text)
+        writer.member("operation", operation.map { Int64($0) })
     }
 }

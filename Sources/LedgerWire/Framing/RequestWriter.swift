@@ -18,10 +18,13 @@ package struct RequestWriter: Sendable {
     }
 
     /// One request; without an id it is carried out and not answered.
-    package mutating func write(_ request: Request, id: RequestID?) {
+    package mutating func write<Params, Result>(_ call: TypedMethod<Params, Result>, _ params: Params, id: RequestID?) {
         begin(id)
-        json.ascii(request.method.name)
-        json.params(of: request)
+        json.ascii(call.method.name)
+        json.key("params")
+        json.beginObject()
+        params.writeMembers(to: &json)
+        json.endObject()
         end()
     }
 
@@ -83,7 +86,7 @@ package struct RequestWriter: Sendable {
         let result: Result<Void, JSONError> = params.withUnsafeBufferPointer { bytes in
             do throws(JSONError) {
                 var reader = JSONReader(bytes)
-                try reader.allowingRepeatedNames { (reader) throws(JSONError) in try reader.skip() }
+                _ = try reader.rawOfAnyShape()
                 try reader.end()
                 return .success(())
             } catch {
@@ -91,31 +94,5 @@ package struct RequestWriter: Sendable {
             }
         }
         try result.get()
-    }
-}
-
-extension Method {
-    var name: StaticString {
-        switch self {
-        case .ping: "ping"
-        case .authenticate: "authenticate"
-        case .info: "info"
-        case .credit: "credit"
-        case .notify: "notify"
-        case .purchase: "purchase"
-        case .consumption: "consumption"
-        case .spend: "spend"
-        case .reverse: "reverse"
-        case .hold: "hold"
-        case .capture: "capture"
-        case .release: "release"
-        case .grant: "grant"
-        case .atomic: "atomic"
-        case .balance: "balance"
-        case .history: "history"
-        case .report: "report"
-        case .journal: "journal"
-        case .forget: "forget"
-        }
     }
 }

@@ -1,7 +1,7 @@
 package import LedgerTypes
 package import StrictJSON
 
-extension ReportRow: WireValue {
+extension ReportRow {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         switch self {
@@ -50,59 +50,82 @@ extension ReportRow: WireValue {
         writer.endObject()
     }
 
-    /// A row of `trial` is the one that has `debits`, one of `debts` the one that has `since`.
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        var account: String?
+    init(_ kind: ReportKind, from reader: inout JSONReader) throws(JSONError) {
+        switch kind {
+        case .balances: self = try ReportRow.balance(&reader)
+        case .trial: self = try ReportRow.trial(&reader)
+        case .debts: self = try ReportRow.debt(&reader)
+        }
+    }
+
+    private static func balance(_ reader: inout JSONReader) throws(JSONError) -> ReportRow {
+        var account: AccountName?
         var currency: CurrencyCode?
         var available: Int64?
         var held: Int64?
         var debt: Int64?
         var paid: Int64?
-        var debits: Int64?
-        var credits: Int64?
-        var transaction: TransactionID?
-        var lot: LotID?
-        var since: Timestamp?
-        var age: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
-            case "account": account = try reader.string()
+            case "account": account = try reader.toldAccountName()
             case "currency": currency = try reader.currencyCode()
             case "available": available = try reader.integer()
             case "held": held = try reader.integer()
             case "debt": debt = try reader.integer()
             case "paid": paid = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        return .balance(
+            account: try reader.required(account, "account"), currency: try reader.required(currency, "currency"),
+            available: try reader.required(available, "available"), held: try reader.required(held, "held"),
+            debt: try reader.required(debt, "debt"), paid: try reader.required(paid, "paid"))
+    }
+
+    private static func trial(_ reader: inout JSONReader) throws(JSONError) -> ReportRow {
+        var account: AccountKind?
+        var currency: CurrencyCode?
+        var debits: Int64?
+        var credits: Int64?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.named(AccountKind.init(name:))
+            case "currency": currency = try reader.currencyCode()
             case "debits": debits = try reader.integer()
             case "credits": credits = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        return .trial(
+            currency: try reader.required(currency, "currency"), account: try reader.required(account, "account"),
+            debits: try reader.required(debits, "debits"), credits: try reader.required(credits, "credits"))
+    }
+
+    private static func debt(_ reader: inout JSONReader) throws(JSONError) -> ReportRow {
+        var account: AccountName?
+        var currency: CurrencyCode?
+        var transaction: TransactionID?
+        var lot: LotID?
+        var debt: Int64?
+        var since: Timestamp?
+        var age: Int64?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.toldAccountName()
+            case "currency": currency = try reader.currencyCode()
             case "transactionId": transaction = try reader.transactionID()
             case "lot": lot = try reader.integer()
+            case "debt": debt = try reader.integer()
             case "since": since = try reader.integer()
             case "ageMilliseconds": age = try reader.integer()
             default: try reader.skip()
             }
         }
-        let owner = try reader.required(account, "account")
-        let code = try reader.required(currency, "currency")
-        if let debits {
-            guard let kind = AccountKind(name: owner) else {
-                throw reader.invalid("account", "is a name that this version does not know")
-            }
-            self = .trial(
-                currency: code, account: kind, debits: debits, credits: try reader.required(credits, "credits"))
-            return
-        }
-        guard let name = AccountName(told: owner) else { throw reader.invalid("account", "is not an account's name") }
-        if let since {
-            self = .debt(
-                account: name, currency: code, transaction: try reader.required(transaction, "transactionId"),
-                lot: try reader.required(lot, "lot"), debt: try reader.required(debt, "debt"), since: since,
-                age: try reader.required(age, "ageMilliseconds"))
-        } else {
-            self = .balance(
-                account: name, currency: code, available: try reader.required(available, "available"),
-                held: try reader.required(held, "held"), debt: try reader.required(debt, "debt"),
-                paid: try reader.required(paid, "paid"))
-        }
+        return .debt(
+            account: try reader.required(account, "account"), currency: try reader.required(currency, "currency"),
+            transaction: try reader.required(transaction, "transactionId"), lot: try reader.required(lot, "lot"),
+            debt: try reader.required(debt, "debt"), since: try reader.required(since, "since"),
+            age: try reader.required(age, "ageMilliseconds"))
     }
 }
 
@@ -114,7 +137,9 @@ extension ReportPage: WireValue {
         writer.key("asOf")
         writer.integer(asOf)
         writer.key("rows")
-        writer.write(rows)
+        writer.beginArray()
+        for row in rows { row.write(to: &writer) }
+        writer.endArray()
         writer.key("next")
         writer.string(orNull: next)
         writer.endObject()
@@ -124,18 +149,32 @@ extension ReportPage: WireValue {
         var kind: ReportKind?
         var asOf: Timestamp?
         var rows: [ReportRow]?
+        var earlyRows: Range<Int>?
         var next: String?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "kind": kind = try reader.named(ReportKind.init(rawValue:))
             case "asOf": asOf = try reader.integer()
-            case "rows": rows = try reader.list(of: ReportRow.self)
+            case "rows":
+                if let kind { rows = try reader.rows(kind) } else { earlyRows = try reader.raw() }
             case "next": next = try reader.orNull { (reader) throws(JSONError) in try reader.string() }
             default: try reader.skip()
             }
         }
+        let known = try reader.required(kind, "kind")
+        if let earlyRows {
+            var own = JSONReader(reader.bytes(earlyRows))
+            rows = try own.rows(known)
+        }
         self.init(
-            kind: try reader.required(kind, "kind"), asOf: try reader.required(asOf, "asOf"),
-            rows: try reader.required(rows, "rows"), next: next)
+            kind: known, asOf: try reader.required(asOf, "asOf"), rows: try reader.required(rows, "rows"), next: next)
+    }
+}
+
+extension JSONReader {
+    fileprivate mutating func rows(_ kind: ReportKind) throws(JSONError) -> [ReportRow] {
+        var rows: [ReportRow] = []
+        try array { (reader, _) throws(JSONError) in rows.append(try ReportRow(kind, from: &reader)) }
+        return rows
     }
 }

@@ -1,0 +1,81 @@
+import LedgerTypes
+package import StrictJSON
+
+/// A method of the protocol, as the server needs it. All of them stand in ``Methods``.
+package struct Method: Sendable {
+    /// Who may call a method.
+    package enum Access: Equatable, Sendable {
+        case everyone
+        case anyRole
+        /// These, and `admin`.
+        case roles([Role])
+    }
+
+    /// As the protocol spells it.
+    package let name: StaticString
+    package let access: Access
+    /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
+    package let isRepeatable: Bool
+    /// Reads the object of its parameters.
+    let read: @Sendable (inout JSONReader) throws(JSONError) -> Request
+    /// Reads its parameters where it is an operation of an `atomic`; `nil` where it cannot be one.
+    let readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> AtomicOperation)?
+
+    /// Why a connection of this role (`nil`: not authenticated) may not call the method; `nil` where it may.
+    package func denial(to role: Role?) -> WireError? {
+        switch access {
+        case .everyone: return nil
+        case .anyRole: return role == nil ? .unauthenticated : nil
+        case .roles(let roles):
+            guard let role else { return .unauthenticated }
+            return role == .admin || roles.contains(role) ? nil : .forbidden(self, role)
+        }
+    }
+}
+
+extension Method: Hashable, CustomStringConvertible {
+    package static func == (left: Method, right: Method) -> Bool { left.description == right.description }
+    package func hash(into hasher: inout Hasher) { hasher.combine(description) }
+
+    package var description: String { name.description }
+}
+
+/// A method with the types of its parameters and its result, as a client needs it.
+package struct TypedMethod<Params: MethodParams, Result: WireValue>: Sendable {
+    package let method: Method
+
+    /// - Parameter request: what the server is asked by these parameters.
+    init(
+        _ name: StaticString, _ access: Method.Access, _ params: Params.Type, _ result: Result.Type,
+        isRepeatable: Bool = true, _ request: @escaping @Sendable (Params) -> Request
+    ) {
+        method = Method(
+            name: name, access: access, isRepeatable: isRepeatable,
+            read: { (reader) throws(JSONError) in request(try Params(params: &reader)) }, readOperation: nil)
+    }
+}
+
+extension TypedMethod where Params: OperationParams {
+    /// A method that may stand in an `atomic`.
+    init(
+        _ name: StaticString, _ access: Method.Access, _ params: Params.Type, _ result: Result.Type,
+        operation: @escaping @Sendable (Params) -> AtomicOperation
+    ) {
+        method = Method(
+            name: name, access: access, isRepeatable: true,
+            read: { (reader) throws(JSONError) in
+                .ledger(.keyed(.operation(operation(try Params(&reader, .alone)))))
+            },
+            readOperation: { (reader) throws(JSONError) in operation(try Params(&reader, .inAtomic)) })
+    }
+}
+
+/// The parameters of a method: an object, read by the server and written by a client.
+package protocol MethodParams: Sendable {
+    /// Reads the object. A member that is unknown, missing, given twice or of a wrong type is an error whose path
+    /// names it.
+    init(params reader: inout JSONReader) throws(JSONError)
+
+    /// Writes its members; optional ones are left out where they are not given.
+    func writeMembers(to writer: inout JSONWriter)
+}

@@ -1,0 +1,77 @@
+package import LedgerTypes
+package import StrictJSON
+
+/// The protocol's table of methods: name, roles, parameters, result.
+///
+/// A request is repeatable by its key, by the transaction or notification that it carries, or because it changes
+/// nothing.
+package enum Methods {
+    // Game servers call some by the thousand, so these stand first where a name is looked for.
+    package static let spend = TypedMethod(
+        "spend", .roles([.game]), Spend.self, SpendReceipt.self, operation: { .spend($0) })
+    package static let credit = TypedMethod("credit", .roles([.purchases]), Credit.self, PurchaseReceipt.self) {
+        .ledger(.credit($0))
+    }
+    package static let balance = TypedMethod(
+        "balance", .roles([.game, .purchases, .finance]), BalanceQuery.self, AccountBalances.self
+    ) { .ledger(.balance($0)) }
+
+    package static let ping = TypedMethod("ping", .everyone, NoParams.self, NoResult.self) { _ in .ping }
+    package static let authenticate = TypedMethod("authenticate", .everyone, Authentication.self, Role.self) {
+        .authenticate(token: $0.token)
+    }
+    package static let info = TypedMethod("info", .anyRole, NoParams.self, ServerInfo.self) { _ in .info }
+
+    package static let notify = TypedMethod("notify", .roles([.purchases]), Notify.self, NotificationReceipt.self) {
+        .ledger(.notify($0))
+    }
+    package static let purchase = TypedMethod(
+        "purchase", .roles([.purchases, .finance]), PurchaseQuery.self, PurchaseView.self
+    ) { .ledger(.purchase($0.transaction)) }
+    package static let consumption = TypedMethod(
+        "consumption", .roles([.purchases]), ConsumptionQuery.self, ConsumptionBody.self
+    ) { .ledger(.consumption($0)) }
+
+    package static let grant = TypedMethod(
+        "grant", .roles([.game]), Grant.self, GrantReceipt.self, operation: { .grant($0) })
+    package static let reverse = TypedMethod(
+        "reverse", .roles([.game]), Reversal.self, ReversalReceipt.self, operation: { .reverse($0) })
+    package static let hold = TypedMethod(
+        "hold", .roles([.game]), Hold.self, HoldReceipt.self, operation: { .hold($0) })
+    package static let capture = TypedMethod(
+        "capture", .roles([.game]), Capture.self, CaptureReceipt.self, operation: { .capture($0) })
+    package static let release = TypedMethod(
+        "release", .roles([.game]), Release.self, ReleaseReceipt.self, operation: { .release($0) })
+    package static let atomic = TypedMethod("atomic", .roles([.game]), Atomic.self, AtomicReceipt.self) {
+        .ledger(.keyed(.atomic($0)))
+    }
+
+    package static let history = TypedMethod(
+        "history", .roles([.game, .purchases, .finance]), HistoryQuery.self, HistoryPage.self
+    ) { .ledger(.history($0)) }
+    package static let report = TypedMethod("report", .roles([.finance]), ReportRequest.self, ReportPage.self) {
+        .ledger(.report($0))
+    }
+    package static let journal = TypedMethod("journal", .roles([.finance]), JournalQuery.self, JournalPage.self) {
+        .ledger(.journal($0))
+    }
+
+    /// Not repeatable: another account may have the name by now.
+    package static let forget = TypedMethod(
+        "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, isRepeatable: false
+    ) { .ledger(.forget($0.account)) }
+
+    package static let all: [Method] = [
+        spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
+        purchase.method, consumption.method, grant.method, reverse.method, hold.method, capture.method, release.method,
+        atomic.method, history.method, report.method, journal.method, forget.method,
+    ]
+
+    /// `nil` where there is no such method.
+    package static func named(_ name: JSONText) -> Method? {
+        all.first { name == $0.name }
+    }
+
+    /// `nil` where there is no such method.
+    package static func named(_ name: String) -> Method? { all.first { $0.description == name } }
+}

@@ -1,0 +1,111 @@
+package import LedgerTypes
+package import StrictJSON
+
+extension BalanceQuery: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var account: AccountName?
+        var currency: CurrencyCode?
+        var asOf: Timestamp?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.accountName()
+            case "currency": currency = try reader.currencyCode()
+            case "asOf": asOf = try reader.timestamp()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(account: try reader.required(account, "account"), currency: currency, asOf: asOf)
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("account", account.text)
+        writer.member("currency", currency?.text)
+        writer.member("asOf", asOf)
+    }
+}
+
+extension HistoryQuery: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var account: AccountName?
+        var currency: CurrencyCode?
+        var limit = Limits.historyPageDefault
+        var before: EntryID?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.accountName()
+            case "currency": currency = try reader.currencyCode()
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.historyPageMax)))
+            case "before": before = try reader.integer(in: 1...Int64.max)
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            account: try reader.required(account, "account"), currency: currency, limit: limit, before: before)
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("account", account.text)
+        writer.member("currency", currency?.text)
+        writer.member("limit", Int64(limit))
+        writer.member("before", before)
+    }
+}
+
+extension ReportRequest: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var kind: ReportKind?
+        var asOf: Timestamp?
+        var currency: CurrencyCode?
+        var limit = Limits.reportPageDefault
+        var after: String?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "kind": kind = try reader.oneOf()
+            case "asOf": asOf = try reader.timestamp()
+            case "currency": currency = try reader.currencyCode()
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.reportPageMax)))
+            case "after": after = try reader.string()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            kind: try reader.required(kind, "kind"), asOf: asOf, currency: currency, limit: limit, after: after)
+        guard let after else { return }
+        guard ReportCursor(self.kind, after) != nil else {
+            throw reader.invalid("after", "is not the next of a page of \(self.kind.rawValue)")
+        }
+        // The pages of one report are of one time.
+        if asOf == nil { throw reader.invalid("asOf", "must be given with after: the asOf of the page before") }
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("kind", kind.rawValue)
+        writer.member("asOf", asOf)
+        writer.member("currency", currency?.text)
+        writer.member("limit", Int64(limit))
+        writer.member("after", after)
+    }
+}
+
+extension JournalQuery: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var after: EntryID?
+        var limit = Limits.journalPageDefault
+        var wait: Int64 = 0
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "after": after = try reader.integer(in: 0...Int64.max)
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.journalPageMax)))
+            case "waitMilliseconds": wait = try reader.integer(in: 0...Limits.journalWaitMillisecondsMax)
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(after: try reader.required(after, "after"), limit: limit, waitMilliseconds: wait)
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("after", after)
+        writer.member("limit", Int64(limit))
+        writer.member("waitMilliseconds", waitMilliseconds)
+    }
+}
