@@ -14,19 +14,12 @@ enum Composition {
     /// - Parameters:
     ///   - create: whether the ledger is made where there is none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
-    /// - Throws: ``ConfigurationError`` for an anchor that cannot be read; `LogError`, `ProjectionOpeningError` or
+    /// - Throws: ``ConfigurationError`` for anchors that cannot be read; `LogError`, `ProjectionOpeningError` or
     ///   `StoreError` for a ledger that cannot be opened.
     static func service(
         _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
     ) throws -> LedgerService {
-        let anchors = try settings.anchors.map { path in
-            let bytes = try File.read(path, bytesMax: Settings.fileBytesMax)
-            do {
-                return try Certificate(file: bytes)
-            } catch {
-                throw ConfigurationError(path, "is not a certificate in DER or PEM: \(error)")
-            }
-        }
+        let anchors = try anchors(settings.anchors)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
         let log = try openLog(settings, create: create, logger: logger)
@@ -52,6 +45,24 @@ enum Composition {
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
     /// and not so long that who asks thinks that nobody is there.
     private static let openingMilliseconds: UInt64 = 3_000
+
+    /// Reads certificates.
+    /// - Throws: ``ConfigurationError`` with all that cannot be read.
+    private static func anchors(_ paths: [String]) throws(ConfigurationError) -> [Certificate] {
+        var anchors: [Certificate] = []
+        var faults: [String] = []
+        for path in paths {
+            do {
+                anchors.append(try Certificate(file: try File.read(path, bytesMax: Settings.fileBytesMax)))
+            } catch let error as FileError {
+                faults.append("\(error) (it is named by anchors)")
+            } catch {
+                faults.append("\(path): is not a certificate in DER or PEM: \(error)")
+            }
+        }
+        if !faults.isEmpty { throw ConfigurationError(faults) }
+        return anchors
+    }
 
     private static func openLog(_ settings: Settings, create: Bool, logger: Logger) throws -> FileLog {
         let folder = LedgerFolder(settings.path)
