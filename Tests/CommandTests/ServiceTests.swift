@@ -60,7 +60,14 @@ import Testing
         ])
         #expect(refused.status == 1)
         #expect(refused.output.contains(#""reason": "insufficient_funds""#))
-        #expect(try Command.run(["call", "ping", "--server", "127.0.0.1:1"]).status == 1)
+        for (address, why) in [
+            ("127.0.0.1:1", "Connection refused"), ("unix:\(studio.folder.path("none"))", "No such file or directory"),
+            ("nobody.invalid:1", "the host nobody.invalid is not known"),
+        ] {
+            let absent = try Command.run(["call", "ping", "--server", address])
+            #expect(absent.status == 1)
+            #expect(absent.error == "currency-ledger: no service at \(address): cannot connect: \(why)\n")
+        }
         #expect(service.stop() == 0)
     }
 
