@@ -97,13 +97,16 @@ enum Composition {
             acceptsClock: acceptsClock, limits: limits)
         let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
-            try Engine(
-                log: log, projection: tables.open(), configuration: configuration, hash: sha256, now: Clock.now,
+            let projection = try tables.open()
+            let engine = try Engine(
+                log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now,
                 catchingUp: tables.show
             ) { event in
                 if case .tablesDamaged = event { mark(folder, logger) }
                 logger.report(event)
             }
+            logger.warn(ofCurrenciesMissingFrom: catalog, try projection.state())
+            return engine
         }
         if FileManager.default.fileExists(atPath: folder.damageMark) {
             try tables.makeAnew(because: "damage was found in them while they were used")
@@ -231,6 +234,27 @@ enum Composition {
 }
 
 extension Logger {
+    /// Tells the operator which currencies players still have though the catalog lacks them: nothing is lost, but what
+    /// the catalog said of them is.
+    fileprivate func warn(ofCurrenciesMissingFrom catalog: Catalog, _ state: ProjectedState) {
+        for (index, code) in state.currencies.enumerated() where catalog.currencies[code] == nil {
+            let currency = CurrencyID(index + 1)
+            let available = -state.totals[currency, .wallet].balance
+            let held = -state.totals[currency, .held].balance
+            let debt = state.totals[currency, .receivable].balance
+            if available == 0 && held == 0 && debt == 0 { continue }
+            let settings = CurrencySettings()
+            warning(
+                """
+                the catalog lacks a currency that players have: it is spent and refunded by the default settings \
+                (\(settings.spendOrder.rawValue), \(settings.refundShortfall.rawValue)), and no product grants it
+                """,
+                metadata: [
+                    "currency": "\(code)", "available": "\(available)", "held": "\(held)", "debt": "\(debt)",
+                ])
+        }
+    }
+
     /// Tells the operator what an engine reports.
     fileprivate func report(_ event: Engine.Event) {
         switch event {
