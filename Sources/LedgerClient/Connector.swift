@@ -2,6 +2,12 @@ import LedgerWire
 import NIOCore
 import NIOPosix
 
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// Makes connections to one server, each authenticated before anything else is sent on it.
 struct Connector: Sendable {
     let address: ServerAddress
@@ -15,7 +21,7 @@ struct Connector: Sendable {
         do {
             connection = try await open()
         } catch {
-            throw ClientError.cannotConnect("\(error)")
+            throw ClientError.cannotConnect(Connector.words(error))
         }
         guard let token else { return connection }
         let id = id()
@@ -26,6 +32,26 @@ struct Connector: Sendable {
         } catch {
             connection.abandon(ClientError.closed)
             throw error.reason
+        }
+    }
+
+    /// What kept NIO from it, for people.
+    private static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError:
+            return String(cString: strerror(error.errnoCode))
+        case let error as NIOConnectionError:
+            // A host may have several addresses, mostly with one reason.
+            var reasons: [String] = []
+            for failure in error.connectionErrors where !reasons.contains(words(failure.error)) {
+                reasons.append(words(failure.error))
+            }
+            if !reasons.isEmpty { return reasons.joined(separator: "; ") }
+            return "the host \(error.host) is not known"
+        case ChannelError.connectTimeout(let time):
+            return "no answer within \(time.nanoseconds / 1_000_000) ms"
+        default:
+            return "\(error)"
         }
     }
 

@@ -38,7 +38,27 @@ struct Listener {
         } catch let error as ServerError {
             throw error
         } catch {
-            throw ServerError("cannot listen on \(address): \(error)")
+            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
+        }
+    }
+
+    /// What keeps the operating system or NIO from it, for people.
+    private static func words(_ error: any Error, _ address: ServerAddress) -> String {
+        switch error {
+        case let error as IOError:
+            let reason = String(cString: strerror(error.errnoCode))
+            if error.errnoCode == EACCES, case .tcp(_, let port) = address, port < 1_024 {
+                return "\(reason): ports below 1024 need a privilege of their own"
+            }
+            return reason
+        case let error as SocketAddressError.UnknownHost:
+            return "the host \(error.host) is not known: \(error.errorDescription)"
+        case is UnixDomainSocketPathWrongType:
+            return "what is at this path is no socket; it is left as it is"
+        case SocketAddressError.unsupported:
+            return "the host has no address of IPv4 or IPv6"
+        default:
+            return "\(error)"
         }
     }
 
@@ -59,7 +79,7 @@ struct Listener {
                 }
             }
         } catch {
-            throw ServerError("cannot listen on \(address): \(error)")
+            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
         }
     }
 

@@ -31,12 +31,20 @@ package struct JSONError: Error, Equatable, Sendable {
     /// For people: what is wrong, without the member's name, and without any of the text.
     package var message: String {
         switch kind {
-        case .syntax(let what): "is not JSON: \(what.value) at byte \(offset)"
-        case .invalidUTF8: "is not UTF-8 at byte \(offset)"
+        case .syntax, .invalidUTF8: "\(rule) at byte \(offset)"
+        case .tooDeep, .tooManyMembers, .duplicateKey, .wrongType, .notAnInteger, .outOfRange, .missing, .invalid: rule
+        }
+    }
+
+    /// What is wrong, without any place: for who shows the place by itself (``JSONPlace``).
+    package var rule: String {
+        switch kind {
+        case .syntax(let what): "is not JSON: \(what.value)"
+        case .invalidUTF8: "is not UTF-8"
         case .tooDeep: "is nested deeper than \(JSONLimits.depthMax) levels"
         case .tooManyMembers: "has too many members"
         case .duplicateKey: "is given twice"
-        case .wrongType(let expected): "must be \(Self.name(of: expected))"
+        case .wrongType(let expected): "must be \(expected.name)"
         case .notAnInteger: "must be an integer, without fraction and exponent"
         case .outOfRange: "is out of range"
         case .missing: "is missing"
@@ -52,17 +60,6 @@ package struct JSONError: Error, Equatable, Sendable {
         switch kind {
         case .syntax, .invalidUTF8, .tooDeep, .tooManyMembers, .duplicateKey: true
         case .wrongType, .notAnInteger, .outOfRange, .missing, .invalid: false
-        }
-    }
-
-    private static func name(of kind: JSONKind) -> String {
-        switch kind {
-        case .object: "an object"
-        case .array: "an array"
-        case .string: "a string"
-        case .number: "a number"
-        case .bool: "true or false"
-        case .null: "null"
         }
     }
 }

@@ -14,19 +14,12 @@ enum Composition {
     /// - Parameters:
     ///   - create: whether the ledger is made where there is none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
-    /// - Throws: ``ConfigurationError`` for an anchor that cannot be read; `LogError`, `ProjectionOpeningError` or
+    /// - Throws: ``ConfigurationError`` for anchors that cannot be read; `LogError`, `ProjectionOpeningError` or
     ///   `StoreError` for a ledger that cannot be opened.
     static func service(
         _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
     ) throws -> LedgerService {
-        let anchors = try settings.anchors.map { path in
-            let bytes = try File.read(path, bytesMax: Settings.fileBytesMax)
-            do {
-                return try Certificate(file: bytes)
-            } catch {
-                throw ConfigurationError(path, "is not a certificate in DER or PEM: \(error)")
-            }
-        }
+        let anchors = try anchors(settings.anchors)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
         let log = try openLog(settings, create: create, logger: logger)
@@ -52,6 +45,24 @@ enum Composition {
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
     /// and not so long that who asks thinks that nobody is there.
     private static let openingMilliseconds: UInt64 = 3_000
+
+    /// Reads certificates.
+    /// - Throws: ``ConfigurationError`` with all that cannot be read.
+    private static func anchors(_ paths: [String]) throws(ConfigurationError) -> [Certificate] {
+        var anchors: [Certificate] = []
+        var faults: [String] = []
+        for path in paths {
+            do {
+                anchors.append(try Certificate(file: try File.read(path, bytesMax: Settings.fileBytesMax)))
+            } catch let error as FileError {
+                faults.append("\(error) (it is named by anchors)")
+            } catch {
+                faults.append("\(path): is not a certificate in DER or PEM: \(error)")
+            }
+        }
+        if !faults.isEmpty { throw ConfigurationError(faults) }
+        return anchors
+    }
 
     private static func openLog(_ settings: Settings, create: Bool, logger: Logger) throws -> FileLog {
         let folder = LedgerFolder(settings.path)
@@ -86,13 +97,16 @@ enum Composition {
             acceptsClock: acceptsClock, limits: limits)
         let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
-            try Engine(
-                log: log, projection: tables.open(), configuration: configuration, hash: sha256, now: Clock.now,
+            let projection = try tables.open()
+            let engine = try Engine(
+                log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now,
                 catchingUp: tables.show
             ) { event in
                 if case .tablesDamaged = event { mark(folder, logger) }
                 logger.report(event)
             }
+            logger.warn(ofCurrenciesMissingFrom: catalog, try projection.state())
+            return engine
         }
         if FileManager.default.fileExists(atPath: folder.damageMark) {
             try tables.makeAnew(because: "damage was found in them while they were used")
@@ -220,6 +234,27 @@ enum Composition {
 }
 
 extension Logger {
+    /// Tells the operator which currencies players still have though the catalog lacks them: nothing is lost, but what
+    /// the catalog said of them is.
+    fileprivate func warn(ofCurrenciesMissingFrom catalog: Catalog, _ state: ProjectedState) {
+        for (index, code) in state.currencies.enumerated() where catalog.currencies[code] == nil {
+            let currency = CurrencyID(index + 1)
+            let available = -state.totals[currency, .wallet].balance
+            let held = -state.totals[currency, .held].balance
+            let debt = state.totals[currency, .receivable].balance
+            if available == 0 && held == 0 && debt == 0 { continue }
+            let settings = CurrencySettings()
+            warning(
+                """
+                the catalog lacks a currency that players have: it is spent and refunded by the default settings \
+                (\(settings.spendOrder.rawValue), \(settings.refundShortfall.rawValue)), and no product grants it
+                """,
+                metadata: [
+                    "currency": "\(code)", "available": "\(available)", "held": "\(held)", "debt": "\(debt)",
+                ])
+        }
+    }
+
     /// Tells the operator what an engine reports.
     fileprivate func report(_ event: Engine.Event) {
         switch event {

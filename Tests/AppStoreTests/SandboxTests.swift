@@ -45,6 +45,35 @@ import Testing
         #expect(verified.evidence.header.digest == SHA256.hash(Array(jws.utf8.prefix { $0 != UInt8(ascii: ".") })))
     }
 
+    /// A renewal follows its transaction, and goes with a notification that is believed.
+    @Test func aRenewalIsSignedBesideItsTransaction() throws {
+        let transaction = fixture.transaction { payload in
+            payload.type = .autoRenewableSubscription
+            payload.originalTransactionID = "7"
+            payload.originalPurchaseDate = 3
+            payload.expiresDate = 4
+            payload.price = 990
+            payload.currency = "EUR"
+        }
+        var renewal = RenewalPayload(of: transaction, signedDate: transaction.signedDate)
+        renewal.eligibleWinBackOfferIDs = ["a\"b"]
+        renewal.isInBillingRetryPeriod = false
+        renewal.commitmentInfo = Array(#"{"commitmentRenewalPrice":1}"#.utf8)
+        #expect(
+            String(decoding: renewal.json(), as: UTF8.self) == """
+                {"originalTransactionId":"7","autoRenewProductId":"\(transaction.productID)",\
+                "productId":"\(transaction.productID)","autoRenewStatus":1,"isInBillingRetryPeriod":false,\
+                "eligibleWinBackOfferIds":["a\\"b"],"signedDate":\(transaction.signedDate),"environment":"Sandbox",\
+                "recentSubscriptionStartDate":3,"renewalDate":4,"renewalPrice":990,"currency":"EUR",\
+                "commitmentInfo":{"commitmentRenewalPrice":1}}
+                """)
+        var payload = fixture.notification(.didRenew, signedTransaction: try fixture.chain.sign(transaction))
+        payload.data?.signedRenewalInfo = try fixture.chain.sign(renewal)
+        let verified = try fixture.verifier.verify(
+            notification: Array(try fixture.chain.sign(payload).utf8), now: Fixture.now)
+        #expect(verified.payload.data?.signedRenewalInfo == payload.data?.signedRenewalInfo)
+    }
+
     @Test func notificationsOfEveryShapeAreVerified() throws {
         let signed = try fixture.chain.sign(fixture.transaction())
         let bundle = fixture.app.bundleID, number = fixture.app.appAppleID

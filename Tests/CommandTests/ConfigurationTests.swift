@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ConfigurationTests {
     private func load(
-        _ json: String, flags: [String: String] = [:], environment: [String: String] = [:]
+        _ json: String, flags: [Setting: String] = [:], environment: [String: String] = [:]
     ) throws -> Settings {
         let folder = try TemporaryFolder()
         try folder.write("ledger.json", json)
@@ -29,79 +29,207 @@ import Testing
         #expect(try load(minimal, environment: environment).bundleID == "from.environment")
         #expect(
             try load(minimal, environment: environment).listen.map(\.description) == ["127.0.0.1:1", "unix:/tmp/x"])
-        let flags = ["app.bundleId": "from.flag", "listen": "127.0.0.1:2"]
+        let flags: [Setting: String] = [.bundleID: "from.flag", .listen: "127.0.0.1:2"]
         #expect(try load(minimal, flags: flags, environment: environment).bundleID == "from.flag")
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
     }
 
-    @Test(arguments: [
-        (#"{"app": {"bundleId": "a", "environment": "Sandbox"}}"#, "catalog is required"),
-        (#"{"app": {"environment": "Sandbox"}, "catalog": "c"}"#, "app.bundleId is required"),
-        (#"{"app": {"bundleId": "a", "environment": "Moon"}, "catalog": "c"}"#, "app.environment must be Production"),
-        (#"{"ap": {}, "catalog": "c"}"#, "ap is not a setting"),
-        (#"{"app": {"bundleId": 5}}"#, "app.bundleId must be a string"),
-        (#"{"listen": "x"}"#, "listen must be an array"),
-        (#"{"listen": [1]}"#, "listen[0] must be a string"),
-        (
-            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "listen": ["nowhere"]}"#,
-            "listen 'nowhere' is not host:port"
-        ),
-        (#"{"catalog": "a", "catalog": "b"}"#, "catalog is given twice"),
-        (#"{"tokens": {"boss": []}}"#, "tokens.boss is not a role"),
-        (#"{"catalog": "#, "is not JSON"),
-        (
-            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"game": ["short"]}}"#,
-            "tokens.game must have at least 16 bytes"
-        ),
-        (
-            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "cache": {"players": 1}}"#,
-            "cache.players must be an integer from 1000"
-        ),
-    ])
-    func aWrongFileSaysWhichKeyAndWhy(json: String, expected: String) throws {
-        let error = #expect(throws: ConfigurationError.self) { try load(json) }
-        #expect(error?.description.contains(expected) == true, "\(error?.description ?? "")")
-        #expect(error?.description.contains("ledger.json") == true)
+    private func faults(
+        _ json: String, flags: [Setting: String] = [:], environment: [String: String] = [:]
+    ) throws -> [String] {
+        let folder = try TemporaryFolder()
+        try folder.write("ledger.json", json)
+        let path = folder.path("ledger.json")
+        let error = #expect(throws: ConfigurationError.self) {
+            try Settings.load(file: path, flags: flags, environment: environment)
+        }
+        return try #require(error).faults.map { $0.replacingOccurrences(of: path, with: "ledger.json") }
     }
 
-    @Test(arguments: [
-        ("{}", "currencies is missing"),
-        (#"{"currencies": {}, "products": {}}"#, "currencies must name a currency"),
-        (#"{"currencies": {"g s": {}}, "products": {}}"#, "is not a currency's code"),
-        (
-            #"{"currencies": {"g": {"spendOrder": "x"}}, "products": {}}"#,
-            "currencies.g.spendOrder must be one of free_first"
-        ),
-        (
-            #"{"currencies": {"g": {}}, "products": {"p": {"h": 1}}}"#,
-            "products.p.h is not among the catalog's currencies"
-        ),
-        (#"{"currencies": {"g": {}}, "products": {"p": {"g": 0}}}"#, "products.p.g must be an amount from 1"),
-        (#"{"currencies": {"g": {}}, "products": {"p": {"g": 1.5}}}"#, "products.p.g must be an integer"),
-        (#"{"currencies": {"g": {}}, "products": {"p": {}}}"#, "products.p must grant something"),
-        (
-            #"{"currencies": {"g": {}}, "products": {"p": [{"from": 0, "grants": {"g": 1}, "priceShares": {"h": 1}}]}}"#,
-            "products.p[0] must give priceShares for just the currencies"
-        ),
-        (
-            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 100001, "preference": "DECLINE"}]}"#,
-            "refundPreferences[0].from must be a consumption"
-        ),
-        (
-            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 0, "preference": "MAYBE"}]}"#,
-            "refundPreferences[0].preference must be one of DECLINE"
-        ),
-        (#"{"currencies": {"g": {}}, "products": {"p": [{"grants": {"g": 1}}]}}"#, "products.p[0].from is missing"),
-        (
-            #"{"currencies": {"g": {}}, "products": {"p": [{"from": 1, "grants": {"g": 1}}, {"from": 1, "grants": {"g": 2}}]}}"#,
-            "products.p[1] repeats another offer's from"
-        ),
-    ])
-    func aWrongCatalogSaysWhereAndWhy(json: String, expected: String) throws {
+    private func catalogFaults(_ json: String) throws -> [String] {
         let error = #expect(throws: ConfigurationError.self) {
             try CatalogFile.parse(Array(json.utf8), name: "catalog.json")
         }
-        #expect(error?.description.contains(expected) == true, "\(error?.description ?? "")")
+        return try #require(error).faults
+    }
+
+    @Test(arguments: [
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}}"#,
+            "catalog: is required: in the configuration file, or as LEDGER_CATALOG"
+        ),
+        (
+            #"{"app": {"environment": "Sandbox"}, "catalog": "c"}"#,
+            "app.bundleId: is required: in the configuration file, or as LEDGER_APP_BUNDLE_ID"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Moon"}, "catalog": "c"}"#,
+            #"1:42: app.environment: must be Production, Sandbox, Xcode or LocalTesting, not "Moon""#
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "ap": {}}"#,
+            "1:70: ap: is not a setting"
+        ),
+        (
+            #"{"app": {"bundleId": 5, "environment": "Sandbox"}, "catalog": "c"}"#,
+            "1:22: app.bundleId: must be a string, not 5"
+        ),
+        (#"{"app": 5, "catalog": "c"}"#, "1:9: app: must be an object, not 5"),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "listen": "x"}"#,
+            #"1:80: listen: must be an array, not "x""#
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "listen": [1]}"#,
+            "1:81: listen[0]: must be a string, not 1"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "listen": ["nowhere"]}"#,
+            "1:81: listen[0]: 'nowhere' is not host:port or unix:/path"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "a", "catalog": "b"}"#,
+            "1:70: catalog: is given twice"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "", "anchors": []}"#,
+            "1:65: catalog: must not be empty"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"boss": []}}"#,
+            "1:81: tokens.boss: is not a role; there are purchases, game, finance and admin"
+        ),
+        (#"{"catalog": "#, "1:13: is not JSON: the text ends where a value should begin"),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"game": ["short"]}}"#,
+            "1:90: tokens.game[0]: must have at least 16 bytes"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "cache": {"players": 1}}"#,
+            "1:91: cache.players: must be an integer from 1000 to 100000000, not 1"
+        ),
+    ])
+    func aWrongFileSaysWhereAndWhy(json: String, expected: String) throws {
+        let separator = expected.first?.isNumber == true ? ":" : ": "
+        #expect(try faults(json) == ["ledger.json\(separator)\(expected)"])
+    }
+
+    /// One run of the service shows all that is to be mended, in the order of the file, then what is outside of it.
+    @Test func everyFaultOfAConfigurationIsSaidAtOnce() throws {
+        let faults = try faults(
+            """
+            {
+              "app": {"bundleId": 7, "color": "red"},
+            \t"catalog": "c",   "é語": 1,
+              "tokens": {"game": ["a-token-of-a-game", "a-token-of-a-game"], "admin": "a-token-of-admin"}
+            }
+            """, flags: [.cachedPlayers: "many", .listen: ","],
+            environment: ["LEDGER_LOG_LEVEL": "loud", "LEDGER_TOKENS_FINANCE": "secret", "LEDGER_PATH": ""])
+        #expect(
+            faults == [
+                "ledger.json:2:23: app.bundleId: must be a string, not 7",
+                "ledger.json:2:26: app.color: is not a setting",
+                #"ledger.json:3:20: "é語": is not a setting"#,
+                "ledger.json:4:44: tokens.game[1]: is a token that is given twice, for this role or another",
+                "ledger.json:4:75: tokens.admin: must be an array",
+                "ledger.json: app.environment: is required: in the configuration file, or as LEDGER_APP_ENVIRONMENT",
+                "LEDGER_PATH: must not be empty",
+                "--listen: must name an address",
+                #"--cache-players: must be an integer from 1000 to 100000000, not "many""#,
+                #"LEDGER_LOG_LEVEL: must be trace, debug, info, notice, warning, error or critical, not "loud""#,
+                "LEDGER_TOKENS_FINANCE: must have at least 16 bytes",
+            ])
+    }
+
+    @Test(arguments: [
+        ("[]", "1:1: must be an object, not an array"),
+        (#"{"currencies": {}, "products": {}}"#, "1:16: currencies: must name a currency"),
+        (
+            #"{"currencies": {"g s": {}}, "products": {}}"#,
+            #"1:17: currencies."g s": is not a currency's code: letters, digits, '_', '-' and '.', at most 100"#
+        ),
+        (
+            #"{"currencies": {"g": {"spendOrder": "x"}}, "products": {}}"#,
+            #"1:37: currencies.g.spendOrder: must be one of free_first, paid_first, oldest, dearest_first, not "x""#
+        ),
+        (
+            #"{"products": {"p": {"h": 1}}, "currencies": {"g": {}}}"#,
+            "1:21: products.p.h: is not among the catalog's currencies: g"
+        ),
+        (
+            #"{"currencies": {"gems": {}}, "products": {"com.x": {"gems": "ten"}}}"#,
+            #"1:61: products."com.x".gems: must be an integer from 1 to 900719925474099, not "ten""#
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": {"g": 0}}}"#,
+            "1:51: products.p.g: must be an integer from 1 to 900719925474099, not 0"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": {"g": 1.5}}}"#,
+            "1:51: products.p.g: must be an integer from 1 to 900719925474099, not 1.5"
+        ),
+        (#"{"currencies": {"g": {}}, "products": {"p": {}}}"#, "1:45: products.p: must grant something"),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": true}}"#,
+            "1:45: products.p: must be the amounts that it grants, or a list of offers, not true"
+        ),
+        (
+            #"{"currencies": {"g": {}, "h": {}}, "products": {"p": [{"from": 0, "grants": {"g": 1}, "priceShares": {"h": 1}}]}}"#,
+            "1:55: products.p[0]: must give priceShares for just the currencies that it grants"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 100001, "preference": "DECLINE"}]}"#,
+            "1:74: refundPreferences[0].from: must be an integer from 0 to 100000, not 100001"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 0, "preference": "MAYBE"}]}"#,
+            #"1:91: refundPreferences[0].preference: must be one of DECLINE, GRANT_FULL, GRANT_PRORATED, not "MAYBE""#
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": [{"grants": {"g": 1}}]}}"#,
+            "1:46: products.p[0].from: is missing"
+        ),
+        (
+            #"{"currencies": {"g": {}}, "products": {"p": [{"from": 1, "grants": {"g": 1}}, {"from": 1, "grants": {"g": 2}}]}}"#,
+            "1:79: products.p[1]: repeats another offer's from, 1"
+        ),
+        (#"{"currencies": {"g": {}}, "products": {"p": [}}"#, "1:46: is not JSON: no value begins like this"),
+    ])
+    func aWrongCatalogSaysWhereAndWhy(json: String, expected: String) throws {
+        #expect(try catalogFaults(json) == ["catalog.json:\(expected)"])
+    }
+
+    @Test func everyFaultOfACatalogIsSaidAtOnce() throws {
+        let faults = try catalogFaults(
+            """
+            {"currencies": {"gems": {}},
+             "products": {
+               "com.x": {"gems": "ten"},
+               "com.y": {"gems": 1, "gold": 2}, "com.y": {"gems": 2},
+               "com.z": [{"from": "now"}, 5]},
+             "colour": "red"}
+            """)
+        #expect(
+            faults == [
+                #"catalog.json:3:22: products."com.x".gems: must be an integer from 1 to 900719925474099, not "ten""#,
+                #"catalog.json:4:25: products."com.y".gold: is not among the catalog's currencies: gems"#,
+                #"catalog.json:4:37: products."com.y": is given twice"#,
+                #"catalog.json:5:14: products."com.z"[0].grants: is missing"#,
+                #"catalog.json:5:23: products."com.z"[0].from: must be an integer, not "now""#,
+                #"catalog.json:5:31: products."com.z"[1]: must be an object, not 5"#,
+                "catalog.json:6:2: colour: is not a member of a catalog",
+            ])
+    }
+
+    @Test func aLongListOfFaultsIsShownInPart() throws {
+        let products = (0..<500).map { #""p\#($0)": 1"# }.joined(separator: ", ")
+        let error = #expect(throws: ConfigurationError.self) {
+            try CatalogFile.parse(
+                Array(#"{"currencies": {"g": {}}, "products": {\#(products)}}"#.utf8), name: "catalog.json")
+        }
+        let lines = try #require(error).description.split(separator: "\n")
+        #expect(lines.count == 102)
+        #expect(lines.first == "there are 500 faults in the configuration" && lines.last == "and 400 more")
     }
 
     @Test func anOfferAppliesFromItsDateOn() throws {
@@ -117,6 +245,39 @@ import Testing
         try folder.write("ledger.json", #"{"app": {"bundleId": "a", "environment": "Mars"}, "catalog": "c"}"#)
         let finished = try Command.run(["serve", "--config", folder.path("ledger.json")])
         #expect(finished.status == 78)
-        #expect(finished.error.contains("app.environment must be Production, Sandbox, Xcode or LocalTesting"))
+        #expect(
+            finished.error == """
+                currency-ledger: \(folder.path("ledger.json")):1:42: app.environment: must be Production, Sandbox, Xcode \
+                or LocalTesting, not "Mars"
+
+                """)
+    }
+
+    /// Every flag of `serve` that a message names is one.
+    @Test func theFlagsOfSettingsAreThoseOfServe() throws {
+        let help = try Command.run(["serve", "--help"]).output
+        for setting in Setting.allCases {
+            if let flag = setting.flag {
+                #expect(help.contains("\(flag) <"))
+            } else {
+                #expect(
+                    help.contains("LEDGER_" + setting.rawValue.uppercased().replacingOccurrences(of: ".", with: "_")))
+            }
+        }
+    }
+
+    @Test func everyAnchorThatCannotBeReadIsNamed() throws {
+        let studio = try Studio()
+        let anchors = ["", "/nothing.der", "/catalog.json"].map { studio.folder.url.path + $0 }
+        let finished = try Command.run([
+            "serve", "--create", "--config", studio.folder.path("ledger.json"), "--anchors",
+            anchors.joined(separator: ","),
+        ])
+        #expect(finished.status == 78)
+        #expect(finished.error.contains("there are 3 faults"))
+        #expect(finished.error.contains("\(anchors[0]): cannot be read: Is a directory"))
+        #expect(finished.error.contains("\(anchors[1]): cannot be read: there is no such file"))
+        #expect(finished.error.contains("\(anchors[2]): is not a certificate in DER or PEM"))
+        #expect(!FileManager.default.fileExists(atPath: studio.folder.path("ledger")))
     }
 }

@@ -142,6 +142,9 @@ final class RunningService: @unchecked Sendable {
                 requestTimeoutMilliseconds: 300_000, connectTimeoutMilliseconds: 120_000))
     }
 
+    /// What it has logged up to now.
+    var said: String { get throws { try String(contentsOfFile: log, encoding: .utf8) } }
+
     func kill() {
         Foundation.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()

@@ -60,7 +60,14 @@ import Testing
         ])
         #expect(refused.status == 1)
         #expect(refused.output.contains(#""reason": "insufficient_funds""#))
-        #expect(try Command.run(["call", "ping", "--server", "127.0.0.1:1"]).status == 1)
+        for (address, why) in [
+            ("127.0.0.1:1", "Connection refused"), ("unix:\(studio.folder.path("none"))", "No such file or directory"),
+            ("nobody.invalid:1", "the host nobody.invalid is not known"),
+        ] {
+            let absent = try Command.run(["call", "ping", "--server", address])
+            #expect(absent.status == 1)
+            #expect(absent.error == "currency-ledger: no service at \(address): cannot connect: \(why)\n")
+        }
         #expect(service.stop() == 0)
     }
 
@@ -260,6 +267,42 @@ import Testing
         #expect(second.status == 1)
         #expect(second.error.contains("open for writing in another process"))
         #expect(service.stop() == 0)
+    }
+
+    /// What players have of a currency that the catalog lost is theirs; the operator is told.
+    @Test func aCurrencyThatLeftTheCatalogIsNamedAtTheStart() async throws {
+        let studio = try Studio()
+        try studio.folder.write(
+            "catalog.json",
+            """
+            {"currencies": {"gems": {}, "coins": {"spendOrder": "paid_first"}, "tickets": {}},
+             "products": {"com.example.game.gems500": {"gems": 500, "coins": 7}}}
+            """)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let account = AccountName("player-1")!
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: account)
+        try await client.close()
+        #expect(try !service.said.contains("the catalog lacks a currency"))
+        #expect(service.stop() == 0)
+        // Nobody has tickets.
+        try studio.folder.write(
+            "catalog.json", #"{"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": 500}}}"#)
+        let without = try RunningService(studio.folder)
+        let lines = try without.said.split(separator: "\n").filter { $0.contains("the catalog lacks a currency") }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("warning") == true)
+        #expect(lines.first?.contains("available=7 currency=coins debt=0 held=0") == true, "\(lines)")
+        let again = try await without.client()
+        let spend = Spend(
+            key: RequestKey("s")!, account: account,
+            debits: [CurrencyAmount(currency: CurrencyCode("coins")!, amount: Amount(7)!)])
+        #expect(try await again.spend(spend).balances.first?.balance.available == 0)
+        try await again.close()
+        #expect(without.stop() == 0)
+        let spent = try RunningService(studio.folder)
+        #expect(try !spent.said.contains("the catalog lacks a currency"))
+        #expect(spent.stop() == 0)
     }
 
     /// SIGKILL in the middle of pipelined credits; then everything is sent again.

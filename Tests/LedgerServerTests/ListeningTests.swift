@@ -62,12 +62,35 @@ extension ServerTests {
             try await TestServer.run(listen: [.tcp(host: "127.0.0.1", port: 0), .unix(path: path)]) { server in
                 for address in server.addresses {
                     let message = try #require(await Self.failure(listen: [address]))
-                    #expect(message.contains("cannot listen on \(address)"))
+                    let why = address == .unix(path: path) ? "another server does" : "Address already in use"
+                    #expect(message == "cannot listen on \(address): \(why)")
                 }
                 // The one who was there first is still there.
                 let pong = try await RawClient(.unix(path: path)).ask(Requests.ping(1))
                 #expect(pong.id == 1)
             }
+        }
+
+        @Test func whatIsNoAddressOfThisMachineIsAClearError() async throws {
+            let file = Self.socketPath()
+            try Data("a letter".utf8).write(to: URL(fileURLWithPath: file))
+            let folder = FileManager.default.temporaryDirectory.path
+            for path in [file, folder] {
+                let message = await Self.failure(listen: [.unix(path: path)])
+                #expect(
+                    message
+                        == "cannot listen on unix:\(path): what is at this path is no socket; it is left as it is")
+            }
+            #expect(try String(contentsOfFile: file, encoding: .utf8) == "a letter")
+            try FileManager.default.removeItem(atPath: file)
+            let nowhere = await Self.failure(listen: [.unix(path: "\(file)/socket")])
+            #expect(nowhere == "cannot listen on unix:\(file)/socket: No such file or directory")
+            let unknown = try #require(await Self.failure(listen: [.tcp(host: "nobody.invalid", port: 0)]))
+            #expect(unknown.hasPrefix("cannot listen on nobody.invalid:0: the host nobody.invalid is not known: "))
+            // 192.0.2.0/24 is nobody's (RFC 5737).
+            let other = await Self.failure(
+                listen: [.tcp(host: "192.0.2.1", port: 0)], tokens: [.init(token: "t", role: .admin)])
+            #expect(other == "cannot listen on 192.0.2.1:0: Cannot assign requested address")
         }
 
         @Test func aSocketFileLeftBehindIsTakenOver() async throws {

@@ -52,6 +52,14 @@ extension NotificationPayload {
         public static let subscribed = NotificationType(rawValue: "SUBSCRIBED")
         /// Asked for by the developer.
         public static let test = NotificationType(rawValue: "TEST")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .consumptionRequest, .didChangeRenewalPreference, .didChangeRenewalStatus, .didFailToRenew, .didRenew,
+            .expired, .externalPurchaseToken, .gracePeriodExpired, .metadataUpdate, .migration, .offerRedeemed,
+            .oneTimeCharge, .priceChange, .priceIncrease, .refund, .refundDeclined, .refundReversed,
+            .renewalExtended, .renewalExtension, .rescindConsent, .revoke, .subscribed, .test,
+        ]
     }
 
     /// What happened, more closely. Other values are kept as they come.
@@ -95,6 +103,13 @@ extension NotificationPayload {
         public static let failure = Subtype(rawValue: "FAILURE")
         /// Apple's `UNREPORTED`.
         public static let unreported = Subtype(rawValue: "UNREPORTED")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .initialBuy, .resubscribe, .downgrade, .upgrade, .autoRenewEnabled, .autoRenewDisabled, .voluntary,
+            .billingRetry, .priceIncrease, .gracePeriod, .billingRecovery, .pending, .accepted, .productNotForSale,
+            .summary, .failure, .unreported,
+        ]
     }
 
     /// Why the customer asked for a refund. Other values are kept as they come.
@@ -114,5 +129,10 @@ extension NotificationPayload {
         public static let legal = ConsumptionRequestReason(rawValue: "LEGAL")
         /// Another reason.
         public static let other = ConsumptionRequestReason(rawValue: "OTHER")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .unintendedPurchase, .fulfillmentIssue, .unsatisfiedWithPurchase, .legal, .other,
+        ]
     }
 }

@@ -14,6 +14,11 @@ extension TransactionPayload {
         public static let autoRenewableSubscription = ProductType(rawValue: "Auto-Renewable Subscription")
         /// Good for a limited time.
         public static let nonRenewingSubscription = ProductType(rawValue: "Non-Renewing Subscription")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .consumable, .nonConsumable, .autoRenewableSubscription, .nonRenewingSubscription,
+        ]
     }
 
     /// Whose purchase it is. Other values are kept as they come.
@@ -27,6 +32,11 @@ extension TransactionPayload {
         public static let purchased = OwnershipType(rawValue: "PURCHASED")
         /// Shared by a member of the family.
         public static let familyShared = OwnershipType(rawValue: "FAMILY_SHARED")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .purchased, .familyShared,
+        ]
     }
 
     /// What caused the transaction. Other values are kept as they come.
@@ -68,6 +78,11 @@ extension TransactionPayload {
         public static let refundProrated = RevocationType(rawValue: "REFUND_PRORATED")
         /// Family Sharing has ended.
         public static let familyRevoke = RevocationType(rawValue: "FAMILY_REVOKE")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .refundFull, .refundProrated, .familyRevoke,
+        ]
     }
 
     /// The kind of offer that applied. Other values are kept as they come.
@@ -102,5 +117,10 @@ extension TransactionPayload {
         public static let payUpFront = OfferDiscountType(rawValue: "PAY_UP_FRONT")
         /// A one-time offer.
         public static let oneTime = OfferDiscountType(rawValue: "ONE_TIME")
+
+        /// The values that Apple documents.
+        public static let known: [Self] = [
+            .freeTrial, .payAsYouGo, .payUpFront, .oneTime,
+        ]
     }
 }

@@ -108,6 +108,9 @@ public final class SandboxChain: Sendable {
         try sign(payload: notification.json())
     }
 
+    /// Signs a subscription's renewal: the JWS in compact form.
+    public func sign(_ renewal: RenewalPayload) throws(OpenSSLError) -> String { try sign(payload: renewal.json()) }
+
     /// Signs any payload: the bytes of the JWS in compact form.
     public func jws(payload: [UInt8]) throws(OpenSSLError) -> [UInt8] {
         try jws(headerSegment: headerSegment, payload: payload)

@@ -91,11 +91,7 @@ struct Call: AsyncParsableCommand {
     }
 
     private func text(of path: String) throws -> String {
-        do {
-            let bytes = try File.read(path, bytesMax: WireLimits.lineBytesMax)
-            return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
-        } catch let error as ConfigurationError {
-            throw Failure(error.description)
-        }
+        let bytes = try File.read(path, bytesMax: WireLimits.lineBytesMax)
+        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
     }
 }

@@ -12,7 +12,7 @@ struct CurrencyLedger: AsyncParsableCommand {
         version: Version.current,
         subcommands: [Serve.self, Demo.self, Call.self, Export.self, Rebuild.self, Sandbox.self, Load.self])
 
-    /// As the library's own, but a ``Failure`` has its own exit status.
+    /// As the library's own, but what this command throws is one line with its own exit status.
     static func main() async {
         do {
             var command = try parseAsRoot()
@@ -24,6 +24,12 @@ struct CurrencyLedger: AsyncParsableCommand {
         } catch let failure as Failure {
             Console.error("currency-ledger: \(failure.description)")
             exit(withError: failure.exitCode)
+        } catch let error as ConfigurationError {
+            Console.error("currency-ledger: \(error.description)")
+            exit(withError: ExitCode.configuration)
+        } catch let error as FileError {
+            Console.error("currency-ledger: \(error.description)")
+            exit(withError: ExitCode.failure)
         } catch {
             exit(withError: error)
         }

@@ -57,7 +57,7 @@ struct Demo: AsyncParsableCommand {
         if FileManager.default.fileExists(atPath: folder.appendingPathComponent("ledger").path) {
             throw Failure("\(folder.path) holds a ledger already; the demo begins with a fresh one")
         }
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try File.makeFolder(folder.path)
         return folder
     }
 }

@@ -248,7 +248,7 @@ struct DemoStory {
         let path = stage.folder.appendingPathComponent("balances.csv").path
         var file = try ReportFile(path, format: .csv, kind: .balances)
         try file.write(balances.rows)
-        try file.close()
+        try file.finish()
         Console.print("\nThe balances, as exported to balances.csv:\n")
         for line in String(decoding: try File.read(path, bytesMax: 1 << 20), as: UTF8.self).split(separator: "\r\n") {
             Console.print("  \(line)")

@@ -13,6 +13,9 @@ struct Export: AsyncParsableCommand {
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
             service or without one: then standard error says up to which block they are. A report as of a time that is \
             past is the same whenever it is asked for.
+
+            A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
+            interrupted, the old file stays as it was.
             """)
 
     enum Kind: String, CaseIterable, ExpressibleByArgument {
@@ -89,7 +92,7 @@ struct Export: AsyncParsableCommand {
                 } while after != nil
             }
         }
-        try writer.close()
+        try writer.finish()
         progress.end(writer.count)
     }
 
@@ -101,6 +104,7 @@ struct Export: AsyncParsableCommand {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
+            try check(time, code, try reports.state())
             try reports.report(kind, asOf: time, currency: code) { block, time in
                 Console.error("the tables have all up to block \(block), \(Export.text(time))")
             } each: { rows in
@@ -113,6 +117,18 @@ struct Export: AsyncParsableCommand {
             throw Failure(error.description)
         } catch let error as ProjectionOpeningError {
             throw Failure(error.description)
+        }
+    }
+
+    /// Refuses what a service would refuse.
+    private func check(_ time: Timestamp?, _ code: CurrencyCode?, _ state: ProjectedState) throws {
+        if let code, !state.currencies.contains(code) {
+            let known = state.currencies.sorted().map(\.text).joined(separator: ", ")
+            throw Failure("the ledger has no currency \(code)\(known.isEmpty ? "" : ", but \(known)")")
+        }
+        let latest = max(Clock.now(), state.time)
+        if let time, time > latest {
+            throw Failure("--as-of \(asOf ?? "") is in the future: it is \(Export.text(latest))")
         }
     }
 

@@ -18,8 +18,23 @@ extension ExitCode {
 }
 
 enum Console {
-    static func error(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
-    static func print(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
-    static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
+    static func error(_ text: String) {
+        do throws(FileError) {
+            try File.write(Array((text + "\n").utf8), to: STDERR_FILENO, name: "standard error")
+        } catch {
+            // Nobody is left to tell.
+        }
+    }
+
+    /// Prints a line. Where standard output takes nothing more, the command ends with the reason.
+    static func print(_ text: String) {
+        do throws(FileError) {
+            try File.write(Array((text + "\n").utf8), to: STDOUT_FILENO, name: OutputFile.standardOutputName)
+        } catch {
+            Console.error("currency-ledger: \(error)")
+            exit(EXIT_FAILURE)
+        }
+    }
+
     static var errorIsTerminal: Bool { isatty(FileHandle.standardError.fileDescriptor) == 1 }
 }

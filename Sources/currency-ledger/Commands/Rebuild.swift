@@ -15,14 +15,9 @@ struct Rebuild: ParsableCommand {
     var path: String?
 
     func run() throws {
-        let settings: Settings
-        do {
-            settings = try Settings.load(
-                file: config, flags: ["path": path].compactMapValues { $0 },
-                environment: ProcessInfo.processInfo.environment)
-        } catch let error as ConfigurationError {
-            throw Failure(error.description, exitCode: .configuration)
-        }
+        let settings = try Settings.load(
+            file: config, flags: [.path: path].compactMapValues { $0 },
+            environment: ProcessInfo.processInfo.environment)
         do {
             let blocks = try Composition.rebuild(settings)
             Console.print("the tables of \(settings.path) were made anew from \(blocks) blocks")

@@ -3,39 +3,42 @@ import Ledger
 import LedgerWire
 import StrictJSON
 
-/// A report being written, to a file or to standard output.
+/// A report being written, to a file or to standard output. A file is there when the report is whole, not before.
 struct ReportFile {
-    private let handle: FileHandle
+    private let file: OutputFile
     private let format: Export.Format
+    /// Written with the first rows: a report that cannot be had has no header either.
+    private var header: String
     private(set) var count = 0
 
-    init(_ path: String?, format: Export.Format, kind: ReportKind) throws {
+    init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
         self.format = format
-        if let path {
-            try File.write([], to: path)
-            guard let handle = FileHandle(forWritingAtPath: path) else { throw Failure("\(path) cannot be written") }
-            self.handle = handle
-        } else {
-            handle = .standardOutput
-        }
-        if format == .csv { try write(ReportFile.header(kind)) }
+        file = try OutputFile(path)
+        header = format == .csv ? ReportFile.header(kind) : ""
     }
 
-    mutating func write(_ rows: [ReportRow]) throws {
-        var text: [UInt8] = []
+    mutating func write(_ rows: [ReportRow]) throws(FileError) {
+        var text = takeHeader()
         for row in rows {
             switch format {
             case .csv: text += Array(ReportFile.csv(row).utf8)
             case .jsonl: text += ReportFile.json(row) + [UInt8(ascii: "\n")]
             }
         }
-        try handle.write(contentsOf: Data(text))
+        try file.write(text)
         count += rows.count
     }
 
-    func close() throws { try handle.synchronizeIfFile() }
+    /// Ends the report, which may have no rows.
+    mutating func finish() throws(FileError) {
+        try file.write(takeHeader())
+        try file.finish()
+    }
 
-    private func write(_ line: String) throws { try handle.write(contentsOf: Data(line.utf8)) }
+    private mutating func takeHeader() -> [UInt8] {
+        defer { header = "" }
+        return Array(header.utf8)
+    }
 
     private static func header(_ kind: ReportKind) -> String {
         switch kind {
@@ -69,12 +72,5 @@ struct ReportFile {
         var writer = JSONWriter()
         row.write(to: &writer)
         return writer.bytes
-    }
-}
-
-extension FileHandle {
-    /// A pipe or terminal has nothing to synchronise.
-    fileprivate func synchronizeIfFile() throws {
-        if self !== FileHandle.standardOutput { try synchronize() }
     }
 }

@@ -11,6 +11,11 @@ struct Serve: AsyncParsableCommand {
         discussion: """
             Every setting may stand in the configuration file, in an environment variable over it (LEDGER_…, as \
             LEDGER_APP_BUNDLE_ID for app.bundleId), or in a flag over both.
+
+            Tokens have no flag, which everyone on the machine could see. The tokens of the roles purchases, game, \
+            finance and admin stand in the file, as {"tokens": {"game": ["at least 16 bytes"]}}, or in the variables \
+            LEDGER_TOKENS_PURCHASES, LEDGER_TOKENS_GAME, LEDGER_TOKENS_FINANCE and LEDGER_TOKENS_ADMIN, several \
+            separated by commas. Without any, the service listens on this machine only, and everyone there is admin.
             """)
 
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
@@ -51,24 +56,17 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
 
-    private var flags: [String: String] {
+    private var flags: [Setting: String] {
         [
-            "path": path, "listen": listen, "app.bundleId": bundleId, "app.appAppleId": appAppleId,
-            "app.environment": environment, "anchors": anchors, "catalog": catalog, "cache.players": cachePlayers,
-            "log.level": logLevel,
+            .path: path, .listen: listen, .bundleID: bundleId, .appAppleID: appAppleId, .environment: environment,
+            .anchors: anchors, .catalog: catalog, .cachedPlayers: cachePlayers, .logLevel: logLevel,
         ].compactMapValues { $0 }
     }
 
     func run() async throws {
-        let settings: Settings
-        let offered: Catalog
-        do {
-            settings = try Settings.load(
-                file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-            offered = try CatalogFile.read(settings.catalog)
-        } catch let error as ConfigurationError {
-            throw Failure(error.description, exitCode: .configuration)
-        }
+        let settings = try Settings.load(
+            file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+        let offered = try CatalogFile.read(settings.catalog)
         var logger = Logger(label: "currency-ledger")
         logger.logLevel = settings.logLevel
         // Until the service group takes them over: nothing was accepted that would have to be answered.
@@ -77,8 +75,10 @@ struct Serve: AsyncParsableCommand {
         do {
             service = try Composition.service(
                 settings, catalog: offered, create: create, acceptsClock: acceptClock, logger: logger)
+        } catch let error as ConfigurationError {
+            throw error
         } catch {
-            throw Failure("\(error)", exitCode: error is ConfigurationError ? .configuration : .failure)
+            throw Failure("\(error)")
         }
         let group = ServiceGroup(
             configuration: .init(

@@ -34,6 +34,7 @@ struct ServerOptions: ParsableArguments {
         } catch {
             try? await client.close()
             if let error = error as? ClientError { throw Failure("\(error)") }
+            if let error = error as? WireError { throw Failure("\(error)") }
             throw error
         }
     }

@@ -1,6 +1,5 @@
 import AppStore
 import Ledger
-import StrictJSON
 
 /// Reads a catalog:
 /// ```json
@@ -15,190 +14,191 @@ import StrictJSON
 ///
 /// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the
 /// purchase's `purchaseDate` applies.
-enum CatalogFile {
+struct CatalogFile {
     /// Products of one catalog: App Store Connect allows 10,000 an app.
     private static let productsMax = 10_000
+    /// The greatest share of a price, in whatever unit.
+    private static let priceShareMax: Int64 = 1_000_000_000
 
-    static func read(_ path: String) throws -> Catalog {
-        try parse(try File.read(path, bytesMax: Settings.fileBytesMax), name: path)
+    private var json: JSONFile
+    /// The codes of the catalog's currencies; `nil` where the file does not list them.
+    private var codes: Set<CurrencyCode>?
+
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    static func read(_ path: String) throws(ConfigurationError) -> Catalog {
+        var file = CatalogFile(json: try JSONFile(path: path, membersMax: productsMax))
+        return try file.catalog()
     }
 
-    static func parse(_ bytes: [UInt8], name: String) throws -> Catalog {
-        do {
-            return try bytes.withUnsafeBufferPointer { buffer in
-                var reader = JSONReader(buffer, membersMax: productsMax)
-                let catalog = try readCatalog(&reader)
-                try reader.end()
-                return catalog
-            }
-        } catch let error as JSONError {
-            throw ConfigurationError(name, error.description)
-        }
+    /// - Parameter name: of the file, for errors.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    static func parse(_ bytes: [UInt8], name: String) throws(ConfigurationError) -> Catalog {
+        var file = CatalogFile(json: try JSONFile(bytes, name: name, membersMax: productsMax))
+        return try file.catalog()
     }
 
-    private static func readCatalog(_ reader: inout JSONReader) throws(JSONError) -> Catalog {
-        var currencies: [CurrencyCode: CurrencySettings]?
-        var products: [String: [Catalog.Offer]]?
+    private mutating func catalog() throws(ConfigurationError) -> Catalog {
+        var currencies: [CurrencyCode: CurrencySettings] = [:]
+        var products: [String: [Catalog.Offer]] = [:]
         var refundRules: [Catalog.RefundRule] = []
-        try reader.object { (reader, key) throws(JSONError) in
-            switch key {
-            case "currencies": currencies = try readCurrencies(&reader)
-            case "products": products = try readProducts(&reader)
-            case "refundPreferences": refundRules = try readRefundRules(&reader)
-            default: throw reader.fail("is not a member of a catalog")
+        let members = json.members(json.root) ?? []
+        // What products grant is compared with the currencies, which may stand after them.
+        for member in members where member.name == "currencies" {
+            currencies = self.currencies(member.value)
+            if case .object = member.value.content { codes = Set(currencies.keys) }
+        }
+        for member in members {
+            switch member.name {
+            case "currencies": break
+            case "products": products = self.products(member.value)
+            case "refundPreferences": refundRules = self.refundRules(member.value)
+            default: json.note("is not a member of a catalog", member)
             }
         }
-        guard let currencies else { throw reader.missing("currencies") }
-        guard let products else { throw reader.missing("products") }
-        try check(products, currencies)
+        require(["currencies", "products"], of: json.root)
+        try json.check()
         return Catalog(currencies: currencies, products: products, refundRules: refundRules)
     }
 
-    private static func readCurrencies(
-        _ reader: inout JSONReader
-    ) throws(JSONError) -> [CurrencyCode: CurrencySettings] {
+    private mutating func require(_ names: [String], of object: JSONValue) {
+        guard case .object(let members) = object.content else { return }
+        for name in names where !members.contains(where: { $0.name == name }) { json.missing(name, in: object) }
+    }
+
+    private mutating func currencies(_ value: JSONValue) -> [CurrencyCode: CurrencySettings] {
+        guard let members = json.members(value) else { return [:] }
         var currencies: [CurrencyCode: CurrencySettings] = [:]
-        try reader.object { (reader, key) throws(JSONError) in
-            guard let code = CurrencyCode(key.string) else {
-                throw reader.fail("is not a currency's code: letters, digits, '_', '-' and '.', at most 100")
+        for member in members {
+            guard let code = CurrencyCode(member.name) else {
+                json.note("is not a currency's code: letters, digits, '_', '-' and '.', at most 100", member)
+                continue
             }
             var settings = CurrencySettings()
-            try reader.object { (reader, key) throws(JSONError) in
-                switch key {
-                case "spendOrder": settings.spendOrder = try choice(&reader)
-                case "refundShortfall": settings.refundShortfall = try choice(&reader)
-                default: throw reader.fail("is not a setting of a currency")
+            for member in json.members(member.value) ?? [] {
+                switch member.name {
+                case "spendOrder": settings.spendOrder = json.choice(member.value) ?? settings.spendOrder
+                case "refundShortfall":
+                    settings.refundShortfall = json.choice(member.value) ?? settings.refundShortfall
+                default: json.note("is not a setting of a currency", member)
                 }
             }
             currencies[code] = settings
         }
-        guard !currencies.isEmpty else { throw reader.fail("must name a currency") }
-        guard currencies.count <= Limits.currenciesMax else {
-            throw reader.fail("must name at most \(Limits.currenciesMax) currencies")
+        if members.isEmpty { json.note("must name a currency", value) }
+        if currencies.count > Limits.currenciesMax {
+            json.note("must name at most \(Limits.currenciesMax) currencies", value)
         }
         return currencies
     }
 
-    private static func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ reader: inout JSONReader
-    ) throws(JSONError) -> Choice {
-        guard let value = Choice(rawValue: try reader.string()) else {
-            let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw reader.fail("must be one of \(names)")
-        }
-        return value
-    }
-
-    private static func readProducts(_ reader: inout JSONReader) throws(JSONError) -> [String: [Catalog.Offer]] {
+    private mutating func products(_ value: JSONValue) -> [String: [Catalog.Offer]] {
         var products: [String: [Catalog.Offer]] = [:]
-        try reader.object { (reader, key) throws(JSONError) in
-            let product = key.string
-            guard !product.isEmpty, product.utf8.count <= Limits.codeBytesMax else {
-                throw reader.fail("is not a product id of 1 to \(Limits.codeBytesMax) bytes")
+        for member in json.members(value) ?? [] {
+            if member.name.isEmpty || member.name.utf8.count > Limits.codeBytesMax {
+                json.note("is not a product id of 1 to \(Limits.codeBytesMax) bytes", member)
             }
-            if try reader.peek() == .object {
-                products[product] = [Catalog.Offer(from: Int64.min, grants: try readGrants(&reader))]
-                return
+            switch member.value.content {
+            case .object: products[member.name] = [Catalog.Offer(from: Int64.min, grants: grants(member.value) ?? [])]
+            case .array(let elements): products[member.name] = offers(member.value, elements)
+            case .string, .number, .bool, .null:
+                json.mustBe("the amounts that it grants, or a list of offers", member.value)
             }
-            var offers: [Catalog.Offer] = []
-            try reader.array { (reader, _) throws(JSONError) in
-                let offer = try readOffer(&reader)
-                if offers.contains(where: { $0.from == offer.from }) {
-                    throw reader.fail("repeats another offer's from")
-                }
-                offers.append(offer)
-            }
-            guard !offers.isEmpty else { throw reader.fail("must have an offer") }
-            products[product] = offers
         }
         return products
     }
 
-    private static func readOffer(_ reader: inout JSONReader) throws(JSONError) -> Catalog.Offer {
-        var from: Timestamp?
-        var grants: [CurrencyAmount]?
-        var shares: [CurrencyCode: Int64] = [:]
-        try reader.object { (reader, key) throws(JSONError) in
-            switch key {
-            case "from": from = try reader.integer()
-            case "grants": grants = try readGrants(&reader)
-            case "priceShares": shares = try readShares(&reader)
-            default: throw reader.fail("is not a member of an offer")
+    private mutating func offers(_ value: JSONValue, _ elements: [JSONValue]) -> [Catalog.Offer] {
+        if elements.isEmpty { json.note("must have an offer", value) }
+        var offers: [Catalog.Offer] = []
+        for element in elements {
+            guard let offer = offer(element) else { continue }
+            if offers.contains(where: { $0.from == offer.from }) {
+                json.note("repeats another offer's from, \(offer.from)", element)
             }
+            offers.append(offer)
         }
-        guard let from else { throw reader.missing("from") }
-        guard let grants else { throw reader.missing("grants") }
-        if !shares.isEmpty && Set(shares.keys) != Set(grants.map(\.currency)) {
-            throw reader.fail("must give priceShares for just the currencies that it grants")
-        }
-        return Catalog.Offer(from: from, grants: grants, priceShares: shares)
+        return offers
     }
 
-    private static func readShares(_ reader: inout JSONReader) throws(JSONError) -> [CurrencyCode: Int64] {
+    /// `nil` where it has no `from`, which is noted.
+    private mutating func offer(_ value: JSONValue) -> Catalog.Offer? {
+        guard let members = json.members(value) else { return nil }
+        var from: Timestamp?
+        var grants: [CurrencyAmount]?
+        var shares: [CurrencyCode: Int64]?
+        for member in members {
+            switch member.name {
+            case "from": from = json.integer(member.value)
+            case "grants": grants = self.grants(member.value)
+            case "priceShares": shares = self.shares(member.value)
+            default: json.note("is not a member of an offer", member)
+            }
+        }
+        require(["from", "grants"], of: value)
+        if let shares, let grants, Set(shares.keys) != Set(grants.map(\.currency)) {
+            json.note("must give priceShares for just the currencies that it grants", value)
+        }
+        return from.map { Catalog.Offer(from: $0, grants: grants ?? [], priceShares: shares ?? [:]) }
+    }
+
+    /// `nil` where there is a fault in them.
+    private mutating func shares(_ value: JSONValue) -> [CurrencyCode: Int64]? {
+        guard let members = json.members(value) else { return nil }
         var shares: [CurrencyCode: Int64] = [:]
-        try reader.object { (reader, key) throws(JSONError) in
-            guard let code = CurrencyCode(key.string) else { throw reader.fail("is not a currency's code") }
-            let share = try reader.integer()
-            guard (0...1_000_000_000).contains(share) else { throw reader.fail("must be from 0 to 1000000000") }
+        for member in members {
+            guard let code = code(member), let share = json.integer(member.value, in: 0...Self.priceShareMax) else {
+                continue
+            }
             shares[code] = share
         }
-        guard shares.values.contains(where: { $0 > 0 }) else { throw reader.fail("must have one above 0") }
+        guard shares.count == members.count else { return nil }
+        if !shares.values.contains(where: { $0 > 0 }) { json.note("must have one above 0", value) }
         return shares
     }
 
-    private static func readRefundRules(_ reader: inout JSONReader) throws(JSONError) -> [Catalog.RefundRule] {
+    private mutating func refundRules(_ value: JSONValue) -> [Catalog.RefundRule] {
         var rules: [Catalog.RefundRule] = []
-        try reader.array { (reader, _) throws(JSONError) in
+        for element in json.elements(value) ?? [] {
             var from: Int64?
             var preference: RefundPreference?
-            try reader.object { (reader, key) throws(JSONError) in
-                switch key {
-                case "from":
-                    let share = try reader.integer()
-                    guard (0...Limits.wholeShare).contains(share) else {
-                        throw reader.fail("must be a consumption from 0 to \(Limits.wholeShare)")
-                    }
-                    from = share
-                case "preference": preference = try choice(&reader)
-                default: throw reader.fail("is not a member of a refund preference")
+            for member in json.members(element) ?? [] {
+                switch member.name {
+                case "from": from = json.integer(member.value, in: 0...Limits.wholeShare)
+                case "preference": preference = json.choice(member.value)
+                default: json.note("is not a member of a refund preference", member)
                 }
             }
-            guard let from else { throw reader.missing("from") }
-            guard let preference else { throw reader.missing("preference") }
-            if rules.contains(where: { $0.from == from }) { throw reader.fail("repeats another rule's from") }
-            rules.append(Catalog.RefundRule(from: from, preference: preference))
+            require(["from", "preference"], of: element)
+            guard let from else { continue }
+            if rules.contains(where: { $0.from == from }) { json.note("repeats another rule's from, \(from)", element) }
+            rules.append(Catalog.RefundRule(from: from, preference: preference ?? .decline))
         }
         return rules
     }
 
-    private static func readGrants(_ reader: inout JSONReader) throws(JSONError) -> [CurrencyAmount] {
+    /// `nil` where there is a fault in them.
+    private mutating func grants(_ value: JSONValue) -> [CurrencyAmount]? {
+        guard let members = json.members(value) else { return nil }
+        if members.isEmpty { json.note("must grant something", value) }
+        if members.count > Limits.currenciesPerOperationMax {
+            json.note("must grant at most \(Limits.currenciesPerOperationMax) currencies", value)
+        }
         let unitsMax = Limits.amountMax / AppStoreLimits.quantityMax
         var grants: [CurrencyAmount] = []
-        try reader.object { (reader, key) throws(JSONError) in
-            guard let code = CurrencyCode(key.string) else { throw reader.fail("is not a currency's code") }
-            let units = try reader.integer()
-            guard units <= unitsMax, let amount = Amount(units) else {
-                throw reader.fail("must be an amount from 1 to \(unitsMax)")
-            }
-            grants.append(CurrencyAmount(currency: code, amount: amount))
+        for member in members {
+            let code = code(member)
+            let amount = json.integer(member.value, in: 1...unitsMax).flatMap { Amount($0) }
+            if let code, let amount { grants.append(CurrencyAmount(currency: code, amount: amount)) }
         }
-        guard !grants.isEmpty else { throw reader.fail("must grant something") }
-        guard grants.count <= Limits.currenciesPerOperationMax else {
-            throw reader.fail("must grant at most \(Limits.currenciesPerOperationMax) currencies")
-        }
-        return grants
+        return grants.count == members.count ? grants : nil
     }
 
-    /// Currencies may stand after products in the file, so what products grant is checked at the end.
-    private static func check(
-        _ products: [String: [Catalog.Offer]], _ currencies: [CurrencyCode: CurrencySettings]
-    ) throws(JSONError) {
-        for (product, offers) in products.sorted(by: { $0.key < $1.key }) {
-            for grant in offers.flatMap(\.grants) where currencies[grant.currency] == nil {
-                throw JSONError(
-                    .invalid("is not among the catalog's currencies"), offset: 0,
-                    path: "products.\(product).\(grant.currency)")
-            }
-        }
+    /// The currency that a member is of; `nil`, and a fault, where the catalog has none of that name.
+    private mutating func code(_ member: JSONValue.Member) -> CurrencyCode? {
+        guard let codes else { return CurrencyCode(member.name) }
+        if let code = CurrencyCode(member.name), codes.contains(code) { return code }
+        let names = codes.sorted().map(\.text).joined(separator: ", ")
+        json.note("is not among the catalog's currencies\(names.isEmpty ? "" : ": \(names)")", member)
+        return nil
     }
 }

@@ -1,128 +1,198 @@
 import AppStore
 import Configuration
+import Foundation
 import LedgerWire
 import Logging
 
 extension Settings {
     /// Reads the settings: flags over environment variables over the file over the defaults.
     /// - Parameters:
-    ///   - flags: by key, as given on the command line.
+    ///   - flags: as given on the command line.
     ///   - environment: the process's environment variables.
-    /// - Throws: ``ConfigurationError`` that names the key and says why.
-    static func load(file: String?, flags: [String: String], environment: [String: String]) throws -> Settings {
-        let settingsFile = try file.map { try SettingsFile(path: $0) } ?? SettingsFile()
-        let reader = ConfigReader(providers: [
-            provider(name: "flags", scalars: flags, lists: [:]),
-            EnvironmentVariablesProvider(environmentVariables: environment).prefixKeys(with: "ledger"),
-            provider(name: "file", scalars: settingsFile.scalars, lists: settingsFile.lists),
-        ])
-        return try Source(reader: reader, name: file ?? "configuration").settings()
-    }
-
-    private static let listKeys: Set<String> = [
-        "listen", "anchors", "tokens.purchases", "tokens.game", "tokens.finance", "tokens.admin",
-    ]
-
-    private static func provider(
-        name: String, scalars: [String: String], lists: [String: [String]]
-    ) -> InMemoryProvider {
-        var values: [AbsoluteConfigKey: ConfigValue] = [:]
-        for (key, value) in scalars {
-            let content: ConfigContent =
-                listKeys.contains(key)
-                ? .stringArray(value.split(separator: ",").map { $0.trimmed }) : .string(value)
-            values[absolute(key)] = ConfigValue(content, isSecret: key.hasPrefix("tokens."))
-        }
-        for (key, value) in lists {
-            values[absolute(key)] = ConfigValue(.stringArray(value), isSecret: key.hasPrefix("tokens."))
-        }
-        return InMemoryProvider(name: name, values: values)
-    }
-
-    private static func absolute(_ key: String) -> AbsoluteConfigKey {
-        AbsoluteConfigKey(key.split(separator: ".").map(String.init))
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    static func load(
+        file: String?, flags: [Setting: String], environment: [String: String]
+    ) throws(ConfigurationError) -> Settings {
+        var source = Source(
+            file: try file.map { path throws(ConfigurationError) in try SettingsFile(path: path) }, flags: flags,
+            variables: EnvironmentVariablesProvider(environmentVariables: environment))
+        return try source.settings()
     }
 }
 
-/// The values of the highest provider that has them, checked one by one.
+/// The values of the highest source that has them, checked one by one; what is wrong is noted.
 private struct Source {
-    let reader: ConfigReader
-    let name: String
+    /// One value, and where it stands.
+    private struct Given {
+        enum Origin {
+            case flag(String)
+            case variable(String)
+            case file(JSONValue)
+        }
 
-    func settings() throws -> Settings {
-        let environmentName = try required("app.environment")
-        let known: [Environment] = [.production, .sandbox, .xcode, .localTesting]
-        guard let environment = known.first(where: { $0.rawValue == environmentName }) else {
-            throw wrong("app.environment", "must be Production, Sandbox, Xcode or LocalTesting")
+        let text: String
+        let origin: Origin
+    }
+
+    private var file: SettingsFile?
+    private let flags: [Setting: String]
+    private let variables: EnvironmentVariablesProvider
+    /// What is wrong outside of the file.
+    private var faults: [String] = []
+
+    init(file: SettingsFile?, flags: [Setting: String], variables: EnvironmentVariablesProvider) {
+        self.file = file
+        self.flags = flags
+        self.variables = variables
+    }
+
+    mutating func settings() throws(ConfigurationError) -> Settings {
+        let environment = required(.environment).flatMap { given in
+            let environment = Environment.known.first { $0.rawValue == given.text }
+            if environment == nil { mustBe("Production, Sandbox, Xcode or LocalTesting", given) }
+            return environment
         }
-        let bundleID = try required("app.bundleId")
-        guard !bundleID.isEmpty else { throw wrong("app.bundleId", "must not be empty") }
-        var settings = Settings(bundleID: bundleID, environment: environment, catalog: try required("catalog"))
-        settings.appAppleID = try integer("app.appAppleId", in: 1...Int64.max)
-        if let path = scalar("path") {
-            guard !path.isEmpty else { throw wrong("path", "must not be empty") }
-            settings.path = path
+        let bundleID = required(.bundleID)
+        let catalog = required(.catalog)
+        var settings = Settings(
+            bundleID: bundleID?.text ?? "", environment: environment ?? .sandbox,
+            catalog: catalog.map { path($0) } ?? "")
+        settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
+        if let given = filled(.path) { settings.path = path(given) }
+        if let given = given(.listen) {
+            settings.listen = given.compactMap { address($0) }
+            if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
-        if let listen = list("listen") {
-            settings.listen = try listen.map { text in
-                do throws(ServerAddress.Malformed) {
-                    return try ServerAddress(text)
-                } catch {
-                    throw wrong("listen", error.description)
-                }
-            }
+        settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
+        if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
+        if let given = scalar(.logLevel) {
+            let level = Logger.Level(rawValue: given.text)
+            if level == nil { mustBe("trace, debug, info, notice, warning, error or critical", given) }
+            settings.logLevel = level ?? settings.logLevel
         }
-        guard !settings.listen.isEmpty else { throw wrong("listen", "must name an address") }
-        if let anchors = list("anchors") { settings.anchors = anchors }
-        if let players = try integer("cache.players", in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
-        if let level = scalar("log.level") {
-            guard let parsed = Logger.Level(rawValue: level) else {
-                throw wrong("log.level", "must be trace, debug, info, notice, warning, error or critical")
-            }
-            settings.logLevel = parsed
-        }
-        settings.tokens = try tokens()
+        settings.tokens = tokens()
+        let all = (file?.json.lines ?? []) + faults
+        if !all.isEmpty { throw ConfigurationError(all) }
         return settings
     }
 
-    private func tokens() throws -> [Settings.Token] {
+    private mutating func tokens() -> [Settings.Token] {
+        let roles: [(Setting, Role)] = [
+            (.purchasesTokens, .purchases), (.gameTokens, .game), (.financeTokens, .finance), (.adminTokens, .admin),
+        ]
         var tokens: [Settings.Token] = []
-        for role in [Role.purchases, .game, .finance, .admin] {
-            for secret in list("tokens.\(role.rawValue)") ?? [] {
-                guard secret.utf8.count >= Settings.tokenBytesMin else {
-                    throw wrong("tokens.\(role.rawValue)", "must have at least \(Settings.tokenBytesMin) bytes each")
+        for (setting, role) in roles {
+            for given in given(setting) ?? [] {
+                if given.text.utf8.count < Settings.tokenBytesMin {
+                    note("must have at least \(Settings.tokenBytesMin) bytes", given)
+                } else if tokens.contains(where: { $0.secret == given.text }) {
+                    note("is a token that is given twice, for this role or another", given)
                 }
-                if tokens.contains(where: { $0.secret == secret }) {
-                    throw wrong("tokens.\(role.rawValue)", "gives a token that another role has, or gives one twice")
-                }
-                tokens.append(Settings.Token(role: role, secret: secret))
+                tokens.append(Settings.Token(role: role, secret: given.text))
             }
         }
         return tokens
     }
 
-    private func required(_ key: String) throws -> String {
-        guard let value = scalar(key) else { throw wrong(key, "is required") }
-        return value
-    }
-
-    private func integer(_ key: String, in range: ClosedRange<Int64>) throws -> Int64? {
-        guard let text = scalar(key) else { return nil }
-        guard let value = Int64(text), range.contains(value) else {
-            throw wrong(key, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+    private mutating func address(_ given: Given) -> ServerAddress? {
+        do throws(ServerAddress.Malformed) {
+            return try ServerAddress(given.text)
+        } catch {
+            note(error.description, given)
+            return nil
         }
-        return value
     }
 
-    private func scalar(_ key: String) -> String? { reader.string(forKey: configKey(key)) }
-
-    private func list(_ key: String) -> [String]? {
-        reader.stringArray(forKey: configKey(key), isSecret: key.hasPrefix("tokens."))?.map { $0[...].trimmed }
+    /// A value that must be there.
+    private mutating func required(_ setting: Setting) -> Given? {
+        if let given = filled(setting) { return given }
+        if given(setting) == nil, !isFaulty(setting) {
+            note("is required: in the configuration file, or as \(variable(setting).name)", setting)
+        }
+        return nil
     }
 
-    private func configKey(_ key: String) -> ConfigKey { ConfigKey(key.split(separator: ".").map(String.init)) }
+    /// A value that may not be empty.
+    private mutating func filled(_ setting: Setting) -> Given? { scalar(setting).flatMap { isFilled($0) ? $0 : nil } }
 
-    private func wrong(_ key: String, _ why: String) -> ConfigurationError { ConfigurationError(name, "\(key) \(why)") }
+    private mutating func isFilled(_ given: Given) -> Bool {
+        if given.text.isEmpty { note("must not be empty", given) }
+        return !given.text.isEmpty
+    }
+
+    private mutating func integer(_ setting: Setting, in range: ClosedRange<Int64>) -> Int64? {
+        guard let given = scalar(setting) else { return nil }
+        if let value = Int64(given.text), range.contains(value) { return value }
+        mustBe("an integer from \(range.lowerBound) to \(range.upperBound)", given)
+        return nil
+    }
+
+    private func path(_ given: Given) -> String {
+        guard case .file = given.origin, let folder = file?.folder else { return given.text }
+        return URL(fileURLWithPath: given.text, relativeTo: folder).path
+    }
+
+    // MARK: What is given
+
+    private func scalar(_ setting: Setting) -> Given? { given(setting)?.first }
+
+    /// Whether its value is the file's, and of the wrong type, which was noted.
+    private func isFaulty(_ setting: Setting) -> Bool {
+        flags[setting] == nil && variable(setting).text == nil && file?.faulty.contains(setting) == true
+    }
+
+    private func given(_ setting: Setting) -> [Given]? {
+        if let text = flags[setting], let flag = setting.flag { return split(text, setting, .flag(flag)) }
+        let variable = variable(setting)
+        if let text = variable.text { return split(text, setting, .variable(variable.name)) }
+        return file?.items[setting]?.map {
+            Given(text: setting.form == .texts ? $0.text[...].trimmed : $0.text, origin: .file($0.value))
+        }
+    }
+
+    private func split(_ text: String, _ setting: Setting, _ origin: Given.Origin) -> [Given] {
+        guard setting.form == .texts else { return [Given(text: text, origin: origin)] }
+        return text.split(separator: ",").map { Given(text: $0.trimmed, origin: origin) }
+    }
+
+    /// The environment variable of a setting.
+    private func variable(_ setting: Setting) -> (name: String, text: String?) {
+        do {
+            let found = try variables.value(forKey: AbsoluteConfigKey(["ledger"] + setting.names), type: .string)
+            guard case .string(let text) = found.value?.content else { return (found.encodedKey, nil) }
+            return (found.encodedKey, text)
+        } catch {
+            preconditionFailure("every variable is a string: \(error)")
+        }
+    }
+
+    // MARK: Faults
+
+    private mutating func mustBe(_ what: String, _ given: Given) {
+        switch given.origin {
+        case .flag, .variable: note("must be \(what), not \(JSONValue.quoted(given.text))", given)
+        case .file(let value): file?.json.mustBe(what, value)
+        }
+    }
+
+    private mutating func note(_ rule: String, _ given: Given) {
+        switch given.origin {
+        case .flag(let name), .variable(let name): faults.append("\(name): \(rule)")
+        case .file(let value): file?.json.note(rule, value)
+        }
+    }
+
+    /// Notes what a setting lacks, where it is given or could be.
+    private mutating func note(_ rule: String, _ setting: Setting) {
+        let variable = variable(setting)
+        if flags[setting] != nil, let flag = setting.flag {
+            faults.append("\(flag): \(rule)")
+        } else if variable.text != nil {
+            faults.append("\(variable.name): \(rule)")
+        } else {
+            faults.append("\(file.map { "\($0.json.name): " } ?? "")\(setting.rawValue): \(rule)")
+        }
+    }
 }
 
 extension Substring {

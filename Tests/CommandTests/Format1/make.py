@@ -43,7 +43,7 @@ def notify(kind, jws, number, **options):
     (folder / "carried.jws").write_text(jws)
     extra = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     return run("sandbox", "notify", "chain", "--notification-type", kind, "--uuid",
-               f"00000000-0000-4000-8000-{number:012}", "--transaction", "carried.jws", *extra)
+               f"00000000-0000-4000-8000-{number:012}", "--transaction", "carried.jws", "--unchanged", *extra)
 
 
 class Service:

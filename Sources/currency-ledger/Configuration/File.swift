@@ -1,0 +1,74 @@
+import Foundation
+
+/// A file that could not be read or written: which, and why.
+struct FileError: Error, CustomStringConvertible {
+    let description: String
+
+    /// - Parameter what: what could not be done, as "cannot be read".
+    init(_ path: String, _ what: String) { description = "\(path): \(what)" }
+
+    /// - Parameter code: the system's reason, as `errno` has it.
+    init(_ path: String, _ what: String, code: Int32) {
+        // A path that leads nowhere is what operators meet most; the system's own words for it are about "entries".
+        let reason = code == ENOENT ? "there is no such file" : String(cString: strerror(code))
+        self.init(path, "\(what): \(reason)")
+    }
+}
+
+/// Reading and writing files that an operator names.
+enum File {
+    /// All bytes of a file, which may be a pipe.
+    static func read(_ path: String, bytesMax: Int) throws(FileError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError(path, "cannot be read", code: errno) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Foundation.read(descriptor, &part, part.count)
+            if count == 0 { return bytes }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw FileError(path, "cannot be read", code: errno)
+            }
+            bytes += part[..<count]
+            guard bytes.count <= bytesMax else { throw FileError(path, "is larger than \(bytesMax) bytes") }
+        }
+    }
+
+    /// Writes a new file, or over an old one.
+    static func write(_ bytes: [UInt8], to path: String, secret: Bool = false) throws(FileError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, secret ? 0o600 : 0o644)
+        guard descriptor >= 0 else { throw FileError(path, "cannot be written", code: errno) }
+        defer { close(descriptor) }
+        try write(bytes, to: descriptor, name: path)
+    }
+
+    /// Makes a folder, and those above it, where there is none.
+    static func makeFolder(_ path: String) throws(FileError) {
+        if mkdir(path, 0o777) == 0 { return }
+        var code = errno
+        if code == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+            try makeFolder(String(path[..<slash]))
+            if mkdir(path, 0o777) == 0 { return }
+            code = errno
+        }
+        var status = stat()
+        if code == EEXIST, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
+        throw FileError(path, "cannot be made a folder", code: code)
+    }
+
+    /// Writes all bytes to an open file.
+    /// - Parameter name: of the file, for the error.
+    static func write(_ bytes: [UInt8], to descriptor: Int32, name: String) throws(FileError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                throw FileError(name, "cannot be written", code: errno)
+            }
+            done += count
+        }
+    }
+}

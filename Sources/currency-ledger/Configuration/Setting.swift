@@ -1,0 +1,58 @@
+/// A setting, by its key in the configuration file.
+enum Setting: String, CaseIterable {
+    case path
+    case listen
+    case bundleID = "app.bundleId"
+    case appAppleID = "app.appAppleId"
+    case environment = "app.environment"
+    case anchors
+    case catalog
+    case purchasesTokens = "tokens.purchases"
+    case gameTokens = "tokens.game"
+    case financeTokens = "tokens.finance"
+    case adminTokens = "tokens.admin"
+    case cachedPlayers = "cache.players"
+    case logLevel = "log.level"
+
+    /// What the file must have there. A variable and a flag are texts; several are separated by commas.
+    enum Form {
+        case text
+        case integer
+        case texts
+    }
+
+    var form: Form {
+        switch self {
+        case .path, .bundleID, .environment, .catalog, .logLevel: .text
+        case .appAppleID, .cachedPlayers: .integer
+        case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: .texts
+        }
+    }
+
+    /// Whether no message may repeat its value.
+    var isSecret: Bool {
+        switch self {
+        case .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: true
+        case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .cachedPlayers, .logLevel: false
+        }
+    }
+
+    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine.
+    var flag: String? {
+        switch self {
+        case .path: "--path"
+        case .listen: "--listen"
+        case .bundleID: "--bundle-id"
+        case .appAppleID: "--app-apple-id"
+        case .environment: "--environment"
+        case .anchors: "--anchors"
+        case .catalog: "--catalog"
+        case .cachedPlayers: "--cache-players"
+        case .logLevel: "--log-level"
+        case .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: nil
+        }
+    }
+
+    /// The names of the key, as they lead to it in the file.
+    var names: [String] { rawValue.split(separator: ".").map(String.init) }
+}

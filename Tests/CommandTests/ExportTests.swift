@@ -1,0 +1,166 @@
+import Foundation
+import LedgerClient
+import Testing
+
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// `export` writes a report or leaves everything as it was.
+@Suite struct ExportTests {
+    private static let header = "account,currency,available,held,debt,paid,free\r\n"
+
+    /// A ledger with 500 gems, that nobody serves.
+    private static func ledger() async throws -> Studio {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        _ = try await client.credit(signedTransaction: try studio.purchase(1), account: AccountName("player-1")!)
+        try await client.close()
+        #expect(service.stop() == 0)
+        return studio
+    }
+
+    private static func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
+    private static func names(_ folder: TemporaryFolder) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    }
+
+    /// A shell's line with the command as `"$0"` and the folder as `"$1"`.
+    private static func shell(_ line: String, _ folder: TemporaryFolder) throws -> Finished {
+        try Command.run(URL(fileURLWithPath: "/bin/sh"), ["-c", line, Command.executable.path, folder.url.path])
+    }
+
+    @Test func anOldFileStaysWhereNoServiceAnswers() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("report.csv", "old")
+        let finished = try Command.run([
+            "export", "balances", "-o", folder.path("report.csv"), "--server", "127.0.0.1:1",
+        ])
+        #expect(finished.status == 1)
+        #expect(
+            finished.error == "currency-ledger: no service at 127.0.0.1:1: cannot connect: Connection refused\n")
+        #expect(try Self.text(folder.path("report.csv")) == "old")
+        #expect(try Self.names(folder) == ["report.csv"])
+    }
+
+    @Test func aReportTakesThePlaceOfTheOldFileAndKeepsItsMode() async throws {
+        let studio = try await Self.ledger()
+        let (path, link) = (studio.folder.path("report.csv"), studio.folder.path("link.csv"))
+        try studio.folder.write("report.csv", "old")
+        chmod(path, 0o640)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "report.csv")
+        let finished = try Command.run(["export", "balances", "-o", link, "--path", studio.folder.path("ledger")])
+        #expect(finished.status == 0, "\(finished.error)")
+        #expect(try Self.text(path) == Self.header + "player-1,gems,500,0,0,500,0\r\n")
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o640)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "report.csv")
+        #expect(try !Self.names(studio.folder).contains { $0.hasPrefix(".currency-ledger") })
+    }
+
+    /// What a redirection has written already stays, and what reads a pipe gets it all.
+    @Test func devicesAndPipesAreWrittenTo() async throws {
+        let studio = try await Self.ledger()
+        let report = Self.header + "player-1,gems,500,0,0,500,0\r\n"
+        let redirected = try Self.shell(
+            #"cd "$1"; (echo first; "$0" export balances -o /dev/stdout --path ledger; echo last) > both"#,
+            studio.folder)
+        #expect(redirected.status == 0, "\(redirected.error)")
+        #expect(try Self.text(studio.folder.path("both")) == "first\n\(report)last\n")
+        let piped = try Self.shell(
+            #"cd "$1"; mkfifo pipe; cat pipe > read & "$0" export balances -o pipe --path ledger; wait; test -p pipe"#,
+            studio.folder)
+        #expect(piped.status == 0, "\(piped.error)")
+        #expect(try Self.text(studio.folder.path("read")) == report)
+    }
+
+    /// The limit of a file's size stands for a full disk.
+    @Test func aDiskWithoutRoomLeavesTheOldFile() async throws {
+        let studio = try await Self.ledger()
+        try studio.folder.write("report.csv", "old")
+        // The service is outside of the limit, and so is the end of the pipe.
+        let service = try RunningService(studio.folder)
+        let line = #""$0" export balances -o report.csv --server \#(service.address) 2>&1; echo "status $?""#
+        let cut = try Self.shell(#"cd "$1"; (trap '' XFSZ; ulimit -f 0; \#(line)) | cat"#, studio.folder)
+        #expect(service.stop() == 0)
+        #expect(cut.output == "currency-ledger: report.csv: cannot be written: File too large\nstatus 1\n")
+        #expect(try Self.text(studio.folder.path("report.csv")) == "old")
+        #expect(try !Self.names(studio.folder).contains { $0.hasPrefix(".currency-ledger") })
+        let full = try Self.shell(#"cd "$1"; "$0" export balances --path ledger > /dev/full"#, studio.folder)
+        #expect(full.status == 1)
+        #expect(full.error.hasSuffix("currency-ledger: standard output: cannot be written: No space left on device\n"))
+        let printed = try Self.shell(
+            #""$0" sandbox init "$1/chain"; "$0" sandbox sign "$1/chain" > /dev/full"#, studio.folder)
+        #expect(printed.status == 1)
+        #expect(printed.error.hasSuffix("standard output: cannot be written: No space left on device\n"))
+    }
+
+    @Test(arguments: [
+        ("", "Is a directory"), ("/nothing/report.csv", "there is no folder"), ("/report.csv/x", "Not a directory"),
+    ])
+    func whereNothingCanBeWrittenIsSaid(path: String, why: String) throws {
+        let folder = try TemporaryFolder()
+        try folder.write("report.csv", "old")
+        let finished = try Command.run(["export", "trial", "-o", folder.url.path + path, "--server", "127.0.0.1:1"])
+        #expect(finished.status == 1)
+        #expect(finished.error.contains("\(folder.url.path + path): cannot be written: \(why)"), "\(finished.error)")
+    }
+
+    /// A service that takes the connection and never answers.
+    @Test(arguments: [SIGTERM, SIGINT])
+    func anInterruptedExportLeavesTheOldFileAndNoOther(ending: Int32) async throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var place = sockaddr_in()
+        place.sin_family = sa_family_t(AF_INET)
+        place.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &place) { place in
+            place.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                #expect(bind(listener, $0, size) == 0 && listen(listener, 1) == 0)
+                #expect(getsockname(listener, $0, &size) == 0)
+            }
+        }
+        let folder = try TemporaryFolder()
+        let reports = folder.url.appendingPathComponent("reports")
+        try FileManager.default.createDirectory(at: reports, withIntermediateDirectories: false)
+        try folder.write("reports/report.csv", "old")
+        let export = try Command.start(
+            [
+                "export", "trial", "-o", folder.path("reports/report.csv"), "--server",
+                "127.0.0.1:\(UInt16(bigEndian: place.sin_port))",
+            ], folder)
+        var names: [String] = []
+        for _ in 0..<600 where names.count < 2 {
+            try await Task.sleep(for: .milliseconds(50))
+            names = try FileManager.default.contentsOfDirectory(atPath: reports.path)
+        }
+        #expect(names.count == 2, "the report is not written beside the old one")
+        kill(export.process.processIdentifier, ending)
+        export.process.waitUntilExit()
+        #expect(export.process.terminationReason == .uncaughtSignal && export.process.terminationStatus == ending)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: reports.path) == ["report.csv"])
+        #expect(try Self.text(folder.path("reports/report.csv")) == "old")
+    }
+
+    /// As a service does.
+    @Test func whatTheLedgerCannotReportIsRefused() async throws {
+        let studio = try await Self.ledger()
+        try studio.folder.write("report.csv", "old")
+        let arguments = [
+            "export", "trial", "--path", studio.folder.path("ledger"), "-o", studio.folder.path("report.csv"),
+        ]
+        let unknown = try Command.run(arguments + ["--currency", "coins"])
+        #expect(unknown.status == 1)
+        #expect(unknown.error == "currency-ledger: the ledger has no currency coins, but gems\n")
+        let future = try Command.run(arguments + ["--as-of", "2999-01-01"])
+        #expect(future.status == 1)
+        #expect(future.error.hasPrefix("currency-ledger: --as-of 2999-01-01 is in the future: it is 2"))
+        #expect(try Self.text(studio.folder.path("report.csv")) == "old")
+        let known = try Command.run(arguments + ["--currency", "gems"])
+        #expect(known.status == 0, "\(known.error)")
+    }
+}
