@@ -30,9 +30,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CEpoll"),
         .target(name: "StrictJSON", swiftSettings: settings),
-        .target(name: "Ledger", swiftSettings: settings),
+        .target(name: "LedgerTypes", swiftSettings: settings),
+        .target(name: "Ledger", dependencies: ["LedgerTypes"], swiftSettings: settings),
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
-        .target(name: "LedgerWire", dependencies: ["Ledger", "StrictJSON"], swiftSettings: settings),
+        .target(name: "LedgerWire", dependencies: ["LedgerTypes", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),

@@ -11,7 +11,7 @@ final class AppendCredits: HotPathWorkload {
     let engine: Engine
     private let batch: Int
     private let studio: Studio
-    private let evidence: AppStore.Evidence
+    private let evidence: Evidence
     private let folder: URL
     private var next = 0
 
@@ -21,7 +21,7 @@ final class AppendCredits: HotPathWorkload {
         evidence = try studio.evidence()
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("hot-path-\(UUID().uuidString)")
         let sha256: HashFunction = { SHA256.hash($0, into: $1) }
-        let ledger = Journal.LedgerRow(bundleID: Studio.bundleID, environment: "Sandbox")
+        let ledger = BlockRows.LedgerRow(bundleID: Studio.bundleID, environment: "Sandbox")
         let identity = Digest(of: ledger, sha256)
         try LedgerFolder.create(at: folder.path) { temporary in
             let made = LedgerFolder(temporary)

@@ -14,15 +14,16 @@ private struct Table {
 
     init(_ studio: Studio, wallets: [Command], _ commands: [Command]) throws {
         var books = Books(
-            catalog: studio.catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
+            catalog: studio.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: { SHA256.hash($0, into: $1) })
         for command in wallets {
             guard case .grant = books.decide(command, at: Studio.now) else {
                 throw HotPathError("a wallet could not be filled")
             }
         }
-        _ = books.takeJournal()
-        books.forgetAllButPlayers()
+        _ = books.takeRows()
+        _ = books.takeRecords()
+        _ = books.takeClosers()
         fresh = books
         self.books = books
         self.commands = commands
@@ -44,8 +45,9 @@ private struct Table {
     }
 
     private mutating func turn() {
-        _ = books.takeJournal()
-        books.forgetAllButPlayers()
+        _ = books.takeRows()
+        _ = books.takeRecords()
+        _ = books.takeClosers()
         turns += 1
         guard turns == Table.turnsMax else { return }
         books = fresh

@@ -43,19 +43,19 @@ struct Studio {
     func jws(_ number: Int) throws -> [UInt8] { try chain.jws(payload: payload(number).json()) }
 
     /// A purchase as it comes out of the verification, with evidence of the length of a real one's.
-    func purchase(_ number: Int, like sample: AppStore.Evidence) -> SignedPurchase {
+    func purchase(_ number: Int, like sample: Evidence) -> SignedPurchase {
         SignedPurchase(
             facts: PurchaseFacts(
                 transaction: TransactionID(number: Int64(2_000_000_000_000_000 + number)), product: Studio.product,
                 quantity: 1, purchaseDate: Studio.now - 60_000, price: 4_990, priceCurrency: "USD"),
             signedDate: Studio.now - 30_000, revoked: 0,
-            evidence: Ledger.Evidence(
+            evidence: JWSParts(
                 headerDigest: Digest(sha256: sample.header.digest), header: sample.header.segment,
                 payload: sample.payload,
                 signature: sample.signature))
     }
 
-    func evidence() throws -> AppStore.Evidence {
+    func evidence() throws -> Evidence {
         let verifier = Verifier(app: app, anchors: [chain.root])
         return try verifier.verify(transaction: try jws(0), now: Studio.now).evidence
     }

@@ -57,7 +57,7 @@ extension LedgerClient {
 
     /// Does several operations, of any accounts, all or none. The ``WireError`` of a refusal has the detail
     /// `operation`, the index of the one that was refused.
-    public func atomic(_ atomic: Ledger.Atomic) async throws -> AtomicReceipt {
+    public func atomic(_ atomic: LedgerTypes.Atomic) async throws -> AtomicReceipt {
         let receipt: AtomicReceipt = try await call(.atomic(atomic))
         guard let told = receipt.told(by: atomic.operations) else {
             throw ClientError.unreadableReply("the results do not fit the operations")

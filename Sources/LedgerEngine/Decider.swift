@@ -17,7 +17,7 @@ struct Decider {
     private let now: @Sendable () -> Timestamp
 
     private var books: Books?
-    private var unprojected = Unprojected(projected: JournalPosition())
+    private var unprojected = Unprojected(projected: LastNumbers())
     private var cache: PlayerCache
     /// The last block that was decided, and its time.
     private(set) var decided: BlockNumber = 0
@@ -81,7 +81,7 @@ struct Decider {
             throw error
         }
         let result = decide(&books)
-        let rows = books.takeJournal()
+        let rows = books.takeRows()
         guard !rows.isEmpty else {
             forgetLoaded(&books, rows)
             self.books = consume books
@@ -116,7 +116,7 @@ struct Decider {
     }
 
     /// What was loaded for a batch is found again where it was, unless the batch changed it.
-    private mutating func forgetLoaded(_ books: inout Books, _ rows: Journal = Journal()) {
+    private mutating func forgetLoaded(_ books: inout Books, _ rows: BlockRows = BlockRows()) {
         let loaded = books.takeLoaded()
         cache.add(lots: loaded.lots)
         defer { cache.bound(&books, projected: unprojected.projected) }

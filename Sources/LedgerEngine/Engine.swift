@@ -40,7 +40,7 @@ package final class Engine: Store, @unchecked Sendable {
             self.limits = limits
         }
 
-        var ledger: Journal.LedgerRow { Journal.LedgerRow(bundleID: bundleID, environment: environment) }
+        var ledger: BlockRows.LedgerRow { BlockRows.LedgerRow(bundleID: bundleID, environment: environment) }
     }
 
     /// What an operator is told.

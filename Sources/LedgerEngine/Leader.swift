@@ -37,7 +37,7 @@ struct Leader {
     /// - Returns: the block's number, term and hash, and its time.
     /// - Throws: ``LogError``, or what is wrong with the last block.
     mutating func lead(
-        _ ledger: Journal.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+        _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
     ) throws -> (head: LogHead, time: Timestamp) {
         var time: Timestamp = 0
         let sealed = try log.lead { last in
@@ -57,7 +57,7 @@ struct Leader {
     ///   - failure: why nothing is appended any more.
     ///   - takeOver: called with the new head. Where it throws, the log counts as failed still.
     mutating func leadAgain(
-        after failure: LogError, _ ledger: Journal.LedgerRow, now: (_ last: Timestamp?) -> Timestamp,
+        after failure: LogError, _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp,
         _ takeOver: (LogHead) throws -> Void
     ) {
         let clock = monotonicNanoseconds()
@@ -84,17 +84,17 @@ struct Leader {
     }
 
     private func termBlock(
-        after last: SealedBlock?, _ ledger: Journal.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+        after last: SealedBlock?, _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
     ) throws -> Block {
         guard let last else {
-            var rows = Journal()
+            var rows = BlockRows()
             rows.ledger = ledger
             return Block(
-                number: 1, term: 1, time: now(nil), previous: .zero, position: JournalPosition(), rows: rows)
+                number: 1, term: 1, time: now(nil), previous: .zero, position: LastNumbers(), rows: rows)
         }
         let before = try Block(opening: last, checks: .hashes(hash))
         return Block(
             number: before.number + 1, term: before.term + 1, time: max(now(before.time), before.time),
-            previous: last.hash, position: before.position, rows: Journal())
+            previous: last.hash, position: before.position, rows: BlockRows())
     }
 }

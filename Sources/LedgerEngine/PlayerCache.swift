@@ -14,7 +14,7 @@ struct PlayerCache {
 
     /// Forgets players until about the bound are kept, each with one lot: a player with many lots counts for more.
     /// - Parameter projected: the last numbers that the projection has.
-    mutating func bound(_ books: inout Books, projected: JournalPosition) {
+    mutating func bound(_ books: inout Books, projected: LastNumbers) {
         let count = books.players.count
         // A tenth over the bound before anything is done, so that the walk over all players is rare.
         guard count + lots > 2 * (playersMax + playersMax / 10) else { return }

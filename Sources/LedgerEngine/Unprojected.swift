@@ -11,7 +11,7 @@ struct Unprojected {
     private struct Generation: Sendable {
         /// The last block of which it has records, and the last numbers up to there.
         var block: BlockNumber
-        var position: JournalPosition
+        var position: LastNumbers
         var records: Books.Records
         /// Players of whom a lot was used up.
         var closers: [PlayerID]
@@ -22,12 +22,12 @@ struct Unprojected {
     /// Players of whom a lot was used up since the last generation.
     private var closers: [PlayerID] = []
     /// The last numbers that the projection has.
-    private(set) var projected: JournalPosition
+    private(set) var projected: LastNumbers
     /// Where generations are given back to memory, so that nobody waits for it.
     private static let bin = DispatchQueue(label: "ledger.forgotten", qos: .utility)
 
     /// - Parameter projected: the last numbers that the projection has.
-    init(projected: JournalPosition) { self.projected = projected }
+    init(projected: LastNumbers) { self.projected = projected }
 
     /// Notes players of whom a batch used up lots.
     mutating func add(closers players: [PlayerID]) {

@@ -32,7 +32,7 @@ extension SignedPurchase {
     /// `nil` where the ledger's values cannot hold the payload's.
     init?(_ transaction: VerifiedTransaction) { self.init(transaction.content.payload, transaction.evidence) }
 
-    private init?(_ payload: TransactionPayload, _ evidence: AppStore.Evidence) {
+    private init?(_ payload: TransactionPayload, _ evidence: Evidence) {
         guard let id = TransactionID(payload.transactionID) else { return nil }
         var token: AccountName?
         if let text = payload.appAccountToken {
@@ -51,7 +51,7 @@ extension SignedPurchase {
                 token: token, storefront: payload.storefront, offer: offer,
                 original: payload.originalTransactionID.flatMap { TransactionID($0) },
                 ownership: payload.inAppOwnershipType?.rawValue),
-            signedDate: payload.signedDate, revoked: payload.revoked, evidence: Ledger.Evidence(evidence))
+            signedDate: payload.signedDate, revoked: payload.revoked, evidence: JWSParts(evidence))
     }
 }
 
@@ -69,12 +69,12 @@ extension SignedNotification {
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
             reason: payload.data?.consumptionRequestReason?.rawValue,
-            evidence: Ledger.Evidence(notification.evidence), purchase: purchase)
+            evidence: JWSParts(notification.evidence), purchase: purchase)
     }
 }
 
-extension Ledger.Evidence {
-    convenience init(_ evidence: AppStore.Evidence) {
+extension JWSParts {
+    convenience init(_ evidence: Evidence) {
         self.init(
             headerDigest: Digest(sha256: evidence.header.digest), header: evidence.header.segment,
             payload: evidence.payload, signature: evidence.signature)
@@ -91,6 +91,18 @@ extension WireError {
         case .wrongApp: self = .wrongApp
         case .wrongEnvironment: self = .wrongEnvironment
         case .notConsumable: self = .notConsumable
+        }
+    }
+}
+
+extension WireError {
+    /// What a store's failure means for the request that met it.
+    init(_ error: StoreError) {
+        switch error.kind {
+        case .unavailable: self = .storageUnavailable
+        case .opening: self = WireError(.storageUnavailable, "\(error); send this again")
+        case .unknown: self = .outcomeUnknown
+        case .corrupt: self = .storageCorrupt
         }
     }
 }

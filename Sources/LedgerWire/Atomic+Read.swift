@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 extension Atomic {

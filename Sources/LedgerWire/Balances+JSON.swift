@@ -1,4 +1,4 @@
-package import Ledger
+package import LedgerTypes
 package import StrictJSON
 
 extension Balance: WireValue {

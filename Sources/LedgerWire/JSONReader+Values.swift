@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 /// The protocol's values. Each reads one value or says what it must be.

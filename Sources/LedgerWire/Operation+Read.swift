@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 /// Where an operation of a game server stands: its members are the same but for the key.

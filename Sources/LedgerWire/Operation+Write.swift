@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 /// The parameters of what a game server asks; an operation of an atomic is written without its key.

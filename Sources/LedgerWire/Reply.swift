@@ -1,4 +1,4 @@
-package import Ledger
+package import LedgerTypes
 
 /// The answer to one request.
 package enum Reply: Sendable {

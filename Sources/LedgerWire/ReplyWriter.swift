@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 /// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer

@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import StrictJSON
 
 /// Parameters, by name: a member that is unknown, missing, given twice or of a wrong type is an error whose path names

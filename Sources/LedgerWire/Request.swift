@@ -1,4 +1,4 @@
-package import Ledger
+package import LedgerTypes
 
 /// A request whose parameters have been read and found valid.
 package enum Request: Hashable, Sendable {

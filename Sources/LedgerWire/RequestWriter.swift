@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 package import StrictJSON
 
 /// Writes requests, a line each, or several as one line between `beginBatch` and `endBatch`.

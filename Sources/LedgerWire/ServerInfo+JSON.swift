@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 package import StrictJSON
 
 extension ServerInfo: WireValue {

@@ -1,4 +1,4 @@
-public import Ledger
+public import LedgerTypes
 
 /// What a server says of itself: the answer to `info`.
 public struct ServerInfo: Hashable, Sendable {

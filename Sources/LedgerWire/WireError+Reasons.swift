@@ -1,4 +1,4 @@
-package import Ledger
+package import LedgerTypes
 
 /// What the framing, the access rules and the server itself refuse.
 extension WireError {
@@ -46,16 +46,6 @@ extension WireError {
 
     package static let storageCorrupt = WireError(
         .storageCorrupt, "what is stored is damaged: sending this again does not help, the operator has to look")
-
-    /// What a store's failure means for the request that met it.
-    package init(_ error: StoreError) {
-        switch error.kind {
-        case .unavailable: self = .storageUnavailable
-        case .opening: self = WireError(.storageUnavailable, "\(error); send this again")
-        case .unknown: self = .outcomeUnknown
-        case .corrupt: self = .storageCorrupt
-        }
-    }
 }
 
 /// What the signatures refuse. `message` is the verifier's own, which holds nothing of the signed object.

@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 
 /// Every bound of the wire, each with its reason.
 public enum WireLimits {

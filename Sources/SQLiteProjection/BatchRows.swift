@@ -3,18 +3,18 @@ import Ledger
 /// The rows of several blocks that follow each other, table by table, so that those of one table are written together.
 struct BatchRows {
     struct NewHeader {
-        var row: Journal.HeaderRow
+        var row: BlockRows.HeaderRow
         var block: BlockNumber
     }
 
     struct NewPurchase {
-        var row: Journal.PurchaseRow
-        var first: Journal.EvidenceRow
+        var row: BlockRows.PurchaseRow
+        var first: BlockRows.EvidenceRow
         var block: BlockNumber
     }
 
     struct NewNotification {
-        var row: Journal.NotificationRow
+        var row: BlockRows.NotificationRow
         var block: BlockNumber
     }
 
@@ -26,21 +26,21 @@ struct BatchRows {
         var block: BlockNumber
     }
 
-    private(set) var currencies: [Journal.CurrencyRow] = []
-    private(set) var actors: [Journal.ActorRow] = []
-    private(set) var accounts: [Journal.AccountRow] = []
+    private(set) var currencies: [BlockRows.CurrencyRow] = []
+    private(set) var actors: [BlockRows.ActorRow] = []
+    private(set) var accounts: [BlockRows.AccountRow] = []
     /// Accounts whose names were erased.
     private(set) var erased: Set<PlayerID> = []
     private(set) var headers: [NewHeader] = []
     private(set) var entries: [Entry] = []
     private(set) var transfers: [Transfer] = []
-    private(set) var lots: [Journal.LotRow] = []
-    private(set) var holds: [Journal.HoldRow] = []
+    private(set) var lots: [BlockRows.LotRow] = []
+    private(set) var holds: [BlockRows.HoldRow] = []
     private(set) var purchases: [NewPurchase] = []
-    private(set) var assignments: [Journal.AssignmentRow] = []
+    private(set) var assignments: [BlockRows.AssignmentRow] = []
     private(set) var events: [NewEvent] = []
     private(set) var notifications: [NewNotification] = []
-    private(set) var requests: [Journal.RequestRow] = []
+    private(set) var requests: [BlockRows.RequestRow] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
@@ -129,7 +129,7 @@ struct BatchRows {
 
     /// Gives purchases of this batch the accounts that they found in it.
     /// - Returns: the assignments of purchases that the tables have already.
-    mutating func assign() -> [Journal.AssignmentRow] {
+    mutating func assign() -> [BlockRows.AssignmentRow] {
         if assignments.isEmpty { return [] }
         var places: [TransactionID: Int] = [:]
         for (index, purchase) in purchases.enumerated() { places[purchase.row.facts.transaction] = index }

@@ -116,7 +116,7 @@ final class BatchWriter {
         return state
     }
 
-    private func insertNames(_ rows: borrowing BatchRows, after position: JournalPosition) throws {
+    private func insertNames(_ rows: borrowing BatchRows, after position: LastNumbers) throws {
         for row in rows.currencies {
             insertCurrency.bind(1, Int64(row.id))
             insertCurrency.bind(2, row.code.text)
@@ -178,7 +178,7 @@ final class BatchWriter {
         warn("\(what) in the log; the first stays: verify the log")
     }
 
-    private func insert(_ rows: [Journal.RequestRow]) throws {
+    private func insert(_ rows: [BlockRows.RequestRow]) throws {
         let isWhole = try insertRequest.run(rows) { parameters, row in
             parameters.bind(1, row.pointee.key.text)
             parameters.bind(2, row.pointee.fingerprint)
@@ -189,7 +189,7 @@ final class BatchWriter {
     }
 
     private func write(
-        _ holds: [Journal.HoldRow], ended: [WalletChanges.EndedHold], after before: JournalPosition
+        _ holds: [BlockRows.HoldRow], ended: [WalletChanges.EndedHold], after before: LastNumbers
     ) throws {
         if holds.isEmpty && ended.isEmpty { return }
         var ends: [TransferID: WalletChanges.EndedHold] = [:]

@@ -253,7 +253,7 @@ final class BooksLoader {
         let row = try selectRequest.first { (fingerprint: Digest($0.blob(0)), answer: $0.blob(1)) }
         guard let row else { return }
         var missing: (any Error)?
-        let answer = Answer(encoded: row.answer[...]) { player in
+        let answer = KeyedAnswer(encoded: row.answer[...]) { player in
             do {
                 return try findName(of: player)
             } catch {

@@ -37,7 +37,7 @@ enum DatabaseFile {
 
     /// Opens the tables at `path`, or creates them where there is no file, or an empty one.
     /// - Throws: ``ProjectionOpeningError``
-    static func open(_ path: String, _ ledger: Journal.LedgerRow) throws
+    static func open(_ path: String, _ ledger: BlockRows.LedgerRow) throws
         -> (pool: DatabasePool, loader: DatabaseQueue, isNew: Bool)
     {
         try opening(path) {
@@ -132,7 +132,7 @@ enum DatabaseFile {
     }
 
     /// Whether there are tables that can be gone on with; `false` where a start ended before it made them.
-    private static func check(_ path: String, _ ledger: Journal.LedgerRow) throws -> Bool {
+    private static func check(_ path: String, _ ledger: BlockRows.LedgerRow) throws -> Bool {
         let hasChecks = try expectChecks(path)
         return try readOnlyQueue(path).read { db in
             guard try checkForm(db, path) else { return false }

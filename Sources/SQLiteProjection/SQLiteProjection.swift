@@ -22,7 +22,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     ///   - warn: told what the operator should know.
     /// - Throws: ``ProjectionOpeningError``
     package init(
-        path: String, ledger: Journal.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
+        path: String, ledger: BlockRows.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
         warn: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
         let areNew: Bool
@@ -149,7 +149,7 @@ private final class Writer {
         let commit: PreparedStatement
     }
 
-    private let ledger: Journal.LedgerRow
+    private let ledger: BlockRows.LedgerRow
     private let usedKeys: UsedKeys
     private let checkpointer: Checkpointer
     /// `nil` when closed.
@@ -158,7 +158,7 @@ private final class Writer {
     private var state: StoredState?
 
     init(
-        _ db: Database, _ ledger: Journal.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
+        _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
         _ bounds: SQLiteBounds, _ mark: CheckpointMark, _ usedKeys: UsedKeys,
         _ warn: @escaping @Sendable (String) -> Void
     ) throws {

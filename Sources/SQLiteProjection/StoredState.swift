@@ -7,9 +7,9 @@ struct StoredState {
     /// `nil` where nothing was applied yet.
     var head: LogHead?
     /// Whose books these are; `nil` where nothing was applied yet.
-    var ledger: Journal.LedgerRow?
+    var ledger: BlockRows.LedgerRow?
     var time: Timestamp = 0
-    var position = JournalPosition()
+    var position = LastNumbers()
     var closedThrough: Timestamp = -1
     var currencies: [CurrencyCode] = []
     var totals = Totals(currencies: 0)
@@ -43,7 +43,7 @@ struct StoredState {
         if let closed = block.rows.closedThrough { closedThrough = closed }
     }
 
-    mutating func add(_ rows: [Journal.CurrencyRow]) {
+    mutating func add(_ rows: [BlockRows.CurrencyRow]) {
         if rows.isEmpty { return }
         currencies += rows.map(\.code)
         var longer = Totals(currencies: currencies.count)
@@ -118,7 +118,7 @@ struct StoredState {
         else { throw StoreError.corrupt("what the tables say of themselves cannot be read") }
         if row.integer(2) > 0 { head = LogHead(number: row.integer(2), term: row.integer(3), hash: hash) }
         if let bundleID = row.optionalText(0), let environment = row.optionalText(1) {
-            ledger = Journal.LedgerRow(bundleID: bundleID, environment: environment)
+            ledger = BlockRows.LedgerRow(bundleID: bundleID, environment: environment)
         }
         time = row.integer(5)
         position.currency = row.integer(6)
@@ -199,9 +199,9 @@ struct StoredState {
     }
 }
 
-extension JournalPosition {
+extension LastNumbers {
     /// Where the rows that follow this place end.
-    fileprivate func after(_ rows: Journal) -> JournalPosition {
+    fileprivate func after(_ rows: BlockRows) -> LastNumbers {
         var end = self
         end.currency += Int64(rows.currencies.count)
         end.actor += Int64(rows.actors.count)

@@ -33,10 +33,10 @@ struct WalletChanges {
     private var newLotPlaces: [Int32] = []
     /// For each transfer the place of its wallet.
     private var walletOfTransfer: [Int32] = []
-    private let before: JournalPosition
+    private let before: LastNumbers
 
     /// - Parameter before: the last numbers that the tables have.
-    init(after before: JournalPosition) { self.before = before }
+    init(after before: LastNumbers) { self.before = before }
 
     private static func key(_ account: PlayerID, _ currency: CurrencyID) -> Int64 {
         account << 8 | Int64(currency)
@@ -93,7 +93,7 @@ struct WalletChanges {
     // MARK: Changing
 
     /// Applies the transfers, which were loaded for, in their order.
-    mutating func apply(_ transfers: [Transfer], _ entries: [Entry], opening lotRows: [Journal.LotRow]) throws {
+    mutating func apply(_ transfers: [Transfer], _ entries: [Entry], opening lotRows: [BlockRows.LotRow]) throws {
         newLotPlaces = [Int32](repeating: -1, count: transfers.count)
         var entry = 0
         var opened = 0
@@ -118,7 +118,7 @@ struct WalletChanges {
         try checkEnd()
     }
 
-    private mutating func open(_ row: Journal.LotRow, by transfer: Transfer, _ entry: Entry, _ index: Int) {
+    private mutating func open(_ row: BlockRows.LotRow, by transfer: Transfer, _ entry: Entry, _ index: Int) {
         newLotPlaces[index] = Int32(lots.count)
         let lot = Lot(
             id: row.id, lotClass: row.lotClass, transaction: entry.transaction, time: entry.time, price: row.price,

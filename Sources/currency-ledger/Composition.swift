@@ -70,8 +70,8 @@ enum Composition {
         return log
     }
 
-    private static func ledger(_ settings: Settings) -> Journal.LedgerRow {
-        Journal.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
+    private static func ledger(_ settings: Settings) -> BlockRows.LedgerRow {
+        BlockRows.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
     }
 
     private static func engine(
@@ -148,7 +148,7 @@ enum Composition {
     private struct Tables {
         let folder: LedgerFolder
         let log: FileLog
-        let ledger: Journal.LedgerRow
+        let ledger: BlockRows.LedgerRow
         let logger: Logger
         /// Told in words how far they are; what it throws ends the work.
         let progress: @Sendable (String) throws -> Void
@@ -157,7 +157,7 @@ enum Composition {
         private let told = HighMark()
 
         init(
-            folder: LedgerFolder, log: FileLog, ledger: Journal.LedgerRow, logger: Logger,
+            folder: LedgerFolder, log: FileLog, ledger: BlockRows.LedgerRow, logger: Logger,
             progress: @escaping @Sendable (String) throws -> Void
         ) {
             self.folder = folder

@@ -6,9 +6,10 @@ import Testing
     /// What each target may import beside the standard library. `Foundation` stands for any of its parts.
     private static let arrows: [String: Set<String>] = [
         "StrictJSON": [],
-        "Ledger": ["Collections"],
+        "LedgerTypes": [],
+        "Ledger": ["LedgerTypes"],
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
-        "LedgerWire": ["Ledger", "StrictJSON"],
+        "LedgerWire": ["LedgerTypes", "StrictJSON"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
         "LedgerEngine": ["Ledger", "Dispatch", "Glibc", "Musl"],

@@ -12,7 +12,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let identity = Digest(
-            of: Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), testSHA256)
+            of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), testSHA256)
         let configuration = FileLogConfiguration(segmentBytes: 4_096)
         let (log, head) = (folder + "/log", folder + "/head")
         try FileLog.create(folder: log, headFile: head, identity: identity, configuration: configuration)
@@ -61,7 +61,7 @@ import Testing
             let log = try FileLog.open(
                 folder: folder + "/log", headFile: folder + "/head",
                 identity: Digest(
-                    of: Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), testSHA256),
+                    of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), testSHA256),
                 hash: testSHA256)
             _ = try log.lead { last in try GameChain.emptyBlock(after: last ?? blocks[blocks.count - 1]) }
             try log.redact(2, blocks[1].redactable(erasing: [1]))

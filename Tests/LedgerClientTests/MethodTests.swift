@@ -72,7 +72,7 @@ import Testing
         let capture = Capture(key: try key("c"), holdKey: try key("h"), amount: amount)
         let release = Release(key: try key("l"), holdKey: try key("h"), operation: 0)
         let own = try key("a")
-        let atomic = Ledger.Atomic(
+        let atomic = LedgerTypes.Atomic(
             key: own,
             operations: [
                 .capture(Capture(key: own, holdKey: try key("h"))), .release(Release(key: own, holdKey: try key("h2"))),
@@ -126,7 +126,7 @@ import Testing
     @Test func anAtomicsResultsMustFitItsOperations() async throws {
         let receipt = AtomicReceipt(entry: 8, replayed: false, results: [.grant], balances: [])
         let own = try key("a")
-        let atomic = Ledger.Atomic(
+        let atomic = LedgerTypes.Atomic(
             key: own,
             operations: [.release(Release(key: own, holdKey: own)), .release(Release(key: own, holdKey: own))])
         try await Peer.with(answering { _ in .outcome(.atomic(receipt)) }) { _, client in

@@ -158,7 +158,7 @@ import Testing
         theirs.number += 1
         theirs.term += 1
         theirs.previous = last.hash
-        theirs.rows = Journal()
+        theirs.rows = BlockRows()
         theirs.rows.closedThrough = Bench.now + 5_000
         var salts = SystemRandomNumberGenerator()
         bench.log.failAppends(.superseded(by: [SealedBlock(sealing: theirs, salts: &salts, hash: Workload.hash)]))

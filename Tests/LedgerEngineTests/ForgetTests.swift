@@ -15,7 +15,7 @@ import Testing
                 transaction: TransactionID(number: 1), product: "com.example.game.gems500", quantity: 1,
                 purchaseDate: 1_000, price: 4_990, priceCurrency: "USD", token: ann),
             signedDate: signed, revoked: revoked,
-            evidence: Evidence(
+            evidence: JWSParts(
                 headerDigest: Digest(of: header, Workload.hash), header: header, payload: Array("{}".utf8),
                 signature: [UInt8](repeating: 1, count: 64)))
     }

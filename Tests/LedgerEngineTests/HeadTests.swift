@@ -13,7 +13,7 @@ import Testing
                 transaction: TransactionID(number: number), product: "com.example.game.gems500", quantity: 1,
                 purchaseDate: 1_000, price: 4_990, priceCurrency: "USD"),
             signedDate: signed, revoked: revoked,
-            evidence: Evidence(
+            evidence: JWSParts(
                 headerDigest: Digest(of: header, Workload.hash), header: header, payload: Array("{}".utf8),
                 signature: [UInt8](repeating: 1, count: 64)))
     }
@@ -178,18 +178,18 @@ import Testing
         let last = try #require(bench.log.blocks.last)
         var again = try Block(opening: last, checks: .form)
         let rows = try #require(
-            try bench.log.blocks.compactMap { block -> Journal? in
+            try bench.log.blocks.compactMap { block -> BlockRows? in
                 let rows = try Block(opening: block, checks: .form).rows
                 return rows.requests.isEmpty ? nil : rows
             }.first)
         again.number += 1
         again.previous = last.hash
-        again.rows = Journal()
+        again.rows = BlockRows()
         again.position.request += 1
         again.rows.requests = [
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: again.position.request, key: rows.requests[0].key, fingerprint: Digest.zero, entry: nil,
-                answer: Answer.refused(.unknownSpend).encoded[...])
+                answer: KeyedAnswer.refused(.unknownSpend).encoded[...])
         ]
         var salts = SystemRandomNumberGenerator()
         let sealed = SealedBlock(sealing: again, salts: &salts, hash: Workload.hash)

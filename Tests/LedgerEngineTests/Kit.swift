@@ -69,7 +69,7 @@ final class SlowProjection: Projection {
 final class Bench: Sendable {
     static let now: Timestamp = 1_750_000_000_000
     static let gems = CurrencyCode("gems")!
-    static let ledger = Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+    static let ledger = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
 
     let folder: TemporaryFolder
     let log: MemoryLog

@@ -4,28 +4,28 @@ package import Ledger
 /// books it makes from these rows, so that a row that is missing or wrong shows.
 package struct JournalIndex {
     /// The digest by which a header segment is known.
-    private let headerDigest: (Journal.HeaderRow) -> Digest
+    private let headerDigest: (BlockRows.HeaderRow) -> Digest
 
-    package init(headerDigest: @escaping (Journal.HeaderRow) -> Digest = { Digest(of: Array($0.text), testSHA256) }) {
+    package init(headerDigest: @escaping (BlockRows.HeaderRow) -> Digest = { Digest(of: Array($0.text), testSHA256) }) {
         self.headerDigest = headerDigest
     }
 
-    package private(set) var rows = Journal()
-    private var purchases: [TransactionID: Journal.PurchaseRow] = [:]
-    private var evidence: [TransactionID: [Journal.EvidenceRow]] = [:]
-    private var assignments: [TransactionID: Journal.AssignmentRow] = [:]
-    private var holds: [TransferID: Journal.HoldRow] = [:]
-    private var lots: [LotID: Journal.LotRow] = [:]
+    package private(set) var rows = BlockRows()
+    private var purchases: [TransactionID: BlockRows.PurchaseRow] = [:]
+    private var evidence: [TransactionID: [BlockRows.EvidenceRow]] = [:]
+    private var assignments: [TransactionID: BlockRows.AssignmentRow] = [:]
+    private var holds: [TransferID: BlockRows.HoldRow] = [:]
+    private var lots: [LotID: BlockRows.LotRow] = [:]
     /// Transfers by the spend or hold that they refer to.
     private var references: [TransferID: [Transfer]] = [:]
-    private var requests: [RequestKey: Journal.RequestRow] = [:]
+    private var requests: [RequestKey: BlockRows.RequestRow] = [:]
     package private(set) var players: [AccountName: PlayerID] = [:]
     package private(set) var notifications: Set<String> = []
     package private(set) var headers: [Digest: HeaderID] = [:]
     package private(set) var actors: [String: ActorID] = [:]
     package private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
 
-    package mutating func append(_ new: Journal) {
+    package mutating func append(_ new: BlockRows) {
         rows.currencies += new.currencies
         rows.actors += new.actors
         rows.headers += new.headers
@@ -128,7 +128,7 @@ package struct JournalIndex {
     }
 
     package func answered(_ key: RequestKey) -> Books.Answered? {
-        guard let row = requests[key], let answer = Answer(encoded: row.answer, name: { name($0) }) else { return nil }
+        guard let row = requests[key], let answer = KeyedAnswer(encoded: row.answer, name: { name($0) }) else { return nil }
         return Books.Answered(fingerprint: row.fingerprint, answer: answer)
     }
 }

@@ -7,13 +7,13 @@ struct MemoryJournal {
     private var index = JournalIndex()
     private(set) var blocks = 0
     var isClosed = false
-    private var position = JournalPosition()
+    private var position = LastNumbers()
 
-    var rows: Journal { index.rows }
+    var rows: BlockRows { index.rows }
 
     init(_ catalog: Catalog) {
         self.catalog = catalog
-        books = MemoryJournal.emptyBooks(catalog, known: [], JournalPosition())
+        books = MemoryJournal.emptyBooks(catalog, known: [], LastNumbers())
         commit(Needs()) { _ in }
     }
 
@@ -23,7 +23,7 @@ struct MemoryJournal {
     mutating func commit<Result>(_ needs: Needs, _ decide: (inout Books) -> Result) -> Result {
         load(needs)
         let result = decide(&books)
-        let rows = books.takeJournal()
+        let rows = books.takeRows()
         if !rows.isEmpty { blocks += 1 }
         index.append(rows)
         position = books.position
@@ -45,7 +45,7 @@ struct MemoryJournal {
     }
 
     private static func emptyBooks(
-        _ catalog: Catalog, known: [CurrencyCode], _ position: JournalPosition, closedThrough: Timestamp = -1,
+        _ catalog: Catalog, known: [CurrencyCode], _ position: LastNumbers, closedThrough: Timestamp = -1,
         headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:]
     ) -> Books {
         Books(
@@ -70,4 +70,12 @@ struct MemoryJournal {
     func name(_ player: PlayerID) -> AccountName { index.name(player) }
     func player(_ name: AccountName) -> PlayerID? { index.players[name] }
     func owner(_ lot: LotID) -> PlayerID? { index.owners[lot]?.player }
+}
+
+extension Books {
+    /// Forgets everything but players, for whoever finds all of it elsewhere.
+    package mutating func forgetAllButPlayers() {
+        _ = takeRecords()
+        _ = takeClosers()
+    }
 }

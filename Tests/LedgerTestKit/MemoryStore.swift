@@ -63,7 +63,7 @@ package final class MemoryStore: Store, @unchecked Sendable {
     package var isClosed: Bool { lock.withLock { journal.isClosed } }
 
     /// Every row that was committed.
-    package var rows: Journal { lock.withLock { journal.rows } }
+    package var rows: BlockRows { lock.withLock { journal.rows } }
 
     /// How many batches added something to the journal.
     package var blocks: Int { lock.withLock { journal.blocks } }

@@ -58,7 +58,7 @@ package struct Workload {
                 purchaseDate: 1_700_000_000_000, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
                 token: token),
             signedDate: signedDate, revoked: revoked,
-            evidence: Evidence(
+            evidence: JWSParts(
                 headerDigest: Digest(of: header, hash), header: header,
                 payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
     }
@@ -190,10 +190,10 @@ package struct Workload {
     }
 }
 
-extension Evidence {
+extension JWSParts {
     /// The same of another payload.
-    func with(payload: [UInt8]) -> Evidence {
-        Evidence(
+    func with(payload: [UInt8]) -> JWSParts {
+        JWSParts(
             headerDigest: headerDigest, header: header, payload: payload, signature: signature)
     }
 }

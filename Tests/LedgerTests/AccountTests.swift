@@ -121,7 +121,7 @@ import Testing
     }
 }
 
-extension Journal {
+extension BlockRows {
     /// Nothing was recorded.
     var isEmptyButForCurrencies: Bool {
         var rest = self

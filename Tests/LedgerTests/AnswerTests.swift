@@ -17,13 +17,13 @@ import Testing
     ]
 
     /// Names as the accounts of the answers below have them; one in five numbers is no account's.
-    private static func read(_ bytes: [UInt8]) -> Answer? {
-        Answer(encoded: bytes[...]) { player in
+    private static func read(_ bytes: [UInt8]) -> KeyedAnswer? {
+        KeyedAnswer(encoded: bytes[...]) { player in
             player % 5 == 4 ? nil : player == 2 ? "ann" : player == 300 ? "é" : AccountName("player-\(player)")
         }
     }
 
-    static let answers: [Answer] = [
+    static let answers: [KeyedAnswer] = [
         .spend(
             SpendReceipt(
                 entry: 42, replayed: false,
@@ -32,17 +32,17 @@ import Testing
                     DrawnLot(currency: "gems", amount: Amount(largest)!, lot: .max, transaction: 0),
                     DrawnLot(currency: "a.b-c_9", amount: 128, lot: 300, transaction: 2_000_000_849_195_831),
                     DrawnLot(currency: "gems", amount: 127, lot: 2, transaction: TransactionID(number: .max)),
-                ], balances: balances), Answer.Trace(first: 77, player: 5)),
+                ], balances: balances), KeyedAnswer.Trace(first: 77, player: 5)),
         .spend(
             SpendReceipt(entry: .max, replayed: false, drawn: [], balances: []),
-            Answer.Trace(first: .max, player: .max)),
+            KeyedAnswer.Trace(first: .max, player: .max)),
         .reversal(ReversalReceipt(entry: 9, replayed: false, returned: drawn, balances: balances)),
         .hold(
             HoldReceipt(entry: 9, replayed: false, expiresAt: .max, balances: balances),
-            Answer.Trace(first: 1, player: 1)),
+            KeyedAnswer.Trace(first: 1, player: 1)),
         .capture(
             CaptureReceipt(entry: 9, replayed: false, drawn: drawn, balances: balances),
-            Answer.Trace(first: 300, player: 1)),
+            KeyedAnswer.Trace(first: 300, player: 1)),
         .release(ReleaseReceipt(entry: 128, replayed: false, balances: balances)),
         .atomic(
             AtomicReceipt(
@@ -56,8 +56,8 @@ import Testing
                     AccountBalances(account: "ann", balances: balances), AccountBalances(account: "é", balances: []),
                 ]),
             [
-                Answer.Trace(first: 1, player: 2), nil, nil, Answer.Trace(first: 3, player: 2),
-                Answer.Trace(first: 4, player: 2), nil,
+                KeyedAnswer.Trace(first: 1, player: 2), nil, nil, KeyedAnswer.Trace(first: 3, player: 2),
+                KeyedAnswer.Trace(first: 4, player: 2), nil,
             ], players: [2, 300]),
         .refused(.unknownSpend), .refused(.alreadyReversed(currency: "gems", reversible: 7)), .refused(.unknownHold),
         .refused(.holdClosed), .refused(.holdExpired(expiresAt: 1_700_000_000_000)),
@@ -71,12 +71,12 @@ import Testing
     ]
 
     @Test(arguments: answers)
-    func aStoredAnswerIsReadAgain(answer: Answer) {
+    func aStoredAnswerIsReadAgain(answer: KeyedAnswer) {
         #expect(Self.read(answer.encoded) == answer)
     }
 
     @Test(arguments: answers)
-    func aCutOrLongerFormIsNoAnswer(answer: Answer) {
+    func aCutOrLongerFormIsNoAnswer(answer: KeyedAnswer) {
         let bytes = answer.encoded
         for count in 0..<bytes.count { #expect(Self.read(Array(bytes.prefix(count))) == nil) }
         #expect(Self.read(bytes + [0]) == nil)
@@ -97,7 +97,7 @@ import Testing
                             CurrencyBalance(
                                 currency: "gems",
                                 balance: Balance(available: 130, held: 1, debt: 0, paid: 2, version: 3))
-                        ]), Answer.Trace(first: 130, player: 6)),
+                        ]), KeyedAnswer.Trace(first: 130, player: 6)),
                 [
                     1, 172, 2, 130, 1, 6, 1, 4, 103, 101, 109, 115, 130, 1, 1, 0, 2, 3, 2, 4, 103, 101, 109, 115, 5, 2,
                     10, 4, 103,
@@ -110,12 +110,12 @@ import Testing
             (
                 .hold(
                     HoldReceipt(entry: 1, replayed: false, expiresAt: 7, balances: []),
-                    Answer.Trace(first: 2, player: 3)), [4, 1, 2, 3, 7, 0]
+                    KeyedAnswer.Trace(first: 2, player: 3)), [4, 1, 2, 3, 7, 0]
             ),
             (
                 .capture(
                     CaptureReceipt(entry: 1, replayed: false, drawn: [], balances: []),
-                    Answer.Trace(first: 2, player: 3)), [5, 1, 2, 3, 0, 0]
+                    KeyedAnswer.Trace(first: 2, player: 3)), [5, 1, 2, 3, 0, 0]
             ),
             (.release(ReleaseReceipt(entry: 1, replayed: false, balances: [])), [6, 1, 0]),
             (
@@ -123,7 +123,7 @@ import Testing
                     AtomicReceipt(
                         entry: 1, replayed: false, results: [.grant, .hold(expiresAt: 5)],
                         balances: [AccountBalances(account: "a", balances: [])]),
-                    [nil, Answer.Trace(first: 2, player: 3)], players: [3]), [7, 1, 2, 2, 4, 2, 3, 5, 1, 3, 0]
+                    [nil, KeyedAnswer.Trace(first: 2, player: 3)], players: [3]), [7, 1, 2, 2, 4, 2, 3, 5, 1, 3, 0]
             ),
             (.refused(.holdClosed, operation: 4), [8, 4, 24]), (.refused(.unknownSpend), [21]),
             (.refused(.alreadyReversed(currency: "g", reversible: 3)), [22, 1, 103, 3]), (.refused(.unknownHold), [23]),
@@ -132,8 +132,8 @@ import Testing
             (.refused(.versionMismatch(version: 5)), [17, 5]), (.refused(.minimumRemaining(available: 6)), [18, 6]),
             (.refused(.balanceLimit(currency: "g")), [19, 1, 103]),
             (.refused(.unknownCurrency(currency: "g")), [20, 1, 103]),
-        ] as [(Answer, [UInt8])])
-    func theStoredFormIsFixed(answer: Answer, bytes: [UInt8]) {
+        ] as [(KeyedAnswer, [UInt8])])
+    func theStoredFormIsFixed(answer: KeyedAnswer, bytes: [UInt8]) {
         #expect(answer.encoded == bytes)
     }
 

@@ -21,13 +21,13 @@ import Testing
 
     @Test func aClosedPeriodGetsNoMoreEntries() {
         var books = Books(
-            catalog: .standard, known: [], position: JournalPosition(), totals: Totals(currencies: 0), hash: testHash)
+            catalog: .standard, known: [], position: LastNumbers(), totals: Totals(currencies: 0), hash: testHash)
         books.close(through: 500)
         #expect(books.entryTime(400) == 501)
         books.close(through: 300)
         #expect(books.entryTime(400) == 501)
         _ = books.decide(.grant(Grant(key: "k", account: "ann", currency: "gems", amount: 1)), at: 400)
-        #expect(books.journal.entries.map(\.time) == [501])
+        #expect(books.rows.entries.map(\.time) == [501])
     }
 
     @Test func aCreditAppendsItsPurchaseItsEvidenceAndOneTransfer() throws {
@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-extension Journal {
+extension BlockRows {
     /// How many rows there are.
     var count: Int {
         currencies.count + accounts.count + entries.count + transfers.count + purchases.count + evidence.count

@@ -8,7 +8,7 @@ import Testing
     /// Books with one player who has so many lots of one unit, free and paid ones in turn.
     private func books() -> Books {
         var books = Books(
-            catalog: .standard, known: ["gems"], position: JournalPosition(), totals: Totals(currencies: 1),
+            catalog: .standard, known: ["gems"], position: LastNumbers(), totals: Totals(currencies: 1),
             hash: testHash)
         var wallet = Wallet(currency: 1)
         let lots = (1...Int64(Self.count)).map { id in
@@ -45,11 +45,11 @@ import Testing
             _ = books.decide(.expire, at: 100)
         }
         #expect(took < .seconds(30), "\(took)")
-        #expect(books.journal.transfers.count == 4 * Self.count)
+        #expect(books.rows.transfers.count == 4 * Self.count)
         let balance = books.players[1]?.wallets[0].balance
         #expect(balance == Balance(available: all.units, paid: all.units / 2, version: 4))
         // Free lots first, whatever stands between them.
-        #expect(books.journal.transfers.prefix(3).map(\.lot) == [2, 4, 6])
+        #expect(books.rows.transfers.prefix(3).map(\.lot) == [2, 4, 6])
         print("\(Self.count) lots spent, given back, held and released in \(took)")
     }
 }

@@ -236,7 +236,7 @@ private let gems = CurrencyCode("gems")!
 
 /// Files that are not the tables that were asked for.
 @Suite struct OpeningTests {
-    private func failure(_ folder: TemporaryFolder, _ row: Journal.LedgerRow = ledger) -> ProjectionOpeningError? {
+    private func failure(_ folder: TemporaryFolder, _ row: BlockRows.LedgerRow = ledger) -> ProjectionOpeningError? {
         #expect(throws: ProjectionOpeningError.self) { try open(folder, row) }
     }
 
@@ -288,8 +288,8 @@ private let gems = CurrencyCode("gems")!
     @Test func anotherLedgersTablesAreToBeRebuilt() throws {
         let folder = try closed()
         for other in [
-            Journal.LedgerRow(bundleID: "com.example.other", environment: "Sandbox"),
-            Journal.LedgerRow(bundleID: "com.example.game", environment: "Production"),
+            BlockRows.LedgerRow(bundleID: "com.example.other", environment: "Sandbox"),
+            BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Production"),
         ] {
             #expect(failure(folder, other)?.kind == .rebuild)
         }
@@ -299,7 +299,7 @@ private let gems = CurrencyCode("gems")!
     @Test func anotherLedgersBlocksAreNotApplied() throws {
         let store = try Ledger(TemporaryFolder())
         let folder = try TemporaryFolder()
-        let projection = try open(folder, Journal.LedgerRow(bundleID: "com.example.other", environment: "Sandbox"))
+        let projection = try open(folder, BlockRows.LedgerRow(bundleID: "com.example.other", environment: "Sandbox"))
         let error = #expect(throws: StoreError.self) { try projection.apply(store.blocks) }
         #expect(error?.kind == .corrupt)
         #expect(try projection.state().head == nil)
@@ -311,8 +311,8 @@ private let gems = CurrencyCode("gems")!
         try store.run(.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1)), at: 1)
         let last = try #require(store.blocks.last)
         var block = try Block(opening: last, checks: .form)
-        (block.number, block.previous, block.rows) = (last.number + 1, last.hash, Journal())
-        block.rows.catalogs = [Journal.CatalogRow(version: 2, digest: last.hash, time: block.time)]
+        (block.number, block.previous, block.rows) = (last.number + 1, last.hash, BlockRows())
+        block.rows.catalogs = [BlockRows.CatalogRow(version: 2, digest: last.hash, time: block.time)]
         var salts = SplitMix64(seed: 1)
         let later = SealedBlock(sealing: block, salts: &salts, hash: Workload.hash)
         let error = #expect(throws: StoreError.self) { try store.projection.apply([later]) }

@@ -17,7 +17,7 @@ import Testing
     /// Books that forget nothing.
     private struct Reference {
         var books = Books(
-            catalog: Workload.catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
+            catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: Workload.hash)
 
         func balances(_ account: AccountName) -> [CurrencyBalance] {
@@ -83,7 +83,7 @@ import Testing
         }
         try store.project()
         #expect(try store.viewed() == view(reference), "seed \(seed), at the end")
-        let kinds = Set(reference.books.journal.entries.map(\.kind))
+        let kinds = Set(reference.books.rows.entries.map(\.kind))
         #expect(kinds == Set(EntryKind.allCases), "seed \(seed) reaches only \(kinds)")
         #expect(walletsWithoutLots > 0, "seed \(seed)")
         try checkJournal(store.projection, reference)
@@ -145,7 +145,7 @@ import Testing
             entries += page.entries
             after = page.next
         }
-        let expected = reference.books.journal
+        let expected = reference.books.rows
         #expect(entries.map(\.entry) == expected.entries.map(\.id))
         #expect(entries.map(\.kind) == expected.entries.map(\.kind))
         #expect(entries.map(\.time) == expected.entries.map(\.time))

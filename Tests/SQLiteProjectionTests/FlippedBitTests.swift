@@ -235,10 +235,10 @@ import Testing
         try store.projection.close()
         var block = try Block(opening: try #require(store.blocks.last), checks: .form)
         let request = try #require(block.rows.requests.first)
-        (block.number, block.previous, block.rows) = (block.number + 1, store.blocks.last!.hash, Journal())
+        (block.number, block.previous, block.rows) = (block.number + 1, store.blocks.last!.hash, BlockRows())
         block.position.request += 1
         block.rows.requests = [
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: block.position.request, key: request.key, fingerprint: request.fingerprint, entry: nil,
                 answer: request.answer)
         ]

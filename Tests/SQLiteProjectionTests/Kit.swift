@@ -45,10 +45,10 @@ final class TemporaryFolder {
     }
 }
 
-let ledger = Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+let ledger = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
 
 func open(
-    _ folder: TemporaryFolder, _ row: Journal.LedgerRow = ledger, bounds: SQLiteBounds = SQLiteBounds(),
+    _ folder: TemporaryFolder, _ row: BlockRows.LedgerRow = ledger, bounds: SQLiteBounds = SQLiteBounds(),
     warn: @escaping @Sendable (String) -> Void = { _ in }
 ) throws -> SQLiteProjection {
     try SQLiteProjection(path: folder.database, ledger: row, hash: Workload.hash, bounds: bounds, warn: warn)
@@ -77,7 +77,7 @@ struct Ledger {
         random = SplitMix64(seed: seed)
         projection = try open(folder, bounds: bounds)
         books = Books(
-            catalog: catalog, known: [], position: JournalPosition(), totals: Totals(currencies: 0),
+            catalog: catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: Workload.hash)
         seal(at: 0)
     }
@@ -110,7 +110,7 @@ struct Ledger {
     }
 
     mutating func seal(at now: Timestamp) {
-        var rows = books.takeJournal()
+        var rows = books.takeRows()
         if rows.isEmpty && !blocks.isEmpty { return }
         if blocks.isEmpty { rows.ledger = ledger }
         time = max(time, now)

@@ -78,7 +78,7 @@ struct BlockHead {
     var term: Term = 0
     var time: Timestamp = 0
     var previous: Digest
-    var position = JournalPosition()
+    var position = LastNumbers()
 
     init(_ body: [UInt8], block: BlockNumber) throws(BlockError) {
         let head: Result<BlockHead, BlockError> = body.withUnsafeBytes { bytes in
@@ -127,8 +127,8 @@ struct BlockDecoder {
     var reader: BlockReader
     let evidenceBytes: Block.EvidenceBytes
     var time: Timestamp = 0
-    var position = JournalPosition()
-    var rows = Journal()
+    var position = LastNumbers()
+    var rows = BlockRows()
     /// Tags of sections that are not known and may be passed over.
     private var skipped: [UInt8] = []
     /// The transfers that the entries have together.
@@ -286,9 +286,9 @@ struct BlockDecoder {
     }
 }
 
-extension Journal {
+extension BlockRows {
     /// Whether these rows are all that the sequences have.
-    func isAll(_ position: JournalPosition) -> Bool {
+    func isAll(_ position: LastNumbers) -> Bool {
         position.currency == currencies.count && position.actor == actors.count && position.account == accounts.count
             && position.header == headers.count && position.entry == entries.count
             && position.transfer == transfers.count && position.evidence == evidence.count

@@ -2,7 +2,7 @@
 extension BlockDecoder {
     mutating func ledger(_ count: Int) throws(BlockError) {
         if count != 1 { throw error(.malformed, .ledger, "there is more than one") }
-        rows.ledger = Journal.LedgerRow(bundleID: reader.text(), environment: reader.text())
+        rows.ledger = BlockRows.LedgerRow(bundleID: reader.text(), environment: reader.text())
         try check(.ledger)
     }
 
@@ -13,7 +13,7 @@ extension BlockDecoder {
             let code = CurrencyCode(reader.text())
             try check(.currencies, row: row)
             guard let code else { throw error(.malformed, .currencies, row: row, "it is no currency's code") }
-            rows.currencies.append(Journal.CurrencyRow(id: CurrencyID(truncatingIfNeeded: id), code: code))
+            rows.currencies.append(BlockRows.CurrencyRow(id: CurrencyID(truncatingIfNeeded: id), code: code))
         }
     }
 
@@ -21,7 +21,7 @@ extension BlockDecoder {
         var id = try before(position.actor, count, .actors)
         for row in 0..<count {
             id += 1
-            rows.actors.append(Journal.ActorRow(id: id, name: reader.text()))
+            rows.actors.append(BlockRows.ActorRow(id: id, name: reader.text()))
             try check(.actors, row: row)
         }
     }
@@ -42,7 +42,7 @@ extension BlockDecoder {
             let end = place + BlockForm.nameOverhead + Int(redactable[place + 1])
             let salted = UnsafeRawBufferPointer(rebasing: redactable[place + 2..<end])
             let name = try self.name(row, flag: redactable[place], salted, digest, hash)
-            rows.accounts.append(Journal.AccountRow(id: id, name: name))
+            rows.accounts.append(BlockRows.AccountRow(id: id, name: name))
             place = end
         }
         namesEnd = place
@@ -92,7 +92,7 @@ extension BlockDecoder {
         var id = try before(position.header, count, .headers)
         for row in 0..<count {
             id += 1
-            rows.headers.append(Journal.HeaderRow(id: id, text: blob()))
+            rows.headers.append(BlockRows.HeaderRow(id: id, text: blob()))
             try check(.headers, row: row)
         }
     }
@@ -194,7 +194,7 @@ extension BlockDecoder {
             (reference ?? 1) >= 1 && (reference ?? 0) < id && (debtLot ?? 1) >= 1 && (debtLot ?? 0) < id,
             "it refers to no earlier transfer")
         let order = flags & BlockForm.TransferFlag.spendOrder
-        let spendOrder = BlockDecoder.spendOrder(order)
+        let spendOrder = SpendOrder(number: Int64(order))
         if order != 0 && spendOrder == nil { reader.fail(.malformed, "its spend order is not defined") }
         guard let debit = AccountKind(rawValue: Int64(kinds >> 4)),
             let credit = AccountKind(rawValue: Int64(kinds & 0xF))
@@ -208,16 +208,6 @@ extension BlockDecoder {
             id: id, entry: entry, player: player, debit: LedgerAccount(debit, currency, player: player),
             credit: LedgerAccount(credit, currency, player: player), amount: amount, lot: lot, debtLot: debtLot,
             previous: previous, spendOrder: spendOrder, reference: reference)
-    }
-
-    private static func spendOrder(_ number: UInt8) -> SpendOrder? {
-        switch number {
-        case 1: .freeFirst
-        case 2: .paidFirst
-        case 3: .oldest
-        case 4: .dearestFirst
-        case _: nil
-        }
     }
 
     mutating func lots(_ count: Int) throws(BlockError) {
@@ -239,7 +229,7 @@ extension BlockDecoder {
             let expiresAt = flags & BlockForm.LotFlag.expiry == 0 ? nil : reader.time(from: time)
             try check(.lots, row: row)
             rows.lots.append(
-                Journal.LotRow(
+                BlockRows.LotRow(
                     id: rows.transfers[opening].id, lotClass: lotClass ?? .paid, price: price, expiresAt: expiresAt))
             opening += 1
         }

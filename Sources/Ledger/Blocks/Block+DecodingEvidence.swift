@@ -65,7 +65,7 @@ extension BlockDecoder {
             if isEvidenced { firstEvidence.append(facts.transaction) }
             // Which evidence it is will be said by the evidence's rows.
             rows.purchases.append(
-                Journal.PurchaseRow(
+                BlockRows.PurchaseRow(
                     facts: facts, grants: grants, account: account, evidence: isEvidenced ? -1 : 0, entry: named))
         }
     }
@@ -182,7 +182,7 @@ extension BlockDecoder {
             }
             let isWhole = evidenceBytes == .whole
             rows.evidence.append(
-                Journal.EvidenceRow(
+                BlockRows.EvidenceRow(
                     id: id, transaction: transaction, isFirst: isFirst, signedDate: signedDate, revoked: revoked,
                     time: received, entry: named, header: header, payload: isWhole ? sealed.body[payload] : [],
                     signature: isWhole ? sealed.body[signature] : []))
@@ -195,7 +195,7 @@ extension BlockDecoder {
         for row in 0..<count {
             id += 1
             rows.assignments.append(
-                Journal.AssignmentRow(
+                BlockRows.AssignmentRow(
                     id: id, transaction: reader.transaction(), account: account(), time: reader.time(from: time),
                     entry: someStep(&entry)))
             try check(.assignments, row: row)
@@ -216,9 +216,9 @@ extension BlockDecoder {
             let transaction = flags & BlockForm.NotificationFlag.transaction == 0 ? nil : reader.transaction()
             let header = self.header()
             let payload = reader.blob()
-            var nested: Journal.NotificationRow.Nested?
+            var nested: BlockRows.NotificationRow.Nested?
             if flags & BlockForm.NotificationFlag.nested != 0 {
-                let cut = Journal.NotificationRow.Nested(header: self.header(), at: reader.number())
+                let cut = BlockRows.NotificationRow.Nested(header: self.header(), at: reader.number())
                 reader.require(cut.at <= payload.count, "its nested header was cut out beyond the payload")
                 nested = cut
             }
@@ -226,7 +226,7 @@ extension BlockDecoder {
             try check(.notifications, row: row)
             let isWhole = evidenceBytes == .whole
             rows.notifications.append(
-                Journal.NotificationRow(
+                BlockRows.NotificationRow(
                     id: id, uuid: uuid, type: type, subtype: subtype, signedDate: signedDate, reason: reason,
                     time: received, transaction: transaction, header: header,
                     payload: isWhole ? sealed.body[payload] : [], nested: nested,
@@ -249,7 +249,7 @@ extension BlockDecoder {
             guard let key else { throw error(.malformed, .requests, row: row, "it has no key") }
             if let named { rows.entries[index(named)].key = key }
             rows.requests.append(
-                Journal.RequestRow(id: id, key: key, fingerprint: fingerprint, entry: named, answer: answer))
+                BlockRows.RequestRow(id: id, key: key, fingerprint: fingerprint, entry: named, answer: answer))
         }
     }
 
@@ -270,7 +270,7 @@ extension BlockDecoder {
                 throw error(.inconsistent, .holds, row: row, "its first transfer sets nothing aside")
             }
             rows.holds.append(
-                Journal.HoldRow(
+                BlockRows.HoldRow(
                     id: last, entry: transfer.entry, account: transfer.player, currency: transfer.debit.currency,
                     amount: amount, expiresAt: expiresAt))
         }
@@ -289,7 +289,7 @@ extension BlockDecoder {
         for row in 0..<count {
             let flags = self.flags(BlockForm.ErasureFlag.all)
             rows.erasures.append(
-                Journal.ErasureRow(
+                BlockRows.ErasureRow(
                     account: account(), time: reader.time(from: time),
                     actor: actor(flags & BlockForm.ErasureFlag.actor != 0)))
             try check(.erasures, row: row)
@@ -308,7 +308,7 @@ extension BlockDecoder {
         for row in 0..<count {
             let flags = self.flags(BlockForm.LinkFlag.all)
             rows.links.append(
-                Journal.LinkRow(
+                BlockRows.LinkRow(
                     token: account(), account: account(), entry: step(&entry), time: reader.time(from: time),
                     actor: actor(flags & BlockForm.LinkFlag.actor != 0)))
             try check(.links, row: row)
@@ -319,7 +319,7 @@ extension BlockDecoder {
         for row in 0..<count {
             let flags = self.flags(BlockForm.ConsentFlag.all)
             rows.consents.append(
-                Journal.ConsentRow(
+                BlockRows.ConsentRow(
                     account: account(), consumption: flags & BlockForm.ConsentFlag.consumption != 0,
                     time: reader.time(from: time), actor: actor(flags & BlockForm.ConsentFlag.actor != 0)))
             try check(.consents, row: row)
@@ -333,7 +333,7 @@ extension BlockDecoder {
             let lotClass = LotClass(rawValue: Int64(flags & BlockForm.AdjustmentFlag.lotClass))
             if lotClass == nil { reader.fail(.malformed, "its class is not defined") }
             rows.adjustments.append(
-                Journal.AdjustmentRow(
+                BlockRows.AdjustmentRow(
                     entry: someStep(&entry), lotClass: lotClass ?? .paid, reason: reader.text(),
                     approver: actor(flags & BlockForm.AdjustmentFlag.approver != 0)))
             try check(.adjustments, row: row)
@@ -343,7 +343,7 @@ extension BlockDecoder {
     mutating func externals(_ count: Int) throws(BlockError) {
         for row in 0..<count {
             rows.externals.append(
-                Journal.ExternalRow(
+                BlockRows.ExternalRow(
                     transaction: reader.transaction(), source: reader.text(), identifier: reader.text()))
             try check(.externals, row: row)
         }
@@ -352,7 +352,7 @@ extension BlockDecoder {
     mutating func catalogs(_ count: Int) throws(BlockError) {
         for row in 0..<count {
             rows.catalogs.append(
-                Journal.CatalogRow(version: reader.number(), digest: reader.digest(), time: reader.time(from: time)))
+                BlockRows.CatalogRow(version: reader.number(), digest: reader.digest(), time: reader.time(from: time)))
             try check(.catalogs, row: row)
         }
     }

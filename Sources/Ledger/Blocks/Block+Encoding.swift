@@ -23,7 +23,7 @@ extension SealedBlock {
 extension Block {
     /// A bound of the body's bytes: what texts and blobs have, and the most that everything else may take.
     fileprivate var encodedBytesMax: Int {
-        let varint = 10
+        let varint = LEB128.byteCountMax
         var sum = 60 + 11 * varint + BlockSection.allCases.count * (1 + varint + 4)
         if let ledger = rows.ledger { sum += 2 * varint + ledger.bundleID.utf8.count + ledger.environment.utf8.count }
         for row in rows.currencies { sum += varint + row.code.text.utf8.count }

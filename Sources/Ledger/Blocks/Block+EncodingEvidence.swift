@@ -259,7 +259,7 @@ extension Block {
     }
 }
 
-extension Journal.PurchaseRow {
+extension BlockRows.PurchaseRow {
     fileprivate var flags: UInt8 {
         var flags = UInt8(truncatingIfNeeded: facts.source.rawValue)
         if evidence != 0 { flags |= BlockForm.PurchaseFlag.evidence }
@@ -301,7 +301,7 @@ extension Journal.PurchaseRow {
     }
 }
 
-extension Journal.NotificationRow {
+extension BlockRows.NotificationRow {
     /// A bound of the row's bytes.
     var encodedBytesMax: Int {
         var sum = 1 + 12 * 10 + uuid.utf8.count + type.utf8.count + payload.count + signature.count

@@ -7,14 +7,14 @@ package struct Block: Sendable {
     /// The hash of the block before; zero bytes for the first.
     package var previous: Digest
     /// The last number of each sequence after this block. With the counts of the rows it says each row's own number.
-    package var position: JournalPosition
-    package var rows: Journal
+    package var position: LastNumbers
+    package var rows: BlockRows
     /// Tags of sections that a later version wrote and this one skipped: of them nothing is in `rows`, so a block that
     /// has any cannot be sealed again.
     package var skippedSections: [UInt8] = []
 
     package init(
-        number: BlockNumber, term: Term, time: Timestamp, previous: Digest, position: JournalPosition, rows: Journal
+        number: BlockNumber, term: Term, time: Timestamp, previous: Digest, position: LastNumbers, rows: BlockRows
     ) {
         self.number = number
         self.term = term

@@ -80,7 +80,8 @@ struct BlockReader {
         }
     }
 
-    private mutating func varint() -> UInt64 {
+    /// A number of 64 bits, in no more bytes than it needs.
+    mutating func varint() -> UInt64 {
         // Most are one byte.
         if place < end && bytes[place] < 0x80 {
             place += 1

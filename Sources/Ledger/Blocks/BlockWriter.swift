@@ -41,17 +41,9 @@ struct BlockWriter: ~Copyable {
 
     mutating func add(_ digest: Digest) { digest.withUnsafeBytes { add(raw: $0) } }
 
-    /// LEB128: seven bits a byte, the lowest first, no more bytes than needed.
     private mutating func add(varint value: UInt64) {
-        needRoom(10)
-        var rest = value
-        while rest >= 0x80 {
-            cursor.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
-            cursor += 1
-            rest >>= 7
-        }
-        cursor.storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
-        cursor += 1
+        needRoom(LEB128.byteCountMax)
+        cursor += LEB128.write(value, to: cursor)
     }
 
     /// A number that is never negative.

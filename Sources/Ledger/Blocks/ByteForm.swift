@@ -50,17 +50,9 @@ struct ByteForm: ~Copyable {
         count += 4
     }
 
-    /// LEB128: seven bits a byte, the lowest first.
     mutating func add(varint value: UInt64) {
-        reserve(10)
-        var rest = value
-        while rest >= 0x80 {
-            start.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, toByteOffset: count, as: UInt8.self)
-            count += 1
-            rest >>= 7
-        }
-        start.storeBytes(of: UInt8(rest), toByteOffset: count, as: UInt8.self)
-        count += 1
+        reserve(LEB128.byteCountMax)
+        count += LEB128.write(value, to: start + count)
     }
 
     mutating func add(raw bytes: UnsafeRawBufferPointer) {

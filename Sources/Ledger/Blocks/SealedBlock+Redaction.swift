@@ -4,7 +4,7 @@
 extension SealedBlock {
     /// Names with new salts.
     static func redactable(
-        of accounts: [Journal.AccountRow], salts: inout some RandomNumberGenerator
+        of accounts: [BlockRows.AccountRow], salts: inout some RandomNumberGenerator
     ) -> [UInt8] {
         if accounts.isEmpty { return [] }
         var bytes: [UInt8] = []

@@ -4,8 +4,8 @@ package import Ledger
 /// with it.
 package struct GameChain {
     package private(set) var blocks: [SealedBlock] = []
-    private var position = JournalPosition()
-    private var rows = Journal()
+    private var position = LastNumbers()
+    private var rows = BlockRows()
     private var time: Timestamp = 1_763_800_000_000
     private var last: [PlayerID: TransferID] = [:]
     private var lots: [PlayerID: LotID] = [:]
@@ -17,11 +17,11 @@ package struct GameChain {
 
     package init(seed: UInt64) {
         salts = SplitMix64(seed: seed)
-        rows.ledger = Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+        rows.ledger = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
         position.currency = 1
-        rows.currencies = [Journal.CurrencyRow(id: 1, code: CurrencyCode("gems")!)]
+        rows.currencies = [BlockRows.CurrencyRow(id: 1, code: CurrencyCode("gems")!)]
         position.actor = 1
-        rows.actors = [Journal.ActorRow(id: 1, name: "game server")]
+        rows.actors = [BlockRows.ActorRow(id: 1, name: "game server")]
         seal()
     }
 
@@ -33,7 +33,7 @@ package struct GameChain {
             number: (before?.number ?? 0) + 1, term: max(term, before?.term ?? 1), time: time,
             previous: before?.hash ?? .zero, position: position, rows: rows)
         blocks.append(SealedBlock(sealing: block, salts: &salts, hash: testSHA256))
-        rows = Journal()
+        rows = BlockRows()
     }
 
     /// An account named like a UUID.
@@ -41,7 +41,7 @@ package struct GameChain {
         position.account += 1
         let digits = String(position.account)
         let name = "6f9619ff-8b86-d011-b42d-" + String(repeating: "0", count: 12 - digits.count) + digits
-        rows.accounts.append(Journal.AccountRow(id: position.account, name: AccountName(name)!))
+        rows.accounts.append(BlockRows.AccountRow(id: position.account, name: AccountName(name)!))
         return position.account
     }
 
@@ -74,7 +74,7 @@ package struct GameChain {
     private mutating func header() -> HeaderID {
         if position.header == 0 {
             position.header = 1
-            rows.headers.append(Journal.HeaderRow(id: 1, text: Self.header))
+            rows.headers.append(BlockRows.HeaderRow(id: 1, text: Self.header))
         }
         return 1
     }
@@ -82,7 +82,7 @@ package struct GameChain {
     private mutating func evidence(_ transaction: TransactionID, isFirst: Bool, revoked: Int64, _ entry: EntryID) {
         position.evidence += 1
         rows.evidence.append(
-            Journal.EvidenceRow(
+            BlockRows.EvidenceRow(
                 id: position.evidence, transaction: transaction, isFirst: isFirst, signedDate: time - 800,
                 revoked: revoked, time: time, entry: entry, header: header(), payload: Self.payload,
                 signature: Self.signature))
@@ -94,10 +94,10 @@ package struct GameChain {
         let entry = entry(.credit, transaction)
         move(.purchased, .wallet, player, 500)
         lots[player] = position.transfer
-        rows.lots.append(Journal.LotRow(id: position.transfer, lotClass: .paid, price: 4_990, expiresAt: nil))
+        rows.lots.append(BlockRows.LotRow(id: position.transfer, lotClass: .paid, price: 4_990, expiresAt: nil))
         evidence(transaction, isFirst: true, revoked: 0, entry)
         rows.purchases.append(
-            Journal.PurchaseRow(
+            BlockRows.PurchaseRow(
                 facts: PurchaseFacts(
                     transaction: transaction, product: "com.example.game.gems500", quantity: 1,
                     purchaseDate: time - 2_000, price: 4_990, priceCurrency: "USD", storefront: "USA",
@@ -118,7 +118,7 @@ package struct GameChain {
     private mutating func request(_ key: RequestKey, _ entry: EntryID?) {
         position.request += 1
         rows.requests.append(
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: position.request, key: key, fingerprint: Digest(of: Array(key.text.utf8), testSHA256),
                 entry: entry, answer: [UInt8](repeating: 0x2A, count: 44)[...]))
     }
@@ -128,7 +128,7 @@ package struct GameChain {
         let entry = entry(.hold, key: key)
         move(.wallet, .held, player, amount, lot: lots[player], spendOrder: .freeFirst)
         rows.holds.append(
-            Journal.HoldRow(
+            BlockRows.HoldRow(
                 id: position.transfer, entry: entry, account: player, currency: 1, amount: amount,
                 expiresAt: time + 60_000))
         request(key, entry)
@@ -143,18 +143,18 @@ package struct GameChain {
         evidence(transaction, isFirst: false, revoked: Limits.wholeShare, entry)
         position.notification += 1
         rows.notifications.append(
-            Journal.NotificationRow(
+            BlockRows.NotificationRow(
                 id: position.notification, uuid: "f05b1a1c-0000-4000-8000-00000000000\(position.notification)",
                 type: "REFUND", subtype: nil, signedDate: time - 10, reason: nil, time: time,
                 transaction: transaction, header: header(), payload: Self.payload,
-                nested: Journal.NotificationRow.Nested(header: header(), at: 100), signature: Self.signature))
+                nested: BlockRows.NotificationRow.Nested(header: header(), at: 100), signature: Self.signature))
     }
 
     package mutating func closePeriod() { rows.closedThrough = time - 1 }
 
     /// The row of an erasure; the name itself stays.
     package mutating func erase(_ player: PlayerID) {
-        rows.erasures.append(Journal.ErasureRow(account: player, time: time, actor: nil))
+        rows.erasures.append(BlockRows.ErasureRow(account: player, time: time, actor: nil))
     }
 
     /// A ledger with something of everything, in several blocks and two terms.
@@ -181,7 +181,7 @@ package struct GameChain {
         let before = try Block(opening: last, checks: .hashes(testSHA256))
         let block = Block(
             number: before.number + 1, term: before.term + 1, time: before.time, previous: last.hash,
-            position: before.position, rows: Journal())
+            position: before.position, rows: BlockRows())
         var salts = SplitMix64(seed: 0)
         return SealedBlock(sealing: block, salts: &salts, hash: testSHA256)
     }

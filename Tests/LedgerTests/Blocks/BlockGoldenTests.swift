@@ -11,8 +11,8 @@ import Testing
         "434C4201 0000000000000002 0000000000000003 00000000000F4240" + String(repeating: "AA", count: 32)
         + "02 03 AC02 04 0A 14 1E 28 32 3C"
 
-    private static let position: JournalPosition = {
-        var position = JournalPosition()
+    private static let position: LastNumbers = {
+        var position = LastNumbers()
         position.currency = 2
         position.actor = 3
         position.account = 300
@@ -28,7 +28,7 @@ import Testing
     }()
 
     private static func expect(
-        _ rows: Journal, is sections: String, lastTime: (time: Timestamp, hex: String) = (time, "00"),
+        _ rows: BlockRows, is sections: String, lastTime: (time: Timestamp, hex: String) = (time, "00"),
         redactable: String = "", _ location: SourceLocation = #_sourceLocation
     ) throws {
         var position = position
@@ -46,10 +46,10 @@ import Testing
     }
 
     @Test func theFirstBlockOfThePage() throws {
-        var rows = Journal()
-        rows.ledger = Journal.LedgerRow(bundleID: "a", environment: "Sandbox")
-        rows.currencies = [Journal.CurrencyRow(id: 1, code: CurrencyCode("gems"))]
-        var position = JournalPosition()
+        var rows = BlockRows()
+        rows.ledger = BlockRows.LedgerRow(bundleID: "a", environment: "Sandbox")
+        rows.currencies = [BlockRows.CurrencyRow(id: 1, code: CurrencyCode("gems"))]
+        var position = LastNumbers()
         position.currency = 1
         let block = Block(
             number: 1, term: 1, time: 1_700_000_000_000, previous: Digest([UInt8](repeating: 0, count: 32))!,
@@ -73,10 +73,10 @@ import Testing
     }
 
     @Test func actorsAccountsAndHeaders() throws {
-        var rows = Journal()
-        rows.actors = [Journal.ActorRow(id: 3, name: "ops")]
-        rows.accounts = [Journal.AccountRow(id: 300, name: AccountName("ana"))]
-        rows.headers = [Journal.HeaderRow(id: 4, text: Array("eyJ".utf8)[...])]
+        var rows = BlockRows()
+        rows.actors = [BlockRows.ActorRow(id: 3, name: "ops")]
+        rows.accounts = [BlockRows.AccountRow(id: 300, name: AccountName("ana"))]
+        rows.headers = [BlockRows.HeaderRow(id: 4, text: Array("eyJ".utf8)[...])]
         try Self.expect(
             rows,
             is: "03 01 00000004 03 6F7073"
@@ -87,7 +87,7 @@ import Testing
 
     @Test func spendAndGrant() throws {
         let wallet = LedgerAccount(.wallet, 2, player: 300)
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [
             Entry(
                 id: 9, time: Self.time - 1, kind: .spend, firstTransfer: 19, key: RequestKey("k1"), actor: 3),
@@ -101,9 +101,9 @@ import Testing
                 id: 20, entry: 10, player: 300, debit: LedgerAccount(.granted, 2, player: 300), credit: wallet,
                 amount: 9, lot: 20, debtLot: nil, previous: 19),
         ]
-        rows.lots = [Journal.LotRow(id: 20, lotClass: .free, price: 0, expiresAt: Self.time + 1_000)]
+        rows.lots = [BlockRows.LotRow(id: 20, lotClass: .free, price: 0, expiresAt: Self.time + 1_000)]
         rows.requests = [
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: 60, key: RequestKey("k1"), fingerprint: Digest([UInt8](repeating: 0xBB, count: 32))!, entry: 9,
                 answer: [1, 2])
         ]
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func refundDebtAndReversal() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [
             Entry(id: 10, time: Self.time, kind: .refund, firstTransfer: 19, transaction: TransactionID(number: 77))
         ]
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func hold() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [
             Entry(id: 10, time: Self.time, kind: .hold, firstTransfer: 20, key: RequestKey("h"))
         ]
@@ -148,12 +148,12 @@ import Testing
                 spendOrder: .oldest)
         ]
         rows.requests = [
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: 60, key: RequestKey("h"), fingerprint: Digest([UInt8](repeating: 0xCC, count: 32))!, entry: 10,
                 answer: [])
         ]
         rows.holds = [
-            Journal.HoldRow(
+            BlockRows.HoldRow(
                 id: 20, entry: 10, account: 2, currency: 1, amount: 5, expiresAt: Self.time + 60_000)
         ]
         try Self.expect(
@@ -174,32 +174,32 @@ import Testing
 
     @Test func purchasesAndEvidence() throws {
         let transaction = TransactionID(number: 1_000)
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [
             Entry(id: 10, time: Self.time, kind: .credit, firstTransfer: 20, transaction: transaction)
         ]
         rows.transfers = [Self.credited]
-        rows.lots = [Journal.LotRow(id: 20, lotClass: .paid, price: 4_990, expiresAt: nil)]
+        rows.lots = [BlockRows.LotRow(id: 20, lotClass: .paid, price: 4_990, expiresAt: nil)]
         rows.purchases = [
-            Journal.PurchaseRow(
+            BlockRows.PurchaseRow(
                 facts: PurchaseFacts(
                     transaction: transaction, product: "gem", quantity: 1, purchaseDate: Self.time - 1, price: 4_990,
                     priceCurrency: "USD", storefront: "USA",
                     offer: PurchaseFacts.Offer(type: 1, identifier: "o", discountType: "F"), original: transaction,
                     ownership: "PURCHASED"),
                 grants: [PurchaseRegister.Grant(currency: 1, units: 500)], account: 2, evidence: 29, entry: 10),
-            Journal.PurchaseRow(
+            BlockRows.PurchaseRow(
                 facts: PurchaseFacts(
                     transaction: TransactionID(number: 5), product: "", quantity: 2, purchaseDate: Self.time,
                     source: .external, original: TransactionID(number: 6), ownership: "X"), grants: [], account: nil,
                 evidence: 0, entry: nil),
         ]
         rows.evidence = [
-            Journal.EvidenceRow(
+            BlockRows.EvidenceRow(
                 id: 29, transaction: transaction, isFirst: true, signedDate: Self.time - 2, revoked: 0,
                 time: Self.time, entry: 10, header: 4, payload: Array("{}".utf8)[...],
                 signature: Self.signature(0xDD)),
-            Journal.EvidenceRow(
+            BlockRows.EvidenceRow(
                 id: 30, transaction: transaction, isFirst: false, signedDate: Self.time, revoked: 100_000,
                 time: Self.time + 1, entry: nil, header: 1, payload: [], signature: Self.signature(0xEE)),
         ]
@@ -215,14 +215,14 @@ import Testing
     }
 
     @Test func assignment() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [
             Entry(id: 10, time: Self.time, kind: .credit, firstTransfer: 20, transaction: TransactionID(number: 7))
         ]
         rows.transfers = [Self.credited]
-        rows.lots = [Journal.LotRow(id: 20, lotClass: .paid, price: 0, expiresAt: nil)]
+        rows.lots = [BlockRows.LotRow(id: 20, lotClass: .paid, price: 0, expiresAt: nil)]
         rows.assignments = [
-            Journal.AssignmentRow(
+            BlockRows.AssignmentRow(
                 id: 40, transaction: TransactionID(number: 7), account: 2, time: Self.time, entry: 10)
         ]
         try Self.expect(
@@ -234,13 +234,13 @@ import Testing
     }
 
     @Test func notificationsAndClosing() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.notifications = [
-            Journal.NotificationRow(
+            BlockRows.NotificationRow(
                 id: 49, uuid: "u", type: "T", subtype: "S", signedDate: Self.time, reason: "R", time: Self.time + 1,
                 transaction: TransactionID(number: 5), header: 3, payload: Array("ab".utf8)[...],
-                nested: Journal.NotificationRow.Nested(header: 4, at: 1), signature: Self.signature(0xEE)),
-            Journal.NotificationRow(
+                nested: BlockRows.NotificationRow.Nested(header: 4, at: 1), signature: Self.signature(0xEE)),
+            BlockRows.NotificationRow(
                 id: 50, uuid: "", type: "", subtype: nil, signedDate: Self.time, reason: nil, time: Self.time,
                 transaction: nil, header: 4, payload: [], nested: nil, signature: Self.signature(0)),
         ]
@@ -253,20 +253,20 @@ import Testing
     }
 
     @Test func rowsOfLaterVersions() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.entries = [Entry(id: 10, time: Self.time, kind: .grant, firstTransfer: 20)]
         rows.transfers = [Self.credited]
-        rows.lots = [Journal.LotRow(id: 20, lotClass: .paid, price: 0, expiresAt: nil)]
-        rows.links = [Journal.LinkRow(token: 3, account: 4, entry: nil, time: Self.time, actor: 2)]
+        rows.lots = [BlockRows.LotRow(id: 20, lotClass: .paid, price: 0, expiresAt: nil)]
+        rows.links = [BlockRows.LinkRow(token: 3, account: 4, entry: nil, time: Self.time, actor: 2)]
         rows.consents = [
-            Journal.ConsentRow(account: 5, consumption: true, time: Self.time + 1, actor: nil)
+            BlockRows.ConsentRow(account: 5, consumption: true, time: Self.time + 1, actor: nil)
         ]
-        rows.adjustments = [Journal.AdjustmentRow(entry: 10, lotClass: .free, reason: "bug", approver: 1)]
+        rows.adjustments = [BlockRows.AdjustmentRow(entry: 10, lotClass: .free, reason: "bug", approver: 1)]
         rows.externals = [
-            Journal.ExternalRow(transaction: TransactionID(number: 9), source: "shop", identifier: "x-1")
+            BlockRows.ExternalRow(transaction: TransactionID(number: 9), source: "shop", identifier: "x-1")
         ]
         rows.catalogs = [
-            Journal.CatalogRow(version: 7, digest: Digest([UInt8](repeating: 0xFF, count: 32))!, time: Self.time)
+            BlockRows.CatalogRow(version: 7, digest: Digest([UInt8](repeating: 0xFF, count: 32))!, time: Self.time)
         ]
         try Self.expect(
             rows,
@@ -281,10 +281,10 @@ import Testing
     }
 
     @Test func erasures() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         rows.erasures = [
-            Journal.ErasureRow(account: 3, time: Self.time + 1, actor: nil),
-            Journal.ErasureRow(account: 5, time: Self.time, actor: 2),
+            BlockRows.ErasureRow(account: 3, time: Self.time + 1, actor: nil),
+            BlockRows.ErasureRow(account: 5, time: Self.time, actor: 2),
         ]
         try Self.expect(rows, is: "15 02 00000007 00 03 02 01 05 00 02")
     }

@@ -67,10 +67,10 @@ import Testing
     }
 
     @Test func aNameOfTheGreatestLengthIsKept() throws {
-        var rows = Journal()
+        var rows = BlockRows()
         let name = AccountName(String(repeating: "é", count: 64))!
-        rows.accounts = [Journal.AccountRow(id: 1, name: name)]
-        var position = JournalPosition()
+        rows.accounts = [BlockRows.AccountRow(id: 1, name: name)]
+        var position = LastNumbers()
         position.account = 1
         let block = Block(
             number: 2, term: 1, time: 0, previous: Digest([UInt8](repeating: 1, count: 32))!, position: position,

@@ -166,20 +166,20 @@ import Testing
 
     @Test func theTokenOfAPurchaseStandsInItsEvidenceOnly() throws {
         let transaction = TransactionID(number: 1)
-        var rows = Journal()
+        var rows = BlockRows()
         rows.purchases = [
-            Journal.PurchaseRow(
+            BlockRows.PurchaseRow(
                 facts: PurchaseFacts(
                     transaction: transaction, product: "gems", quantity: 1, purchaseDate: 0,
                     token: AccountName("token-of-a-player")), grants: [], account: nil, evidence: 1, entry: nil)
         ]
-        rows.headers = [Journal.HeaderRow(id: 1, text: [1])]
+        rows.headers = [BlockRows.HeaderRow(id: 1, text: [1])]
         rows.evidence = [
-            Journal.EvidenceRow(
+            BlockRows.EvidenceRow(
                 id: 1, transaction: transaction, isFirst: true, signedDate: 0, revoked: 0, time: 0, entry: nil,
                 header: 1, payload: [2], signature: [UInt8](repeating: 3, count: 64)[...])
         ]
-        var position = JournalPosition()
+        var position = LastNumbers()
         position.header = 1
         position.evidence = 1
         let block = Block(

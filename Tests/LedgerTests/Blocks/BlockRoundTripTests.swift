@@ -183,8 +183,8 @@ extension Block {
     }
 }
 
-extension Journal {
-    fileprivate func isSame(as other: Journal) -> Bool {
+extension BlockRows {
+    fileprivate func isSame(as other: BlockRows) -> Bool {
         ledger == other.ledger && currencies == other.currencies && actors == other.actors
             && accounts == other.accounts && headers == other.headers && entries == other.entries
             && transfers == other.transfers && lots == other.lots && purchases == other.purchases

@@ -106,7 +106,7 @@ import Testing
         let purchase = try #require(opened.flatMap(\.rows.purchases).first)
         func verify(_ change: (inout Block) -> Void) throws -> (Int32, String) {
             var block = try Block(opening: last, checks: .form)
-            (block.number, block.previous, block.rows) = (last.number + 1, last.hash, Journal())
+            (block.number, block.previous, block.rows) = (last.number + 1, last.hash, BlockRows())
             change(&block)
             var salts = SplitMix64(seed: 1)
             return try Self.verify(chain.blocks + [SealedBlock(sealing: block, salts: &salts, hash: testSHA256)])
@@ -114,7 +114,7 @@ import Testing
         let (status, output) = try verify { block in
             block.position.request += 1
             block.rows.requests = [
-                Journal.RequestRow(
+                BlockRows.RequestRow(
                     id: block.position.request, key: request.key, fingerprint: request.fingerprint, entry: nil,
                     answer: request.answer)
             ]
@@ -123,12 +123,12 @@ import Testing
         let (other, words) = try verify { block in
             block.position.evidence += 1
             block.rows.purchases = [
-                Journal.PurchaseRow(
+                BlockRows.PurchaseRow(
                     facts: purchase.facts, grants: purchase.grants, account: nil, evidence: block.position.evidence,
                     entry: nil)
             ]
             block.rows.evidence = [
-                Journal.EvidenceRow(
+                BlockRows.EvidenceRow(
                     id: block.position.evidence, transaction: purchase.facts.transaction, isFirst: true,
                     signedDate: block.time, revoked: 0, time: block.time, entry: nil, header: block.position.header,
                     payload: GameChain.payload, signature: [UInt8](repeating: 1, count: 64)[...])

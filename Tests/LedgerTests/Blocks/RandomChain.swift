@@ -12,20 +12,20 @@ struct RandomChain {
     }
 
     var random: SplitMix64
-    private(set) var position = JournalPosition()
+    private(set) var position = LastNumbers()
     private var number: BlockNumber = 0
     private var term: Term = 0
     private var time: Timestamp = 1_700_000_000_000
     private var previous = Digest([UInt8](repeating: 0, count: 32))!
     private var wallets: [Wallet] = []
-    private var rows = Journal()
+    private var rows = BlockRows()
     private var keys = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
     /// The next block with about so many operations, sealed.
     mutating func next(operations: Int) -> (block: Block, sealed: SealedBlock) {
-        rows = Journal()
+        rows = BlockRows()
         if number == 0 || random.chance(5) { term += Int64.random(in: 1...3, using: &random) }
         number += 1
         time += Int64.random(in: 0...5_000, using: &random)
@@ -43,25 +43,25 @@ struct RandomChain {
     }
 
     private mutating func addNames() {
-        if number == 1 { rows.ledger = Journal.LedgerRow(bundleID: "com.example.game", environment: "Sandbox") }
+        if number == 1 { rows.ledger = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox") }
         for _ in 0..<(number == 1 ? 2 : random.chance(5) && position.currency < 200 ? 1 : 0) {
             position.currency += 1
             rows.currencies.append(
-                Journal.CurrencyRow(
+                BlockRows.CurrencyRow(
                     id: CurrencyID(position.currency), code: CurrencyCode("currency-\(position.currency)")!))
         }
         for _ in 0..<(number == 1 ? 1 : Int.random(in: 0...1, using: &random)) {
             position.actor += 1
-            rows.actors.append(Journal.ActorRow(id: position.actor, name: "server ‹\(position.actor)›"))
+            rows.actors.append(BlockRows.ActorRow(id: position.actor, name: "server ‹\(position.actor)›"))
         }
         for _ in 0..<(number == 1 ? 2 : Int.random(in: 0...3, using: &random)) {
             position.account += 1
             let name = random.chance(50) ? "player-\(position.account)-é" : uuid()
-            rows.accounts.append(Journal.AccountRow(id: position.account, name: AccountName(name)!))
+            rows.accounts.append(BlockRows.AccountRow(id: position.account, name: AccountName(name)!))
         }
         for _ in 0..<(number == 1 ? 1 : random.chance(10) ? 1 : 0) {
             position.header += 1
-            rows.headers.append(Journal.HeaderRow(id: position.header, text: bytes(0...80)))
+            rows.headers.append(BlockRows.HeaderRow(id: position.header, text: bytes(0...80)))
         }
     }
 
@@ -124,7 +124,7 @@ struct RandomChain {
             open()
             position.assignment += 1
             rows.assignments.append(
-                Journal.AssignmentRow(
+                BlockRows.AssignmentRow(
                     id: position.assignment, transaction: transaction(), account: player(), time: anyTime(),
                     entry: entry))
         case 5: hold()
@@ -189,7 +189,7 @@ struct RandomChain {
         wallets[place].lots.append(position.transfer)
         let price = random.chance(30) ? 0 : number(upTo: Limits.amountMax)
         rows.lots.append(
-            Journal.LotRow(
+            BlockRows.LotRow(
                 id: position.transfer, lotClass: isPaid ? .paid : .free, price: price,
                 expiresAt: maybe { $0.anyTime() }))
     }
@@ -225,7 +225,7 @@ struct RandomChain {
         let entry = beginEntry(.hold, key: key)
         append(.wallet, .held, place, lot: wallets[place].lots.randomElement(using: &random), spendOrder: .oldest)
         rows.holds.append(
-            Journal.HoldRow(
+            BlockRows.HoldRow(
                 id: position.transfer, entry: entry, account: wallets[place].player,
                 currency: wallets[place].currency, amount: amount(), expiresAt: anyTime()))
         request(entry: entry, key: key)
@@ -234,7 +234,7 @@ struct RandomChain {
     private mutating func request(entry: EntryID?, key: RequestKey) {
         position.request += 1
         rows.requests.append(
-            Journal.RequestRow(
+            BlockRows.RequestRow(
                 id: position.request, key: key, fingerprint: Digest(Array(bytes(32...32)))!, entry: entry,
                 answer: bytes(0...90)))
     }
@@ -249,7 +249,7 @@ struct RandomChain {
         }
         position.evidence += 1
         rows.evidence.append(
-            Journal.EvidenceRow(
+            BlockRows.EvidenceRow(
                 id: position.evidence, transaction: transaction, isFirst: isFirst, signedDate: anyTime(),
                 revoked: maybe { $0.number(upTo: 100_000) } ?? 0, time: maybe { $0.anyTime() } ?? time, entry: entry,
                 header: header(), payload: bytes(0...300), signature: bytes(64...64)))
@@ -277,7 +277,7 @@ struct RandomChain {
                     weight: number(upTo: 1_000)))
         }
         rows.purchases.append(
-            Journal.PurchaseRow(
+            BlockRows.PurchaseRow(
                 facts: facts, grants: grants, account: entry.map { _ in player() },
                 evidence: evidence, entry: entry))
     }
@@ -286,12 +286,12 @@ struct RandomChain {
         position.notification += 1
         let payload = bytes(0...200)
         rows.notifications.append(
-            Journal.NotificationRow(
+            BlockRows.NotificationRow(
                 id: position.notification, uuid: uuid(), type: text(), subtype: maybe { $0.text() },
                 signedDate: anyTime(), reason: maybe { $0.text() }, time: anyTime(),
                 transaction: maybe { $0.transaction() }, header: header(), payload: payload,
                 nested: maybe {
-                    Journal.NotificationRow.Nested(header: $0.header(), at: $0.number(upTo: Int64(payload.count)))
+                    BlockRows.NotificationRow.Nested(header: $0.header(), at: $0.number(upTo: Int64(payload.count)))
                 }, signature: bytes(64...64)))
     }
 
@@ -299,32 +299,32 @@ struct RandomChain {
         switch Int.random(in: 0..<6, using: &random) {
         case 0:
             rows.links.append(
-                Journal.LinkRow(
+                BlockRows.LinkRow(
                     token: player(), account: player(), entry: nil, time: anyTime(), actor: maybe { $0.actor() }))
             let entry = beginEntry(.atomic)
             open()
             rows.links.append(
-                Journal.LinkRow(
+                BlockRows.LinkRow(
                     token: player(), account: player(), entry: entry, time: anyTime(), actor: maybe { $0.actor() }))
         case 1:
             rows.consents.append(
-                Journal.ConsentRow(
+                BlockRows.ConsentRow(
                     account: player(), consumption: random.chance(50), time: anyTime(), actor: maybe { $0.actor() }))
         case 2:
             let entry = beginEntry(.grant)
             open()
             rows.adjustments.append(
-                Journal.AdjustmentRow(
+                BlockRows.AdjustmentRow(
                     entry: entry, lotClass: random.chance(50) ? .paid : .free, reason: text(),
                     approver: maybe { $0.actor() }))
         case 3:
-            rows.erasures.append(Journal.ErasureRow(account: player(), time: anyTime(), actor: maybe { $0.actor() }))
+            rows.erasures.append(BlockRows.ErasureRow(account: player(), time: anyTime(), actor: maybe { $0.actor() }))
         case 4:
             rows.externals.append(
-                Journal.ExternalRow(transaction: transaction(), source: text(), identifier: text()))
+                BlockRows.ExternalRow(transaction: transaction(), source: text(), identifier: text()))
         case _:
             rows.catalogs.append(
-                Journal.CatalogRow(
+                BlockRows.CatalogRow(
                     version: number(upTo: Int64.max), digest: Digest(Array(bytes(32...32)))!, time: anyTime()))
         }
     }

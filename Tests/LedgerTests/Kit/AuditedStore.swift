@@ -21,7 +21,7 @@ struct AuditedStore {
     private(set) var auditor = Auditor()
     /// The server's clock.
     var now: Timestamp = 1_700_000_000_000
-    private var position = JournalPosition()
+    private var position = LastNumbers()
     private var projection: Projection
     /// Players who were changed since they were last written.
     private(set) var dirtyPlayers: Set<PlayerID> = []
@@ -35,7 +35,7 @@ struct AuditedStore {
 
     mutating func commit(_ commands: [Command]) -> [Outcome] {
         let outcomes = decide(commands)
-        let rows = books.takeJournal()
+        let rows = books.takeRows()
         index.append(rows)
         auditor.read(rows, books, names: { index.name($0) })
         position = books.position

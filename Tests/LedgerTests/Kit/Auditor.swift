@@ -49,14 +49,14 @@ struct Auditor {
 
     private let findings = Findings()
     var problems: [String] { findings.problems }
-    private var last = JournalPosition()
+    private var last = LastNumbers()
     private var entry: Entry?
     private var accounts: [LedgerAccount: Int64] = [:]
     private var turnovers: [LedgerAccount: Totals.Turnover] = [:]
     private var lots: [LotID: LotBook] = [:]
     private var wallets: [LedgerAccount: WalletBook] = [:]
     private var purchases: [TransactionID: PurchaseBook] = [:]
-    private var holds: [TransferID: Journal.HoldRow] = [:]
+    private var holds: [TransferID: BlockRows.HoldRow] = [:]
     private var referred: [TransferID: ReferredBook] = [:]
     /// The first transfers of the spends, captures and holds that keys name, and the one being read.
     private var starts: Set<TransferID> = []
@@ -71,7 +71,7 @@ struct Auditor {
     }
 
     /// Rows just appended, and the books that appended them.
-    mutating func read(_ rows: Journal, _ books: Books, names: (PlayerID) -> AccountName) {
+    mutating func read(_ rows: BlockRows, _ books: Books, names: (PlayerID) -> AccountName) {
         for row in rows.currencies {
             last.currency += 1
             expect(Int64(row.id) == last.currency, "currency \(row.code) is number \(row.id)")
@@ -92,7 +92,7 @@ struct Auditor {
                 row.name.map { self.names.insert($0).inserted } == true,
                 "account \(row.id) is made twice, or has no name")
         }
-        for answer in rows.requests.compactMap({ Answer(encoded: $0.answer, name: names) }) {
+        for answer in rows.requests.compactMap({ KeyedAnswer(encoded: $0.answer, name: names) }) {
             starts.formUnion(answer.spends.map(\.spend.trace.first) + answer.holds.map(\.hold.trace.first))
         }
         for row in rows.holds {
@@ -119,7 +119,7 @@ struct Auditor {
         expect(last == books.position, "the journal is at \(last), the books say \(books.position)")
     }
 
-    private mutating func readPurchases(_ rows: Journal) {
+    private mutating func readPurchases(_ rows: BlockRows) {
         for row in rows.purchases {
             let id = row.facts.transaction
             expect(purchases[id] == nil, "purchase \(id) is recorded twice")
@@ -151,7 +151,7 @@ struct Auditor {
         }
     }
 
-    private mutating func readEntries(_ rows: Journal, _ opened: [LotID: Journal.LotRow]) -> Set<LedgerAccount> {
+    private mutating func readEntries(_ rows: BlockRows, _ opened: [LotID: BlockRows.LotRow]) -> Set<LedgerAccount> {
         var touched: Set<LedgerAccount> = []
         var transfers = rows.transfers[...]
         for entry in rows.entries {
@@ -170,7 +170,7 @@ struct Auditor {
     }
 
     private mutating func read(
-        _ transfer: Transfer, of entry: Entry, _ opened: [LotID: Journal.LotRow]
+        _ transfer: Transfer, of entry: Entry, _ opened: [LotID: BlockRows.LotRow]
     ) -> LedgerAccount {
         last.transfer += 1
         let id = transfer.id
@@ -208,7 +208,7 @@ struct Auditor {
         return wallet
     }
 
-    private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: Journal.LotRow?) {
+    private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: BlockRows.LotRow?) {
         let isPaid = transfer.debit.kind == .purchased
         let expiresAt = row?.expiresAt
         expect(isPaid || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
@@ -306,12 +306,12 @@ struct Auditor {
         referred[current]?.parts[transfer.lot, default: 0] += transfer.amount
     }
 
-    private mutating func readRequests(_ rows: Journal, _ names: (PlayerID) -> AccountName) {
+    private mutating func readRequests(_ rows: BlockRows, _ names: (PlayerID) -> AccountName) {
         for row in rows.requests {
             last.request += 1
             expect(row.id == last.request, "request \(row.id) follows \(last.request - 1)")
             expect(keys.insert(row.key).inserted, "key \(row.key) has two answers")
-            let answer = Answer(encoded: row.answer, name: names)
+            let answer = KeyedAnswer(encoded: row.answer, name: names)
             expect(answer != nil, "the answer of key \(row.key) cannot be read")
             expect(answer?.entry == row.entry, "key \(row.key) and its answer name different entries")
             let entry = rows.entries.first { $0.id == row.entry }

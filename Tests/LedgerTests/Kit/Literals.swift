@@ -55,7 +55,7 @@ func notification(_ uuid: String, _ purchase: SignedPurchase?, type: String = "O
         purchase: purchase)
 }
 
-let testEvidence = Evidence(
+let testEvidence = JWSParts(
     headerDigest: Digest([UInt8](repeating: 7, count: 32))!, header: Array("e30".utf8), payload: Array("{}".utf8),
     signature: [UInt8](repeating: 9, count: 64))
 

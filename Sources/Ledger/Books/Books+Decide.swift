@@ -1,0 +1,214 @@
+extension Books {
+    /// Decides one command: what it changes is in the books and their journal afterwards, and what it answers is
+    /// given back. Pure but for this value; the caller has loaded what the command needs and passes the time in.
+    /// - Parameter actor: the name of the token under which it was sent, which stands with what it posts.
+    package mutating func decide(_ command: Command, by actor: String? = nil, at now: Timestamp) -> Outcome {
+        self.actor = actor
+        switch command {
+        case .credit(let signed, let account):
+            switch register(signed, named: account, requiresAccount: true, at: now) {
+            case .success(let receipt): return .purchase(receipt)
+            case .failure(let refusal): return .refused(refusal)
+            }
+        case .notify(let signed, let account):
+            return decide(signed, account, at: now)
+        case .spend(let spend):
+            guard let account = number(spend.account, for: spend.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(spend.key, spend.fingerprint(of: account, hash)) { KeyedAnswer($0.post(spend, at: now)) }
+        case .grant(let grant):
+            guard let account = number(grant.account, for: grant.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(grant.key, grant.fingerprint(of: account, hash)) { KeyedAnswer($0.post(grant, at: now)) }
+        case .reverse(let reversal):
+            return decide(reversal.key, reversal.fingerprint(hash)) { KeyedAnswer($0.post(reversal, at: now)) }
+        case .hold(let hold):
+            guard let account = number(hold.account, for: hold.key) else { return .refused(Refusal(.keyReused)) }
+            return decide(hold.key, hold.fingerprint(of: account, hash)) { KeyedAnswer($0.post(hold, at: now)) }
+        case .capture(let capture):
+            return decide(capture.key, capture.fingerprint(hash)) { KeyedAnswer($0.post(capture, at: now)) }
+        case .release(let release):
+            return decide(release.key, release.fingerprint(hash)) { KeyedAnswer($0.post(release, at: now)) }
+        case .atomic(let atomic):
+            var accounts: [PlayerID?] = []
+            for operation in atomic.operations {
+                guard let name = operation.account else {
+                    accounts.append(nil)
+                    continue
+                }
+                guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
+                accounts.append(account)
+            }
+            return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
+        case .expire:
+            return expireDue(at: now)
+        case .balance(let account, let currency):
+            settle(playerIDs[account], at: now)
+            return balance(account, currency)
+        case .purchase(let transaction):
+            settle(purchases[transaction]?.account, at: now)
+            return view(transaction)
+        case .consumption(let query):
+            settle(purchases[query.transaction]?.account, at: now)
+            return consumption(query)
+        case .forget(let account):
+            return forget(account, at: now)
+        }
+    }
+
+    /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is
+    /// kept with its account as well. `nil` where the key was used and the name is not known: it was used for
+    /// another's.
+    private mutating func number(_ account: AccountName, for key: RequestKey) -> PlayerID? {
+        if let known = playerIDs[account] { return known }
+        return answers[key] == nil ? openPlayer(account) : nil
+    }
+
+    /// One key, one answer, for ever: the first answer is recorded with the key, a refusal by state included.
+    private mutating func decide(
+        _ key: RequestKey, _ fingerprint: Digest, _ post: (inout Books) -> KeyedAnswer
+    ) -> Outcome {
+        if let answered = answers[key] {
+            guard answered.fingerprint == fingerprint else { return .refused(Refusal(.keyReused)) }
+            return answered.answer.outcome(replayed: true)
+        }
+        let answer = post(&self)
+        position.request += 1
+        rows.requests.append(
+            BlockRows.RequestRow(
+                id: position.request, key: key, fingerprint: fingerprint, entry: answer.entry,
+                answer: answer.encoded[...]))
+        answers[key] = Answered(fingerprint: fingerprint, answer: answer)
+        return answer.outcome(replayed: false)
+    }
+
+    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again.
+    private mutating func decide(
+        _ signed: SignedNotification, _ account: AccountName?, at now: Timestamp
+    ) -> Outcome {
+        var receipt: PurchaseReceipt?
+        if let purchase = signed.purchase {
+            switch register(purchase, named: account, requiresAccount: false, at: now) {
+            case .success(let done): receipt = done
+            case .failure(let refusal): return .refused(refusal)
+            }
+        }
+        let isNew = notifications.insert(signed.uuid).inserted
+        if isNew {
+            position.notification += 1
+            append(signed, at: entryTime(now))
+            if let transaction = signed.purchase?.facts.transaction, let event = signed.event(at: entryTime(now)) {
+                purchases[transaction]?.events.append(event)
+            }
+        }
+        return .notification(
+            NotificationReceipt(
+                type: signed.type, subtype: signed.subtype, uuid: signed.uuid, duplicate: !isNew, purchase: receipt))
+    }
+
+    /// The header segment of the transaction nested in its payload is the one that stands in the journal once.
+    private mutating func append(_ signed: SignedNotification, at time: Timestamp) {
+        var payload = signed.evidence.payload[...]
+        var nested: BlockRows.NotificationRow.Nested?
+        if let evidence = signed.purchase?.evidence, let place = payload.firstRange(of: evidence.header) {
+            nested = BlockRows.NotificationRow.Nested(header: headerID(of: evidence), at: Int64(place.lowerBound))
+            payload.removeSubrange(place)
+        }
+        rows.notifications.append(
+            BlockRows.NotificationRow(
+                id: position.notification, uuid: signed.uuid, type: signed.type, subtype: signed.subtype,
+                signedDate: signed.signedDate, reason: signed.reason, time: time,
+                transaction: signed.purchase?.facts.transaction, header: headerID(of: signed.evidence),
+                payload: payload, nested: nested, signature: signed.evidence.signature[...]))
+    }
+
+    /// The number of a JWS's header segment; one that the journal does not have yet gets the next.
+    mutating func headerID(of evidence: JWSParts) -> HeaderID {
+        if let id = headerIDs[evidence.headerDigest] { return id }
+        position.header += 1
+        headerIDs[evidence.headerDigest] = position.header
+        rows.headers.append(BlockRows.HeaderRow(id: position.header, text: evidence.header[...]))
+        return position.header
+    }
+
+    /// Takes an account its name: its entries, lots and sums stay. Who appends the block then erases the name from
+    /// the block that added the account.
+    private mutating func forget(_ account: AccountName, at now: Timestamp) -> Outcome {
+        guard let id = playerIDs[account] else { return .forgotten(false) }
+        rows.erasures.append(BlockRows.ErasureRow(account: id, time: entryTime(now), actor: actorID()))
+        rename(id, AccountName.erased(id))
+        // Atomics that this batch answered, or loaded, show their accounts by name.
+        for (key, answered) in answers {
+            guard case .atomic(var receipt, let traces, let players) = answered.answer,
+                let place = players.firstIndex(of: id)
+            else { continue }
+            receipt.balances[place].account = AccountName.erased(id)
+            answers[key]?.answer = .atomic(receipt, traces, players: players)
+        }
+        return .forgotten(true)
+    }
+
+    private func balance(_ account: AccountName, _ currency: CurrencyCode?) -> Outcome {
+        if let currency, currencyID(currency) == nil {
+            return .refused(Refusal(.unknownCurrency(currency: currency)))
+        }
+        guard let id = playerIDs[account], let player = players[id] else {
+            return .balance(AccountBalances(account: account, balances: []))
+        }
+        let balances = balances(player).filter { currency == nil || $0.currency == currency }
+        return .balance(AccountBalances(account: account, balances: balances))
+    }
+
+    private func view(_ transaction: TransactionID) -> Outcome {
+        guard let register = purchases[transaction] else { return .refused(Refusal(.unknownPurchase)) }
+        let grants = grants(register)
+        let state: PurchaseView.State =
+            register.account == nil
+            ? .unassigned
+            : register.revoked == 0 ? .standing : register.revoked == Limits.wholeShare ? .revoked : .partlyRevoked
+        return .purchaseView(
+            PurchaseView(
+                transaction: transaction, state: state, account: name(of: register.account),
+                product: register.facts.product, quantity: register.facts.quantity,
+                purchaseDate: register.facts.purchaseDate, price: register.facts.price,
+                priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,
+                consumption: consumption(register, grants),
+                events: register.events.sorted(by: PurchaseView.Event.isEarlier)))
+    }
+
+    /// What became of what a purchase granted, a lot for each currency.
+    func grants(_ register: PurchaseRegister) -> [PurchaseView.Grant] {
+        register.grants.enumerated().map { index, grant in
+            let lot = place(register.account, grant.currency).flatMap { self[$0].lot(register.lots[index]) }
+            return PurchaseView.Grant(
+                lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
+                held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
+                writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+        }
+    }
+}
+
+extension KeyedAnswer {
+    fileprivate init(_ result: Result<KeyedAnswer, Refusal.Reason>) {
+        switch result {
+        case .success(let answer): self = answer
+        case .failure(let reason): self = .refused(reason)
+        }
+    }
+}
+
+extension BlockRows.NotificationRow {
+    /// What it tells of the purchase in it beside that purchase's own JWS.
+    package var event: PurchaseView.Event? {
+        PurchaseView.Event.Kind(notificationType: type).map {
+            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
+        }
+    }
+}
+
+extension SignedNotification {
+    /// What it tells of the purchase in it beside that purchase's own JWS.
+    package func event(at time: Timestamp) -> PurchaseView.Event? {
+        PurchaseView.Event.Kind(notificationType: type).map {
+            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
+        }
+    }
+}

@@ -1,0 +1,289 @@
+extension Books {
+    /// Brings the register of a purchase up to a verified JWS. Guards stand in the protocol's order of precedence.
+    /// - Parameter named: the account that the request names.
+    mutating func register(
+        _ signed: SignedPurchase, named: AccountName?, requiresAccount: Bool, at now: Timestamp
+    ) -> Result<PurchaseReceipt, Refusal> {
+        let facts = signed.facts
+        let known = purchases[facts.transaction]
+        settle(known?.account ?? (facts.token ?? named).flatMap { playerIDs[$0] }, at: now)
+        guard let grants = known?.grants ?? grants(of: facts) else {
+            return .failure(Refusal(.unknownProduct(product: facts.product)))
+        }
+        let name = facts.token ?? named
+        if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
+        if let token = facts.token, let named, token != named { return .failure(Refusal(.accountMismatch)) }
+        if let known {
+            // A notification that claims no account reaches the owner whatever token the JWS has by now: Apple lets a
+            // token be set after the purchase, and a refund must not be lost for it.
+            // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
+            // answered, and it stays where it is.
+            let claimed = requiresAccount ? name : named
+            if let owner = known.account, let claimed, playerIDs[claimed] != owner,
+                self.name(of: owner)?.isErased != true
+            {
+                return .failure(Refusal(.accountMismatch))
+            }
+            if let member = known.facts.conflict(with: facts) {
+                return .failure(Refusal(.purchaseConflict(member: member)))
+            }
+        }
+        if let currency = exceeded(by: signed, grants, known, named: name) {
+            return .failure(Refusal(.balanceLimit(currency: code(currency))))
+        }
+
+        // Nothing below can fail.
+        guard var register = known else {
+            return .success(record(signed, grants: grants, name: name, at: now))
+        }
+        return .success(advance(&register, signed, name: name, at: now))
+    }
+
+    /// The first JWS of a purchase.
+    private mutating func record(
+        _ signed: SignedPurchase, grants: [PurchaseRegister.Grant], name: AccountName?, at now: Timestamp
+    ) -> PurchaseReceipt {
+        let time = entryTime(now)
+        var register = PurchaseRegister(
+            facts: signed.facts, grants: grants, account: name.map { openPlayer($0) }, signedDate: signed.signedDate,
+            revoked: signed.revoked, lots: [], lastEntry: nil, events: [])
+        var posted: [PostedAmount] = []
+        if register.account != nil { posted = open(&register, at: now) }
+        append(signed, to: &register, isFirst: true, entry: register.lastEntry, time: time)
+        rows.purchases.append(
+            BlockRows.PurchaseRow(
+                facts: register.facts, grants: grants, account: register.account, evidence: position.evidence,
+                entry: register.lastEntry))
+        purchases[signed.facts.transaction] = register
+        let outcome: PurchaseOutcome =
+            register.account == nil ? .unassigned : register.revoked == 0 ? .credited : .reversed
+        return receipt(register, outcome, posted)
+    }
+
+    /// A further JWS of a purchase, or the first that names its account.
+    private mutating func advance(
+        _ register: inout PurchaseRegister, _ signed: SignedPurchase, name: AccountName?, at now: Timestamp
+    ) -> PurchaseReceipt {
+        let before = register.revoked
+        let isNewer = register.isSuperseded(by: signed)
+        let time = entryTime(now)
+        if isNewer {
+            register.signedDate = signed.signedDate
+            register.revoked = signed.revoked
+        }
+        var posted: [PostedAmount] = []
+        var entry: EntryID?
+        let wasAssigned = register.account != nil
+        if !wasAssigned, let name {
+            let player = openPlayer(name)
+            register.account = player
+            posted = open(&register, at: now)
+            entry = register.lastEntry
+            position.assignment += 1
+            rows.assignments.append(
+                BlockRows.AssignmentRow(
+                    id: position.assignment, transaction: register.facts.transaction, account: player, time: time,
+                    entry: position.entry))
+        } else if wasAssigned && before != register.revoked {
+            posted = adjust(&register, from: before, at: now)
+            if !posted.isEmpty { entry = register.lastEntry }
+        }
+        if isNewer {
+            append(signed, to: &register, isFirst: false, entry: entry, time: time)
+        } else if let entry {
+            register.events.append(
+                PurchaseView.Event(kind: .assigned, time: time, signedDate: nil, revoked: nil, entry: entry))
+        }
+        purchases[register.facts.transaction] = register
+
+        let outcome: PurchaseOutcome
+        if register.account == nil {
+            outcome = .unassigned
+        } else if isNewer && register.revoked > before {
+            outcome = .reversed
+        } else if isNewer && register.revoked < before && wasAssigned {
+            outcome = .reinstated
+        } else if !wasAssigned && register.revoked < Limits.wholeShare {
+            outcome = .credited
+        } else {
+            outcome = register.revoked == 0 ? .alreadyCredited : .alreadyReversed
+        }
+        return receipt(register, outcome, posted)
+    }
+
+    /// Opens the lots of a purchase that has found its account. What is revoked already is taken back in the same
+    /// entry: sales and refunds then stand in the books in full, whichever message came first.
+    private mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
+        guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
+        let facts = register.facts
+        beginEntry(register.revoked == 0 ? .credit : .refund, at: now, transaction: facts.transaction)
+        for (grant, price) in zip(register.grants, register.priceShares) {
+            let id = position.transfer + 1
+            register.lots.append(id)
+            let lot = Lot(
+                id: id, lotClass: facts.lotClass, transaction: facts.transaction, time: position.time, price: price,
+                granted: grant.units, remaining: 0)
+            post(
+                debit: .purchased, credit: .wallet, grant.units, lot: id, player: player, currency: grant.currency,
+                opening: lot)
+        }
+        var posted: [PostedAmount] = []
+        for (grant, lot) in zip(register.grants, register.lots) {
+            let standing = PurchaseRegister.standing(of: grant.units, revoked: register.revoked)
+            if standing < grant.units {
+                post(
+                    debit: .wallet, credit: .refunded, grant.units - standing, lot: lot, player: player,
+                    currency: grant.currency)
+            }
+            if standing > 0 { posted.append(PostedAmount(currency: code(grant.currency), units: standing)) }
+            recoverDebt(from: lot, player, grant.currency)
+            assertInvariants(player, grant.currency)
+        }
+        register.lastEntry = position.entry
+        return posted
+    }
+
+    /// Posts the difference between what the newest JWS leaves standing and what the one before left.
+    private mutating func adjust(
+        _ register: inout PurchaseRegister, from before: Int64, at now: Timestamp
+    ) -> [PostedAmount] {
+        guard let player = register.account else { preconditionFailure("a purchase without an account posts nothing") }
+        var changes: [(currency: CurrencyID, lot: LotID, units: Int64)] = []
+        for (grant, lot) in zip(register.grants, register.lots) {
+            let units =
+                PurchaseRegister.standing(of: grant.units, revoked: register.revoked)
+                - PurchaseRegister.standing(of: grant.units, revoked: before)
+            if units != 0 { changes.append((grant.currency, lot, units)) }
+        }
+        if changes.isEmpty { return [] }
+        beginEntry(
+            register.revoked > before ? .refund : .reinstatement, at: now, transaction: register.facts.transaction)
+        for (currency, lot, change) in changes {
+            if change < 0 {
+                takeBack(-change, lot, player, currency)
+            } else {
+                giveBack(change, lot, player, currency)
+            }
+            assertInvariants(player, currency)
+        }
+        register.lastEntry = position.entry
+        return changes.map { PostedAmount(currency: code($0.currency), units: $0.units) }
+    }
+
+    /// Takes a refunded amount: first from the purchase's own lot, then from whatever else the wallet has (as a debt
+    /// that is paid at once, so that each lot stays exact); the rest is owed, or written off.
+    private mutating func takeBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
+        guard let place = place(player, currency), let lot = self[place].lot(id) else {
+            preconditionFailure("lot \(id) of a purchase is not loaded")
+        }
+        let available = self[place].available
+        let own = min(amount, lot.remaining)
+        if own > 0 {
+            post(debit: .wallet, credit: .refunded, own, lot: id, player: player, currency: currency)
+        }
+        var short = amount - own
+        if settings(currency).refundShortfall == .writtenOff {
+            let borne = short - min(short, available - own)
+            if borne > 0 {
+                post(debit: .writtenOff, credit: .refunded, borne, lot: id, player: player, currency: currency)
+            }
+            short -= borne
+        }
+        if short > 0 {
+            post(debit: .receivable, credit: .refunded, short, lot: id, player: player, currency: currency)
+            recoverDebt(player, currency)
+        }
+    }
+
+    /// Gives a reinstated amount back: what had been written off was never taken, so it goes first.
+    private mutating func giveBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
+        guard let lot = place(player, currency).flatMap({ self[$0].lot(id) }) else {
+            preconditionFailure("lot \(id) of a purchase is not loaded")
+        }
+        let borne = min(amount, lot.writtenOff)
+        if borne > 0 {
+            post(debit: .refunded, credit: .writtenOff, borne, lot: id, player: player, currency: currency)
+        }
+        if amount > borne {
+            post(debit: .refunded, credit: .wallet, amount - borne, lot: id, player: player, currency: currency)
+            recoverDebt(from: id, player, currency)
+        }
+    }
+
+    private mutating func append(
+        _ signed: SignedPurchase, to register: inout PurchaseRegister, isFirst: Bool, entry: EntryID?, time: Timestamp
+    ) {
+        position.evidence += 1
+        rows.evidence.append(
+            BlockRows.EvidenceRow(
+                id: position.evidence, transaction: signed.facts.transaction, isFirst: isFirst,
+                signedDate: signed.signedDate, revoked: signed.revoked, time: time, entry: entry,
+                header: headerID(of: signed.evidence), payload: signed.evidence.payload[...],
+                signature: signed.evidence.signature[...]))
+        register.events.append(
+            PurchaseView.Event(time: time, signedDate: signed.signedDate, revoked: signed.revoked, entry: entry))
+    }
+
+    private func receipt(
+        _ register: PurchaseRegister, _ outcome: PurchaseOutcome, _ posted: [PostedAmount]
+    ) -> PurchaseReceipt {
+        PurchaseReceipt(
+            outcome: outcome, transaction: register.facts.transaction,
+            account: name(of: register.account), posted: posted,
+            balances: register.account.map { balances($0, register.grants.lazy.map(\.currency)) } ?? [],
+            entry: register.lastEntry, finish: register.account != nil)
+    }
+
+    private func grants(of facts: PurchaseFacts) -> [PurchaseRegister.Grant]? {
+        guard let offer = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate) else { return nil }
+        let hasWeights = offer.grants.allSatisfy { offer.priceShares[$0.currency] != nil }
+        var grants: [PurchaseRegister.Grant] = []
+        for grant in offer.grants {
+            guard let currency = currencyID(grant.currency) else { return nil }
+            let (units, overflow) = grant.amount.units.multipliedReportingOverflow(by: facts.quantity)
+            grants.append(
+                PurchaseRegister.Grant(
+                    currency: currency, units: overflow ? Int64.max : units,
+                    weight: hasWeights ? offer.priceShares[grant.currency] ?? 1 : 1))
+        }
+        return grants
+    }
+
+    /// The first currency whose balances a JWS would take past the limit.
+    private func exceeded(
+        by signed: SignedPurchase, _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, named: AccountName?
+    ) -> CurrencyID? {
+        if let known, let owner = known.account {
+            guard known.isSuperseded(by: signed) else { return nil }
+            return grants.first { grant in
+                let units =
+                    PurchaseRegister.standing(of: grant.units, revoked: signed.revoked)
+                    - PurchaseRegister.standing(of: grant.units, revoked: known.revoked)
+                return units > 0 && exceeds(units, grant.currency, of: owner, from: .refunded)
+            }?.currency
+        }
+        return grants.first { grant in
+            // What is recorded without an account must fit a wallet as well.
+            guard grant.units <= Limits.amountMax else { return true }
+            guard let named else { return false }
+            return exceeds(grant.units, grant.currency, of: playerIDs[named], from: .purchased)
+        }?.currency
+    }
+
+    /// Whether a credit would take the player's wallet, or the sum of a kind of account, past the limit.
+    func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?, from debit: AccountKind) -> Bool {
+        let balance = balance(place(player, currency))
+        let owned = balance.available + balance.held
+        return owned + units > Limits.amountMax || !allows(units, currency, debit: debit, credit: .wallet)
+    }
+}
+
+extension PurchaseFacts {
+    /// The first fact that differs between two JWS of one transaction id.
+    fileprivate func conflict(with other: PurchaseFacts) -> String? {
+        if product != other.product { return "productId" }
+        if quantity != other.quantity { return "quantity" }
+        if purchaseDate != other.purchaseDate { return "purchaseDate" }
+        return nil
+    }
+}

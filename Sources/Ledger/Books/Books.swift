@@ -1,0 +1,374 @@
+/// The books in memory: the part of the projection that a batch needs, and the rows that the batch adds.
+///
+/// `decide` reads and changes nothing but this value; whoever keeps it fills it (``Needs``), takes its rows to the
+/// log, and drops it when an append fails. Invariants, asserted after every decision:
+/// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
+/// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
+///    that of their held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
+/// 3. what a purchase has posted is what its newest JWS says;
+/// 4. no transaction id posts twice, no key has two answers;
+/// 5. rows are only ever added.
+package struct Books {
+    /// A currency of this ledger. One that the catalog no longer lists keeps its balances and default settings.
+    package struct Currency: Sendable {
+        package var code: CurrencyCode
+        package var settings: CurrencySettings
+
+        package init(code: CurrencyCode, settings: CurrencySettings) {
+            self.code = code
+            self.settings = settings
+        }
+    }
+
+    /// A used key.
+    package struct Answered: Sendable {
+        package var fingerprint: Digest
+        package var answer: KeyedAnswer
+
+        package init(fingerprint: Digest, answer: KeyedAnswer) {
+            self.fingerprint = fingerprint
+            self.answer = answer
+        }
+    }
+
+    /// How a hold ended.
+    package enum HoldEnd: Sendable {
+        /// It was captured or released.
+        case closed
+        /// Its time was over.
+        case expired
+    }
+
+    /// What loads have brought into the books, by its names: whoever keeps the books decides when it goes.
+    package struct Loaded {
+        package fileprivate(set) var keys: [RequestKey] = []
+        package fileprivate(set) var transactions: [TransactionID] = []
+        package fileprivate(set) var notifications: [String] = []
+        /// Spends and holds, by their first transfer.
+        package fileprivate(set) var references: [TransferID] = []
+        /// Players to whom a lot was loaded that may be used up.
+        package fileprivate(set) var borrowers: [PlayerID] = []
+        /// How many lots.
+        package fileprivate(set) var lots = 0
+
+        /// Whether nothing came but players with what is open of them.
+        package var isEmpty: Bool {
+            keys.isEmpty && transactions.isEmpty && notifications.isEmpty && references.isEmpty && borrowers.isEmpty
+        }
+    }
+
+    package let catalog: Catalog
+    package let hash: HashFunction
+    /// By number, from 1.
+    package let currencies: [Currency]
+    private let currencyIDs: [CurrencyCode: CurrencyID]
+
+    package internal(set) var position: LastNumbers
+    package internal(set) var totals: Totals
+    /// The end of the last period that was closed.
+    package private(set) var closedThrough: Timestamp
+    package internal(set) var rows = BlockRows()
+
+    package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
+    package internal(set) var players = PlayerTable()
+    package internal(set) var purchases: [TransactionID: PurchaseRegister] = [:]
+    package internal(set) var answers: [RequestKey: Answered] = [:]
+    package internal(set) var notifications: Set<String> = []
+    /// What of each spend that this batch may give back went back before, by the spend's first transfer and by lot.
+    package internal(set) var returned: [TransferID: [LotID: Int64]] = [:]
+    /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not
+    /// here.
+    package internal(set) var holdEnds: [TransferID: HoldEnd] = [:]
+    /// Players in memory of whom something expires.
+    var deadlines = Deadlines()
+    /// Whether the entry being posted is an atomic's, which all its operations share.
+    var isInAtomic = false
+    /// What was loaded since it was asked for last.
+    private var loaded = Loaded()
+    /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
+    var closers: [PlayerID] = []
+    /// The numbers of the header segments of JWS that the journal has, by their SHA-256. Apple signs with two or three
+    /// at a time, so they are few.
+    var headerIDs: [Digest: HeaderID]
+    /// The numbers of the tokens' names that the journal has.
+    var actorIDs: [String: ActorID]
+    /// The name of the token under which the command being decided was sent.
+    var actor: String?
+
+    /// - Parameters:
+    ///   - known: the currencies that the journal has numbered, in that order. Those of the catalog that are not among
+    ///     them get the next numbers and are added to the rows.
+    ///   - totals: the turnovers of the known currencies.
+    package init(
+        catalog: Catalog, known: [CurrencyCode], position: LastNumbers, totals: Totals,
+        closedThrough: Timestamp = -1, headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:],
+        hash: @escaping HashFunction
+    ) {
+        let new = catalog.currencies.keys.filter { !known.contains($0) }.sorted()
+        let currencies = known + new
+        precondition(
+            currencies.count <= Limits.currenciesMax, "a ledger has at most \(Limits.currenciesMax) currencies")
+        self.catalog = catalog
+        self.currencies = currencies.map {
+            Currency(code: $0, settings: catalog.currencies[$0] ?? CurrencySettings())
+        }
+        var ids: [CurrencyCode: CurrencyID] = [:]
+        for (index, code) in currencies.enumerated() { ids[code] = CurrencyID(index + 1) }
+        currencyIDs = ids
+        self.position = position
+        self.position.currency = Int64(currencies.count)
+        self.totals = totals.extended(to: currencies.count)
+        self.closedThrough = closedThrough
+        headerIDs = headers
+        actorIDs = actors
+        self.hash = hash
+        for code in new {
+            if let id = ids[code] { rows.currencies.append(BlockRows.CurrencyRow(id: id, code: code)) }
+        }
+    }
+
+    /// Of a few currencies the code is found sooner by comparing than by hashing.
+    package func currencyID(_ code: CurrencyCode) -> CurrencyID? {
+        if currencies.count > 8 { return currencyIDs[code] }
+        for index in currencies.indices where currencies[index].code == code { return CurrencyID(index + 1) }
+        return nil
+    }
+    package func code(_ id: CurrencyID) -> CurrencyCode { currencies[Int(id) - 1].code }
+    package func settings(_ id: CurrencyID) -> CurrencySettings { currencies[Int(id) - 1].settings }
+
+    // MARK: Loading
+
+    /// Loads a player as the projection has him.
+    package mutating func load(_ player: Player) {
+        var player = player
+        player.deadline = player.exactDeadline
+        playerIDs[player.name] = player.id
+        players.insert(player)
+        loaded.lots += player.lotCount
+        if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
+    }
+
+    package mutating func load(_ register: PurchaseRegister) {
+        purchases[register.facts.transaction] = register
+        loaded.transactions.append(register.facts.transaction)
+    }
+
+    /// Adds lots that their wallet no longer keeps; those that it has stay as they are.
+    package mutating func load(_ lots: [Lot], player: PlayerID, currency: CurrencyID) {
+        guard let place = place(player, currency) else {
+            preconditionFailure("lots of player \(player) were loaded before their wallet")
+        }
+        let missing = lots.filter { self[place].index($0.id) == nil }
+        if missing.isEmpty { return }
+        loaded.lots += missing.count
+        loaded.borrowers.append(player)
+        if missing.count == 1 { self[place].insert(missing[0]) } else { self[place].insert(missing) }
+    }
+
+    /// The wallets of a loaded player whose lots were left in the store.
+    package func walletsWithoutLots(of player: PlayerID) -> [CurrencyID] {
+        guard let slot = players.slot(of: player) else { return [] }
+        // Almost always none, which must cost nothing.
+        guard players[slot: slot].wallets.contains(where: { !$0.hasAllLots }) else { return [] }
+        return players[slot: slot].wallets.filter { !$0.hasAllLots }.map(\.currency)
+    }
+
+    /// Gives a wallet that was loaded without its lots all open ones that the store has.
+    /// - Returns: whether the wallet is their sum.
+    package mutating func complete(_ player: PlayerID, _ currency: CurrencyID, with stored: [Lot]) -> Bool {
+        guard let place = place(player, currency) else {
+            preconditionFailure("lots of player \(player) were loaded before their wallet")
+        }
+        let before = self[place].lots.count
+        self[place].complete(with: stored)
+        loaded.lots += self[place].lots.count - before
+        return self[place].isSumOfLots
+    }
+
+    /// Says what of a spend went back before.
+    package mutating func load(returned: [LotID: Int64], of spend: TransferID) {
+        self.returned[spend] = returned
+        loaded.references.append(spend)
+    }
+
+    /// Says how a hold ended that is not open.
+    package mutating func load(_ end: HoldEnd, of hold: TransferID) {
+        holdEnds[hold] = end
+        loaded.references.append(hold)
+    }
+
+    package mutating func load(_ key: RequestKey, _ answered: Answered) {
+        answers[key] = answered
+        loaded.keys.append(key)
+    }
+
+    package mutating func load(notification uuid: String) {
+        notifications.insert(uuid)
+        loaded.notifications.append(uuid)
+    }
+
+    /// What was loaded since it was asked for last.
+    package mutating func takeLoaded() -> Loaded {
+        defer { loaded = Loaded() }
+        return loaded
+    }
+
+    // MARK: Handing over, and forgetting
+
+    /// What requests left in the books beside players: keys with their answers, purchases, notifications, and what
+    /// became of spends and holds. Found again by whoever loads.
+    package struct Records: Sendable {
+        package fileprivate(set) var purchases: [TransactionID: PurchaseRegister] = [:]
+        package fileprivate(set) var answers: [RequestKey: Answered] = [:]
+        package fileprivate(set) var notifications: Set<String> = []
+        package fileprivate(set) var returned: [TransferID: [LotID: Int64]] = [:]
+        package fileprivate(set) var holdEnds: [TransferID: HoldEnd] = [:]
+
+        package var isEmpty: Bool {
+            purchases.isEmpty && answers.isEmpty && notifications.isEmpty && returned.isEmpty && holdEnds.isEmpty
+        }
+    }
+
+    /// Hands over all records; the books have none then.
+    package mutating func takeRecords() -> Records {
+        var records = Records()
+        swap(&records.purchases, &purchases)
+        swap(&records.answers, &answers)
+        swap(&records.notifications, &notifications)
+        swap(&records.returned, &returned)
+        swap(&records.holdEnds, &holdEnds)
+        return records
+    }
+
+    /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
+    package mutating func takeClosers() -> [PlayerID] {
+        if closers.isEmpty { return [] }
+        defer { closers = [] }
+        return closers
+    }
+
+    /// Hands over the rows that were added since it was asked last.
+    package mutating func takeRows() -> BlockRows {
+        let taken = rows
+        rows = BlockRows()
+        return taken
+    }
+
+    /// What is forgotten must be found by whoever loads: the caller knows what is projected.
+    package mutating func forget(_ player: PlayerID) {
+        guard let slot = players.slot(of: player) else { return }
+        playerIDs[players[slot: slot].name] = nil
+        players.remove(player)
+    }
+
+    /// Forgets a player's used lots that nothing after `transfer` has changed.
+    package mutating func forgetClosedLots(of player: PlayerID, through transfer: TransferID) {
+        guard let slot = players.slot(of: player) else { return }
+        for index in players[slot: slot].wallets.indices {
+            players[slot: slot].wallets[index].dropClosed(through: transfer)
+        }
+    }
+
+    package mutating func forget(_ key: RequestKey) { answers[key] = nil }
+    package mutating func forget(_ transaction: TransactionID) { purchases[transaction] = nil }
+    package mutating func forget(notification uuid: String) { notifications.remove(uuid) }
+    /// What went back of a spend, and how a hold ended.
+    package mutating func forget(reference: TransferID) {
+        returned[reference] = nil
+        holdEnds[reference] = nil
+    }
+
+    // MARK: Time
+
+    /// The time of now, or of the last entry where the clock has been set back.
+    package func latestTime(_ now: Timestamp) -> Timestamp { max(now, position.time) }
+
+    /// An entry's time is never earlier than that of the entry before it, and later than every closed period.
+    package func entryTime(_ now: Timestamp) -> Timestamp { max(latestTime(now), closedThrough + 1) }
+
+    /// Closes the period up to `time`: entries posted from now on are later, also after a restart with another clock.
+    /// A period that the last entry is later than is closed by itself.
+    package mutating func close(through time: Timestamp) {
+        guard time > closedThrough, time >= position.time else { return }
+        closedThrough = time
+        rows.closedThrough = time
+    }
+
+    // MARK: Players
+
+    /// The player, made now where the name is new.
+    mutating func openPlayer(_ name: AccountName) -> PlayerID {
+        if let id = playerIDs[name] { return id }
+        position.account += 1
+        rows.accounts.append(BlockRows.AccountRow(id: position.account, name: name))
+        load(Player(id: position.account, name: name))
+        return position.account
+    }
+
+    /// Gives a player another name; the one before is free.
+    mutating func rename(_ player: PlayerID, _ name: AccountName) {
+        guard let slot = players.slot(of: player) else { preconditionFailure("player \(player) is not loaded") }
+        playerIDs[players[slot: slot].name] = nil
+        players[slot: slot].name = name
+        playerIDs[name] = player
+    }
+
+    func name(of player: PlayerID?) -> AccountName? {
+        guard let player, let slot = players.slot(of: player) else { return nil }
+        return players[slot: slot].name
+    }
+
+    package func balances(_ player: Player) -> [CurrencyBalance] {
+        player.wallets.map { CurrencyBalance(currency: code($0.currency), balance: $0.balance) }
+            .sorted { $0.currency < $1.currency }
+    }
+
+    func balances(_ player: PlayerID, _ chosen: some Sequence<CurrencyID>) -> [CurrencyBalance] {
+        // No closures here and where a spend is decided: what captures the books may copy them.
+        var balances: [CurrencyBalance] = []
+        balances.reserveCapacity(chosen.underestimatedCount)
+        for currency in chosen {
+            balances.append(CurrencyBalance(currency: code(currency), balance: balance(place(player, currency))))
+        }
+        return balances
+    }
+
+    /// Nothing where there is no wallet.
+    func balance(_ place: WalletPlace?) -> Balance {
+        guard let place else { return Balance() }
+        return self[place].balance
+    }
+
+    // MARK: Wallets
+
+    /// The head of the chain of a loaded wallet's transfers; 0 where there is no such wallet.
+    package func lastTransfer(_ player: PlayerID, _ currency: CurrencyID) -> TransferID {
+        place(player, currency).map { self[$0].lastTransfer } ?? 0
+    }
+
+    /// Those of `lots` that the loaded wallet does not have in memory.
+    package func missing(_ lots: [LotID], _ player: PlayerID, _ currency: CurrencyID) -> [LotID] {
+        guard let place = place(player, currency) else { return lots }
+        return lots.filter { self[place].index($0) == nil }
+    }
+
+    /// Where a wallet is; good until a wallet is added or a player forgotten.
+    struct WalletPlace {
+        fileprivate let slot: Int
+        fileprivate let wallet: Int
+    }
+
+    func place(_ player: PlayerID?, _ currency: CurrencyID) -> WalletPlace? {
+        guard let player, let slot = players.slot(of: player),
+            let wallet = players[slot: slot].walletIndex(currency)
+        else { return nil }
+        return WalletPlace(slot: slot, wallet: wallet)
+    }
+
+    /// A wallet where it stands. One that is read is not to be kept while something is posted: its lots would be
+    /// copied.
+    subscript(_ place: WalletPlace) -> Wallet {
+        _read { yield players[slot: place.slot].wallets[place.wallet] }
+        _modify { yield &players[slot: place.slot].wallets[place.wallet] }
+    }
+}

@@ -1,0 +1,91 @@
+/// In which order a spend draws the lots of a wallet.
+public enum SpendOrder: String, CaseIterable, Sendable {
+    /// Free lots before paid ones, each oldest first.
+    case freeFirst = "free_first"
+    /// Paid lots before free ones, each oldest first.
+    case paidFirst = "paid_first"
+    /// Oldest first, whatever the class.
+    case oldest
+    /// Paid lots by their price for a unit, the dearest first; then free ones.
+    case dearestFirst = "dearest_first"
+}
+
+/// What becomes of refunded currency that is no longer in the wallet.
+public enum RefundShortfall: String, CaseIterable, Sendable {
+    /// The player owes it; later credits pay it first.
+    case debt
+    /// The operator bears it.
+    case writtenOff = "written_off"
+}
+
+/// The settings of one currency.
+public struct CurrencySettings: Hashable, Sendable {
+    /// In which order spends draw lots.
+    public var spendOrder: SpendOrder
+    /// What becomes of a refund's shortfall.
+    public var refundShortfall: RefundShortfall
+
+    /// `free_first` and `debt` unless said otherwise.
+    public init(spendOrder: SpendOrder = .freeFirst, refundShortfall: RefundShortfall = .debt) {
+        self.spendOrder = spendOrder
+        self.refundShortfall = refundShortfall
+    }
+}
+
+/// What the game sells: currencies with their settings, and what one unit of each product grants.
+public struct Catalog: Sendable {
+    /// What a product grants from a time on, compared with the purchase's `purchaseDate`.
+    public struct Offer: Hashable, Sendable {
+        /// The first purchase date to which it applies.
+        public var from: Timestamp
+        /// What one unit of the product grants, in the order of the currencies' codes.
+        public var grants: [CurrencyAmount]
+        /// How much of the price each currency stands for, in any unit; every currency weighs the same where it is
+        /// empty.
+        public var priceShares: [CurrencyCode: Int64]
+
+        /// What a product grants from a time on.
+        public init(from: Timestamp, grants: [CurrencyAmount], priceShares: [CurrencyCode: Int64] = [:]) {
+            self.from = from
+            self.grants = grants.sorted { $0.currency < $1.currency }
+            self.priceShares = priceShares
+        }
+    }
+
+    /// What the game would have Apple decide about a refund, by how much was consumed.
+    public struct RefundRule: Hashable, Sendable {
+        /// The least consumption to which it applies, in thousandths of a percent.
+        public var from: Int64
+        /// What the game prefers.
+        public var preference: RefundPreference
+
+        /// What the game prefers from a consumption on.
+        public init(from: Int64, preference: RefundPreference) {
+            self.from = from
+            self.preference = preference
+        }
+    }
+
+    /// The currencies, by code.
+    public let currencies: [CurrencyCode: CurrencySettings]
+    /// The offers of each product id, oldest first.
+    public let products: [String: [Offer]]
+
+    /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to
+    /// Apple.
+    public let refundRules: [RefundRule]
+
+    /// The caller has checked that every granted currency is among `currencies`.
+    public init(
+        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = []
+    ) {
+        self.currencies = currencies
+        self.products = products.mapValues { $0.sorted { $0.from < $1.from } }
+        self.refundRules = refundRules.sorted { $0.from < $1.from }
+    }
+
+    /// The offer that applied to `product` at `purchaseDate`; `nil` where the catalog does not say.
+    package func offer(of product: String, purchasedAt purchaseDate: Timestamp) -> Offer? {
+        products[product]?.last { $0.from <= purchaseDate }
+    }
+}

@@ -1,0 +1,102 @@
+/// What can be asked of the books in a batch.
+package enum Command: Sendable {
+    case credit(SignedPurchase, account: AccountName?)
+    /// Apart, for it is large and rare: the usual commands are cheap to move.
+    indirect case notify(SignedNotification, account: AccountName?)
+    case spend(Spend)
+    case grant(Grant)
+    case reverse(Reversal)
+    case hold(Hold)
+    case capture(Capture)
+    case release(Release)
+    case atomic(Atomic)
+    /// Posts what has expired by now of the players that the store found due.
+    case expire
+    case balance(account: AccountName, currency: CurrencyCode?)
+    case purchase(TransactionID)
+    case consumption(ConsumptionQuery)
+    /// Erases an account's name.
+    case forget(AccountName)
+}
+
+/// The state that a batch of commands reads: a store has it in the books before they decide.
+package struct Needs {
+    /// Accounts with everything that is open of them.
+    package var accounts: [AccountName] = []
+    /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
+    /// the lots may stay where they are.
+    package var wallets: [AccountName] = []
+    package var keys: [RequestKey] = []
+    /// With a purchase come its account's wallets and its own lots, also those that are used up.
+    package var transactions: [TransactionID] = []
+    package var notifications: [String] = []
+    /// Keys of requests whose spends are to be given back. With each spend come its player, its lots, and what of it
+    /// went back.
+    package var spends: [RequestKey] = []
+    /// Keys of requests whose holds are to be closed. With each hold come its player, and how it ended.
+    package var holds: [RequestKey] = []
+    /// Whether players are wanted whose holds or lots have expired, a bounded number of them.
+    package var expirations = false
+
+    package init() {}
+
+    package mutating func add(_ command: Command) {
+        switch command {
+        case .credit(let signed, let account):
+            add(signed, account)
+        case .notify(let signed, let account):
+            notifications.append(signed.uuid)
+            if let purchase = signed.purchase { add(purchase, account) }
+        case .spend(let spend):
+            keys.append(spend.key)
+            accounts.append(spend.account)
+        case .grant(let grant):
+            keys.append(grant.key)
+            accounts.append(grant.account)
+        case .reverse(let reversal):
+            keys.append(reversal.key)
+            spends.append(reversal.spendKey)
+        case .hold(let hold):
+            keys.append(hold.key)
+            accounts.append(hold.account)
+        case .capture(let capture):
+            keys.append(capture.key)
+            holds.append(capture.holdKey)
+        case .release(let release):
+            keys.append(release.key)
+            holds.append(release.holdKey)
+        case .atomic(let atomic):
+            keys.append(atomic.key)
+            for operation in atomic.operations { add(operation) }
+        case .expire:
+            expirations = true
+        case .balance(let account, _), .forget(let account):
+            wallets.append(account)
+        case .purchase(let transaction):
+            transactions.append(transaction)
+        case .consumption(let query):
+            transactions.append(query.transaction)
+        }
+    }
+
+    private mutating func add(_ operation: AtomicOperation) {
+        switch operation {
+        case .spend(let spend): accounts.append(spend.account)
+        case .reverse(let reversal): spends.append(reversal.spendKey)
+        case .grant(let grant): accounts.append(grant.account)
+        case .hold(let hold): accounts.append(hold.account)
+        case .capture(let capture): holds.append(capture.holdKey)
+        case .release(let release): holds.append(release.holdKey)
+        }
+    }
+
+    private mutating func add(_ signed: SignedPurchase, _ account: AccountName?) {
+        transactions.append(signed.facts.transaction)
+        guard let account = signed.facts.token ?? account else { return }
+        // What was bought at the price 0 is free currency, beside which a wallet needs all its lots.
+        switch signed.facts.lotClass {
+        case .paid: wallets.append(account)
+        case .free: accounts.append(account)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/// Tables that are computed from blocks and from nothing else: what decisions load that is not in memory, and what is
+/// read. A projection can be thrown away and computed anew.
+///
+/// `apply` is called from one thread, `load` from another, the reads from any; all may block, and none waits for
+/// another.
+package protocol Projection: AnyObject, Sendable {
+    /// The engine's name and version, for `info`.
+    var engine: String { get }
+
+    /// What the tables hold: everything up to one block, and nothing of a later one.
+    /// - Throws: ``StoreError``
+    func state() throws -> ProjectedState
+
+    /// Brings the tables forward by the blocks after the last one applied, in their order, all of them or none.
+    /// - Throws: ``StoreError``; then the tables are as they were.
+    func apply(_ blocks: [SealedBlock]) throws
+
+    /// Brings what a batch needs from the tables into the books. What is in the books already is newer and stays.
+    /// - Throws: ``StoreError`` where a row cannot be read, or does not fit.
+    func load(_ needs: Needs, into books: inout Books) throws
+
+    /// One page of an account's entries, newest first.
+    /// - Throws: ``StoreError``
+    func history(_ query: HistoryQuery) throws -> HistoryPage
+
+    /// An account's balances as of a time that is past.
+    /// - Throws: ``StoreError``
+    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance]
+
+    /// One page of a report as of a time that is past.
+    /// - Throws: ``StoreError``
+    func report(_ query: ReportQuery) throws -> ReportPage
+
+    /// One page of the journal, oldest first.
+    /// - Throws: ``StoreError``
+    func journal(_ query: JournalQuery) throws -> JournalPage
+
+    /// Gives the tables' files or connections back. Nothing may be called after it.
+    /// - Throws: ``StoreError``
+    func close() throws
+}
+
+/// What a projection holds, and what books over it begin with.
+package struct ProjectedState: Sendable {
+    /// The block up to which the tables are exact; `nil` where they are empty.
+    package var head: LogHead?
+    /// That block's time.
+    package var time: Timestamp = 0
+    package var position = LastNumbers()
+    /// The end of the last period that was closed.
+    package var closedThrough: Timestamp = -1
+    package var currencies: [CurrencyCode] = []
+    package var totals = Totals(currencies: 0)
+    /// The header segments of JWS by their SHA-256.
+    package var headers: [Digest: HeaderID] = [:]
+    package var actors: [String: ActorID] = [:]
+
+    package init() {}
+}

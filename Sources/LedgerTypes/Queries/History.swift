@@ -1,0 +1,100 @@
+/// Which page of an account's history.
+public struct HistoryQuery: Hashable, Sendable {
+    /// Whose.
+    public var account: AccountName
+    /// Only this currency; all where `nil`.
+    public var currency: CurrencyCode?
+    /// At most this many entries.
+    public var limit: Int
+    /// Only entries before this one.
+    public var before: EntryID?
+
+    /// Which page of an account's history.
+    public init(
+        account: AccountName, currency: CurrencyCode? = nil, limit: Int = Limits.historyPageDefault,
+        before: EntryID? = nil
+    ) {
+        self.account = account
+        self.currency = currency
+        self.limit = limit
+        self.before = before
+    }
+}
+
+/// One entry of an account's history.
+public struct HistoryEntry: Hashable, Sendable {
+    /// One transfer of the entry that concerns the account.
+    public struct Movement: Hashable, Sendable {
+        /// The kind of account debited.
+        public var debit: AccountKind
+        /// The kind of account credited.
+        public var credit: AccountKind
+        /// The currency.
+        public var currency: CurrencyCode
+        /// How much.
+        public var amount: Amount
+        /// The lot that it opened, filled, drew or refunded.
+        public var lot: LotID
+        /// Where it paid a debt: the lot whose refund the debt came from.
+        public var debtLot: LotID?
+
+        /// One transfer.
+        public init(
+            debit: AccountKind, credit: AccountKind, currency: CurrencyCode, amount: Amount, lot: LotID,
+            debtLot: LotID?
+        ) {
+            self.debit = debit
+            self.credit = credit
+            self.currency = currency
+            self.amount = amount
+            self.lot = lot
+            self.debtLot = debtLot
+        }
+    }
+
+    /// The entry.
+    public var entry: EntryID
+    /// When it was posted.
+    public var time: Timestamp
+    /// What it did.
+    public var kind: EntryKind
+    /// The key of the request that asked for it.
+    public var key: RequestKey?
+    /// The note of that request.
+    public var note: String?
+    /// The purchase that it is about.
+    public var transaction: TransactionID?
+    /// Its transfers that concern the account.
+    public var transfers: [Movement]
+    /// The account's balances of the currencies it touched, after it.
+    public var balances: [CurrencyBalance]
+
+    /// One entry of an account's history.
+    public init(
+        entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
+        transaction: TransactionID?, transfers: [Movement], balances: [CurrencyBalance]
+    ) {
+        self.entry = entry
+        self.time = time
+        self.kind = kind
+        self.key = key
+        self.note = note
+        self.transaction = transaction
+        self.transfers = transfers
+        self.balances = balances
+    }
+}
+
+/// A page of an account's history, newest first.
+public struct HistoryPage: Hashable, Sendable {
+    /// The entries.
+    public var entries: [HistoryEntry]
+    /// Pass it as `before` for the next page; `nil` where there is none.
+    public var next: EntryID?
+
+    /// A page of an account's history.
+    public init(entries: [HistoryEntry], next: EntryID?) {
+        self.entries = entries
+        self.next = next
+    }
+}

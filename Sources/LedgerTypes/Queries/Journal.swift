@@ -1,0 +1,94 @@
+/// Which page of the journal.
+public struct JournalQuery: Hashable, Sendable {
+    /// Only entries after this one; 0 for the start.
+    public var after: EntryID
+    /// At most this many entries.
+    public var limit: Int
+
+    /// Which page of the journal.
+    public init(after: EntryID, limit: Int = Limits.journalPageDefault) {
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// One entry of the journal with all its transfers.
+public struct JournalEntry: Hashable, Sendable {
+    /// One transfer of the entry.
+    public struct Line: Hashable, Sendable {
+        /// The transfer's number.
+        public var transfer: TransferID
+        /// Whose wallet the transfer's lot is in.
+        public var account: AccountName
+        /// The kind of account debited.
+        public var debit: AccountKind
+        /// The kind of account credited.
+        public var credit: AccountKind
+        /// The currency.
+        public var currency: CurrencyCode
+        /// How much.
+        public var amount: Amount
+        /// The lot that it opened, filled, drew or refunded.
+        public var lot: LotID
+        /// Where it paid a debt: the lot whose refund the debt came from.
+        public var debtLot: LotID?
+
+        /// One transfer.
+        public init(
+            transfer: TransferID, account: AccountName, debit: AccountKind, credit: AccountKind,
+            currency: CurrencyCode, amount: Amount, lot: LotID, debtLot: LotID?
+        ) {
+            self.transfer = transfer
+            self.account = account
+            self.debit = debit
+            self.credit = credit
+            self.currency = currency
+            self.amount = amount
+            self.lot = lot
+            self.debtLot = debtLot
+        }
+    }
+
+    /// The entry.
+    public var entry: EntryID
+    /// When it was posted.
+    public var time: Timestamp
+    /// What it did.
+    public var kind: EntryKind
+    /// The key of the request that asked for it.
+    public var key: RequestKey?
+    /// The note of that request.
+    public var note: String?
+    /// The purchase that it is about.
+    public var transaction: TransactionID?
+    /// Its transfers, in their order.
+    public var transfers: [Line]
+
+    /// One entry of the journal.
+    public init(
+        entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
+        transaction: TransactionID?, transfers: [Line]
+    ) {
+        self.entry = entry
+        self.time = time
+        self.kind = kind
+        self.key = key
+        self.note = note
+        self.transaction = transaction
+        self.transfers = transfers
+    }
+}
+
+/// A page of the journal, oldest first.
+public struct JournalPage: Hashable, Sendable {
+    /// The entries; empty where nothing is newer.
+    public var entries: [JournalEntry]
+    /// Pass it as `after` for the next page, now or later.
+    public var next: EntryID
+
+    /// A page of the journal.
+    public init(entries: [JournalEntry], next: EntryID) {
+        self.entries = entries
+        self.next = next
+    }
+}

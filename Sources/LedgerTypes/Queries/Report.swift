@@ -1,0 +1,99 @@
+/// What finance can ask for.
+public enum ReportKind: String, CaseIterable, Sendable {
+    /// Every wallet's balance.
+    case balances
+    /// The turnover and balance of every kind of account.
+    case trial
+    /// What players owe after refunds, with the purchase behind each debt.
+    case debts
+}
+
+/// Which page of a report.
+public struct ReportQuery: Hashable, Sendable {
+    /// Which report.
+    public var kind: ReportKind
+    /// Entries up to and with this time count.
+    public var asOf: Timestamp
+    /// Only this currency; all where `nil`.
+    public var currency: CurrencyCode?
+    /// At most this many rows.
+    public var limit: Int
+    /// The `next` of the page before: the text of a ``ReportCursor``.
+    public var after: String?
+
+    /// Which page of a report.
+    public init(
+        kind: ReportKind, asOf: Timestamp, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
+        after: String? = nil
+    ) {
+        self.kind = kind
+        self.asOf = asOf
+        self.currency = currency
+        self.limit = limit
+        self.after = after
+    }
+}
+
+/// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
+/// or a lot). Opaque to clients.
+public struct ReportCursor: Hashable, Comparable, Sendable {
+    package var account: Int64
+    package var item: Int64
+
+    /// Before the first row.
+    package static let start = ReportCursor(account: 0, item: 0)
+
+    package init(account: Int64, item: Int64) {
+        self.account = account
+        self.item = item
+    }
+
+    /// `nil` where `text` is not the `next` of a page.
+    public init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let account = Int64(parts[0]), let item = Int64(parts[1]), account >= 0,
+            item >= 0
+        else { return nil }
+        self.init(account: account, item: item)
+    }
+
+    /// The cursor as it stands in a page's `next`.
+    public var text: String { "\(account).\(item)" }
+
+    /// Cursors are ordered as the rows of a report.
+    public static func < (left: ReportCursor, right: ReportCursor) -> Bool {
+        (left.account, left.item) < (right.account, right.item)
+    }
+}
+
+/// One row of a report.
+public enum ReportRow: Hashable, Sendable {
+    /// One wallet.
+    case balance(account: AccountName, currency: CurrencyCode, available: Int64, held: Int64, debt: Int64, paid: Int64)
+    /// One kind of account; `debits − credits` sums to zero over the kinds of a currency.
+    case trial(currency: CurrencyCode, account: AccountKind, debits: Int64, credits: Int64)
+    /// What a player owes for one refunded purchase, since its first revocation.
+    case debt(
+        account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,
+        since: Timestamp, age: Int64)
+}
+
+/// A page of a report.
+public struct ReportPage: Hashable, Sendable {
+    /// Which report.
+    public var kind: ReportKind
+    /// Entries up to and with this time count.
+    public var asOf: Timestamp
+    /// The rows.
+    public var rows: [ReportRow]
+    /// Pass it as `after`, with the same `asOf`, for the next page; `nil` where there is none.
+    public var next: String?
+
+    /// A page of a report.
+    public init(kind: ReportKind, asOf: Timestamp, rows: [ReportRow], next: String?) {
+        self.kind = kind
+        self.asOf = asOf
+        self.rows = rows
+        self.next = next
+    }
+}
