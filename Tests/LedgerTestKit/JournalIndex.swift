@@ -128,7 +128,9 @@ package struct JournalIndex {
     }
 
     package func answered(_ key: RequestKey) -> Books.Answered? {
-        guard let row = requests[key], let answer = KeyedAnswer(encoded: row.answer, name: { name($0) }) else { return nil }
+        guard let row = requests[key], let answer = KeyedAnswer(encoded: row.answer, name: { name($0) }) else {
+            return nil
+        }
         return Books.Answered(fingerprint: row.fingerprint, answer: answer)
     }
 }

@@ -156,7 +156,10 @@ struct TransactionOptions: ParsableArguments {
 
     @Option(
         help:
-            "When it was revoked, in milliseconds since 1970: makes it a revocation, of the whole unless --revocation-percentage is given."
+            """
+            When it was revoked, in milliseconds since 1970: makes it a revocation, of the whole unless \
+            --revocation-percentage is given.
+            """
     )
     var revocationDate: Int64?
 
