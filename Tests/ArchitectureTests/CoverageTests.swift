@@ -135,6 +135,36 @@ import Testing
             .map { String($0.1) }
     }
 
+    // MARK: Bounds
+
+    /// A bound as a page writes it: `4 << 20` bytes are 4 MiB, `1_024` is 1,024.
+    private static func written(_ literal: Substring) -> String {
+        let parts = literal.split(separator: " << ")
+        if parts.count == 2 { return "\(parts[0]) \(parts[1] == "20" ? "MiB" : "KiB")" }
+        return String(literal.map { $0 == "_" ? "," : $0 })
+    }
+
+    /// The bounds that stand in Architecture, by their names in the sources, with the words before or behind them.
+    @Test(arguments: [
+        "connectionsMax": "at most # connections", "requestsInFlightMax": "at most # requests",
+        "bytesInFlightMax": "# of lines", "unreadReplyBytesMax": "# of unread replies",
+        "operationsPerSubmissionMax": "operations, # together", "verificationBatchMax": "| JWS of a chunk | # |",
+        "operationsPerCommitMax": "from 64 to # |", "batchesAheadMax": "| batches decided and not durable | # |",
+        "unprojectedBytesMax": "| # or 20,000 |", "unprojectedBlocksMax": "12 MiB or # |",
+        "eventLoopThreads": "event loops, # threads", "readerThreads": "readers: # threads",
+        "verifierNiceness": "AppStore; nice #", "projectorNiceness": "6 MiB; nice #",
+    ])
+    func everyBoundOfTheDrawingIsThatOfTheSources(name: String, words: String) throws {
+        let sources = try Repository.productSources().filter { $0.path.contains("Limits") }
+        let values = sources.flatMap { source in
+            source.text.matches(of: /var (\w+)(?:: \w+)? = ([\d_]+(?: << (?:10|20))?)\n/).filter { $0.1 == name }
+                .map { Self.written($0.2) }
+        }
+        try #require(values.count == 1, "\(values)")
+        let said = words.replacing("#", with: values[0])
+        #expect(try Repository.page(named: "Architecture.md").contains(said), "\(said)")
+    }
+
     // MARK: What the command and the repository have
 
     @Test func everyCommandIsOnAPage() throws {
