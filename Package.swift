@@ -87,12 +87,15 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
-        .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: settings),
         .testTarget(
-            name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "StrictJSON"], swiftSettings: settings),
+            name: "StrictJSONTests", dependencies: ["LedgerTestKit", "StrictJSON"], swiftSettings: settings),
+        .testTarget(
+            name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "LedgerTestKit", "StrictJSON"],
+            swiftSettings: settings),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
-            name: "LedgerWireTests", dependencies: ["Ledger", "LedgerWire", "StrictJSON"], swiftSettings: settings),
+            name: "LedgerWireTests", dependencies: ["Ledger", "LedgerTestKit", "LedgerWire", "StrictJSON"],
+            swiftSettings: settings),
         .testTarget(
             name: "LedgerClientTests",
             dependencies: [

@@ -47,7 +47,10 @@ struct BatchRows {
             let rows = opened.block.rows
             guard !rows.hasLaterRows else {
                 throw StoreError(
-                    "block \(opened.block.number) has rows of a later version of the program, which this one cannot apply"
+                    """
+                    block \(opened.block.number) has rows of a later version of the program, which this one cannot \
+                    apply
+                    """
                 )
             }
             append(rows.currencies, to: &currencies)

@@ -113,9 +113,9 @@ final class Checkpointer {
 /// before each checkpoint.
 ///
 /// SQLite takes a WAL that is damaged in its middle, or is gone, as one that ends there. Pages that were copied from
-/// behind that place are in the database all the same: an old inner page of a tree then stands over new leaves, and rows
-/// that were there for long are out of its reach. So tables that name an earlier block than this are not to be gone on
-/// with.
+/// behind that place are in the database all the same: an old inner page of a tree then stands over new leaves, and
+/// rows that were there for long are out of its reach. So tables that name an earlier block than this are not to be
+/// gone on with.
 struct CheckpointMark {
     static let suffix = "-checkpoint"
     /// Of the largest number.

@@ -1,4 +1,5 @@
 import Foundation
+import LedgerTestKit
 import Testing
 
 @testable import AppStore
@@ -12,9 +13,8 @@ import Testing
     }
 
     @Test func everyLengthIsReadBack() {
-        let seed = SeededGenerator.seed()
-        print("everyLengthIsReadBack: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         for length in 0..<200 {
             let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
             var url: [UInt8] = [], standard: [UInt8] = []

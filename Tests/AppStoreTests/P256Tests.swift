@@ -1,4 +1,5 @@
 import COpenSSL
+import LedgerTestKit
 import Testing
 
 @testable import AppStore
@@ -30,16 +31,15 @@ import Testing
         return edges.filter { $0 < modulus }
     }
 
-    private static func numbers(_ modulus: Limbs, _ random: inout SeededGenerator) -> [Limbs] {
+    private static func numbers(_ modulus: Limbs, _ random: inout SplitMix64) -> [Limbs] {
         edges(below: modulus)
             + (0..<60).map { _ in Limbs(random.next(), random.next(), random.next(), random.next()) }
             .filter { $0 < modulus }
     }
 
     @Test func theFieldIsOpenSSLsNumbersModuloP() throws {
-        let seed = SeededGenerator.seed()
-        print("theFieldIsOpenSSLsNumbersModuloP: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         let numbers = Self.numbers(FieldElement.modulus, &random)
         let context = try #require(BN_CTX_new())
         let p = Self.number(FieldElement.modulus)
@@ -71,9 +71,8 @@ import Testing
     }
 
     @Test func theScalarsAreOpenSSLsNumbersModuloN() throws {
-        let seed = SeededGenerator.seed()
-        print("theScalarsAreOpenSSLsNumbersModuloN: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         let numbers = Self.numbers(Scalar.modulus, &random)
         let context = try #require(BN_CTX_new())
         let n = Self.number(Scalar.modulus)
@@ -116,9 +115,8 @@ import Testing
     }
 
     @Test func multiplesOfTheGeneratorAreOpenSSLs() throws {
-        let seed = SeededGenerator.seed()
-        print("multiplesOfTheGeneratorAreOpenSSLs: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         let group = try #require(EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1))
         let point = try #require(EC_POINT_new(group))
         defer {
@@ -157,9 +155,8 @@ import Testing
     }
 
     @Test func aNumberTimesItsInverseIsOne() {
-        let seed = SeededGenerator.seed()
-        print("aNumberTimesItsInverseIsOne: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         let one = Limbs(1, 0, 0, 0)
         #expect(FieldElement.zero.inverse == .zero && Scalar(.zero).inverse.times(one).isZero)
         for round in 0..<20_000 {

@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import LedgerTestKit
 import Testing
 
 @testable import AppStore
@@ -42,16 +43,15 @@ extension SignatureClaim {
         return result
     }
 
-    private func digest(_ random: inout SeededGenerator) -> [UInt8] {
+    private func digest(_ random: inout SplitMix64) -> [UInt8] {
         (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
 
     /// A million once with `LEDGER_SIGNATURES=1000000`.
     @Test func theTableAgreesWithOpenSSLOnRandomSignatures() throws {
         let count = Int(ProcessInfo.processInfo.environment["LEDGER_SIGNATURES"] ?? "") ?? 4_000
-        let seed = SeededGenerator.seed()
-        print("theTableAgreesWithOpenSSLOnRandomSignatures: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         var good = 0, left = count
         while left > 0 {
             let key = try Key.generate(.p256)

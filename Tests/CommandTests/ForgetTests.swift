@@ -93,8 +93,7 @@ import Testing
 
     /// Asked again after each SIGKILL until it is answered: then the name is gone, and nothing else.
     @Test func aNameIsForgottenAcrossKills() async throws {
-        let seed = UInt64(ProcessInfo.processInfo.environment["LEDGER_SEED"] ?? "") ?? UInt64.random(in: 1...(.max))
-        print("ForgetTests seed \(seed)")
+        let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
         let studio = try Studio()
         let players = 12

@@ -6,31 +6,32 @@ import Testing
 @Suite struct GameServerTests {
     private static let token = "a-token-of-the-game"
 
-    private static func article() throws -> String {
-        let path = "Sources/LedgerClient/LedgerClient.docc/GameServer.md"
-        return try String(contentsOf: Command.root.appendingPathComponent(path), encoding: .utf8)
-    }
-
     /// The one fenced block of a language.
     private static func example(_ language: String) throws -> String {
-        let parts = try article().components(separatedBy: "\n```\(language)\n")
-        try #require(parts.count == 2, "the article has one example in \(language)")
-        let end = try #require(parts[1].range(of: "\n```\n"))
-        return parts[1][..<end.lowerBound] + "\n"
+        let blocks = try PageBlocks("Sources/LedgerClient/LedgerClient.docc/GameServer.md").blocks(in: [language])
+        try #require(blocks.count == 1, "the article has one example in \(language)")
+        return blocks[0].text
     }
 
+    /// A service that knows the game's token.
     private static func service(_ studio: Studio) throws -> RunningService {
         try RunningService(studio.folder, environment: ["LEDGER_TOKENS_GAME": token])
     }
 
-    /// The output of an example, run by `interpreter` against a service of its own.
-    private static func run(_ language: String, by interpreter: String, token: String = token) throws -> Finished {
+    /// What an example leaves that is run by `interpreter`, as often as asked, against a service of its own.
+    /// - Parameter token: what the example is given; without one the service has no tokens either.
+    private static func run(
+        _ language: String, by interpreter: String, token: String? = token, times: Int = 1
+    ) throws -> [Finished] {
         let studio = try Studio()
-        let service = try service(studio)
+        let service = try token == nil ? RunningService(studio.folder) : service(studio)
         try studio.folder.write("example", try example(language))
-        let finished = try Command.run(
-            URL(fileURLWithPath: interpreter), [studio.folder.path("example")],
-            environment: ["LEDGER_ADDRESS": service.address, "LEDGER_TOKEN": token])
+        var environment = ["LEDGER_ADDRESS": service.address]
+        if let token { environment["LEDGER_TOKEN"] = token }
+        let finished = try (0..<times).map { _ in
+            try Command.run(
+                URL(fileURLWithPath: interpreter), [studio.folder.path("example")], environment: environment)
+        }
         #expect(service.stop() == 0)
         return finished
     }
@@ -76,11 +77,12 @@ import Testing
         #expect(closed == .undecided)
     }
 
-    @Test func thePythonOfTheArticleSpendsOnce() throws {
-        let finished = try Self.run("python", by: "/usr/bin/python3")
-        #expect(finished.status == 0, "\(finished.error)")
+    @Test func thePythonOfTheArticleSpendsOnceEachTimeThatItIsRun() throws {
+        let finished = try Self.run("python", by: "/usr/bin/python3", times: 2)
+        for run in finished { #expect(run.status == 0, "\(run.error)") }
         #expect(
-            finished.output == """
+            finished.map(\.output) == [
+                """
                 entry 2 replayed False
                 entry 2 replayed True
                 insufficient_funds 70
@@ -88,23 +90,62 @@ import Testing
                 spend a hat
                 grant welcome
 
-                """)
+                """,
+                """
+                entry 4 replayed False
+                entry 4 replayed True
+                insufficient_funds 140
+                available 140
+                spend a hat
+                grant welcome
+                spend a hat
+                grant welcome
+
+                """,
+            ])
+    }
+
+    @Test func thePythonOfTheArticleNeedsNoTokenWhereTheServiceHasNone() throws {
+        let finished = try Self.run("python", by: "/usr/bin/python3", token: nil)
+        #expect(finished[0].status == 0, "\(finished[0].error)")
     }
 
     @Test func thePythonOfTheArticleSaysThatItsTokenIsNotTaken() throws {
-        let finished = try Self.run("python", by: "/usr/bin/python3", token: "another-token-of-a-game")
+        let studio = try Studio()
+        let service = try Self.service(studio)
+        try studio.folder.write("example", try Self.example("python"))
+        let finished = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/python3"), [studio.folder.path("example")],
+            environment: ["LEDGER_ADDRESS": service.address, "LEDGER_TOKEN": "another-token-of-a-game"])
         #expect(finished.status == 1)
         #expect(finished.error.contains("LedgerError: the token is not one of this server's"))
+        #expect(service.stop() == 0)
     }
 
-    @Test func theShellOfTheArticleSpendsOnce() throws {
-        let finished = try Self.run("sh", by: "/bin/sh")
-        #expect(finished.status == 0, "\(finished.error)")
-        let lines = finished.output.split(separator: "\n")
-        try #require(lines.count == 6, "\(finished.output)\(finished.error)")
-        #expect(lines[1].contains(#""entry":2,"replayed":false"#))
-        #expect(lines[2].contains(#""entry":2,"replayed":true"#))
-        #expect(lines[3].contains(#""reason":"insufficient_funds""#) && lines[4] == "refused: 1")
-        #expect(lines[5].contains(#""available":70"#))
+    @Test(arguments: [token, nil])
+    func theShellOfTheArticleSpendsOnceEachTimeThatItIsRun(token: String?) throws {
+        let finished = try Self.run("sh", by: "/bin/sh", token: token, times: 2)
+        for (number, run) in finished.enumerated() {
+            #expect(run.status == 0, "\(run.error)")
+            let lines = run.output.split(separator: "\n")
+            try #require(lines.count == 6, "\(run.output)\(run.error)")
+            let entry = number * 2 + 2
+            #expect(lines[1].contains(#""entry":\#(entry),"replayed":false"#))
+            #expect(lines[2].contains(#""entry":\#(entry),"replayed":true"#))
+            #expect(lines[3].contains(#""reason":"insufficient_funds""#) && lines[4] == "refused: 1")
+            #expect(lines[5].contains(#""available":\#((number + 1) * 70)"#))
+        }
+    }
+
+    @Test func theShellOfTheArticleEndsWhereTheServiceWantsAToken() throws {
+        let studio = try Studio()
+        let service = try Self.service(studio)
+        try studio.folder.write("example", try Self.example("sh"))
+        let finished = try Command.run(
+            URL(fileURLWithPath: "/bin/sh"), [studio.folder.path("example")],
+            environment: ["LEDGER_ADDRESS": service.address])
+        #expect(finished.status == 1)
+        #expect(finished.output.contains(#""reason":"unauthenticated""#))
+        #expect(service.stop() == 0)
     }
 }

@@ -56,8 +56,7 @@ import Testing
     @Test func aMixedLoadSurvivesManyKills() async throws {
         let count = Int(ProcessInfo.processInfo.environment["LEDGER_KILL_REQUESTS"] ?? "") ?? 30_000
         let kills = Int(ProcessInfo.processInfo.environment["LEDGER_KILLS"] ?? "") ?? 6
-        let seed = UInt64(ProcessInfo.processInfo.environment["LEDGER_SEED"] ?? "") ?? UInt64.random(in: 1...(.max))
-        print("KillTests seed \(seed)")
+        let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
         let studio = try Studio()
         let purchases = try (0...count / 5).map { Array(try studio.purchase($0).utf8) }

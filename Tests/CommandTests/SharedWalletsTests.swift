@@ -28,8 +28,7 @@ import Testing
 
     @Test func invariantsHoldAtEveryMomentWhileRefundsArrive() async throws {
         let seconds = Double(ProcessInfo.processInfo.environment["LEDGER_SHARED_SECONDS"] ?? "") ?? 10
-        let seed = UInt64(ProcessInfo.processInfo.environment["LEDGER_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
-        print("invariantsHoldAtEveryMomentWhileRefundsArrive: LEDGER_SEED=\(seed)")
+        let seed = Seed.drawn()
         let studio = try Studio()
         let service = try RunningService(studio.folder)
         let tally = Tally()

@@ -6,7 +6,8 @@ struct Shop {
     enum Outcome: Equatable {
         /// The gems are gone, once, and so many are left: hand out the item.
         case bought(left: Int64)
-        /// Nothing was spent. The key has had its answer: when the player has more gems, the new attempt is a new order.
+        /// Nothing was spent. The key has had its answer: when the player has more gems, the new attempt is a new
+        /// order.
         case tooExpensive(available: Int64)
         /// No answer came. Call `buy` again with the same order, as soon as you like: it is never charged twice.
         case undecided
@@ -20,8 +21,8 @@ struct Shop {
         return Shop(ledger: try await LedgerClient.connect(to: try ServerAddress(address), token: token), gems: gems)
     }
 
-    /// Buys an item. The order's key is made with `RequestKey.timeOrdered()` and stored with the order in the game's own
-    /// database first, so that whoever finds the order undecided, after a crash too, can call this again.
+    /// Buys an item. The order's key is made with `RequestKey.timeOrdered()` and stored with the order in the game's
+    /// own database first, so that whoever finds the order undecided, after a crash too, can call this again.
     func buy(_ item: String, for price: Amount, player: AccountName, order: RequestKey) async throws -> Outcome {
         do {
             let receipt = try await ledger.spend(
@@ -36,8 +37,8 @@ struct Shop {
         }
     }
 
-    /// Gives a reward. Without a key of the caller's, the client makes one: this call is carried out once, however often the
-    /// client has to send it; but a second call is a second reward.
+    /// Gives a reward. Without a key of the caller's, the client makes one: this call is carried out once, however
+    /// often the client has to send it; but a second call is a second reward.
     func reward(_ player: AccountName, _ amount: Amount, for what: String) async throws {
         _ = try await ledger.grant(account: player, currency: gems, amount: amount, note: what)
     }

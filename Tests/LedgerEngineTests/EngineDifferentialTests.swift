@@ -16,10 +16,8 @@ import Testing
     }
 
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func everyAnswerIsThatOfBooksThatForgetNothing(offset: UInt64) throws {
-        let given = ProcessInfo.processInfo.environment["LEDGER_SEED"].flatMap { UInt64($0) }
-        let seed = given ?? UInt64.random(in: 0..<1 << 48) &+ offset
-        print("everyAnswerIsThatOfBooksThatForgetNothing: LEDGER_SEED=\(seed)")
+    func everyAnswerIsThatOfBooksThatForgetNothing(run: UInt64) throws {
+        let seed = Seed.drawn(for: "everyAnswerIsThatOfBooksThatForgetNothing, run \(run)")
         var workload = Workload(seed: seed)
         var reference = Self.books()
         var storage = MemoryLog.Storage()

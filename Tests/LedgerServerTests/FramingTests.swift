@@ -10,7 +10,7 @@ extension ServerTests {
     @Suite struct Framing {
         @Test func repliesComeInTheOrderSentWhateverTheRequestsAre() async throws {
             let app = try SandboxApp()
-            let seed = UInt64.random(in: 0...UInt64.max)
+            let seed = Seed.drawn()
             var random = SplitMix64(seed: seed)
             try await TestServer.run(verifier: app.verifier) { server in
                 let client = try await server.connect()

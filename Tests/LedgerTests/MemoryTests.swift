@@ -8,7 +8,7 @@ import Testing
     private func player(_ id: PlayerID) -> Player { Player(id: id, name: AccountName("player-\(id)")!) }
 
     @Test func aTableOfPlayersIsADictionary() {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
         var table = PlayerTable()
         var expected: [PlayerID: Int64] = [:]

@@ -1,4 +1,5 @@
 import Foundation
+import LedgerTestKit
 import LedgerWire
 import StrictJSON
 import Testing
@@ -7,7 +8,7 @@ import Testing
 
 /// Mutated lines: nothing traps, and each request has exactly one answer, which can be read.
 @Suite struct FuzzTests {
-    private static let seeds: [UInt64] = [1, 2, 3, UInt64.random(in: 4...(.max))]
+    private static let seeds: [UInt64] = [1, 2, 3, Seed.drawn(for: "FuzzTests")]
 
     private static func corpus() throws -> [[UInt8]] {
         var writer = RequestWriter()

@@ -181,7 +181,7 @@ import Testing
 
     /// Trees of several levels, whose old inner pages would hide rows that were there for long.
     @Test func tablesThatLostWhatWasCopiedOfTheirWriteAheadLogAreNotOpened() throws {
-        let seed = UInt64.random(in: 1...(.max))
+        let seed = Seed.drawn()
         print("FlippedBitTests seed \(seed)")
         var random = SplitMix64(seed: seed)
         let folder = try TemporaryFolder()

@@ -1,3 +1,4 @@
+import LedgerTestKit
 import Testing
 
 @testable import StrictJSON
@@ -9,9 +10,8 @@ import Testing
 /// bracket or brace. What we accept it must accept, and read alike.
 @Suite struct JSONDifferentialTests {
     @Test func generatedTextsAreReadAlike() throws {
-        let seed = SeededGenerator.seed()
-        print("generatedTextsAreReadAlike: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         for _ in 0..<3_000 {
             var text = ""
             Self.generate(&text, depth: 4, &random)
@@ -22,9 +22,8 @@ import Testing
     }
 
     @Test func changedTextsAreRefusedAlike() {
-        let seed = SeededGenerator.seed()
-        print("changedTextsAreRefusedAlike: TEST_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
         var accepted = 0, refused = 0
         for _ in 0..<3_000 {
             var text = ""
@@ -79,7 +78,7 @@ import Testing
         }
     }
 
-    private static func generate(_ text: inout String, depth: Int, _ random: inout SeededGenerator) {
+    private static func generate(_ text: inout String, depth: Int, _ random: inout SplitMix64) {
         let space = [" ", "\n", "", "", "", "\t", "\r\n"]
         text += space.randomElement(using: &random)!
         switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &random) {
@@ -111,7 +110,7 @@ import Testing
         text += space.randomElement(using: &random)!
     }
 
-    private static func string(_ text: inout String, _ random: inout SeededGenerator, isOpen: Bool = false) {
+    private static func string(_ text: inout String, _ random: inout SplitMix64, isOpen: Bool = false) {
         let parts = [
             "a", "bc", " ", "é", "😀", "\u{7ff}", "\u{ffff}", #"\n"#, #"\""#, #"\\"#, #"\/"#, #"\u00e9"#,
             #"\ud83d\ude00"#,
@@ -122,7 +121,7 @@ import Testing
         text += "\""
     }
 
-    private static func change(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
+    private static func change(_ bytes: inout [UInt8], _ random: inout SplitMix64) {
         guard !bytes.isEmpty else { return }
         let telling = Array("{}[]\",:\\u0123eE+-.tfn \n".utf8) + [0x00, 0x1F, 0x80, 0xC3, 0xED, 0xF4, 0xFF]
         let place = Int.random(in: 0..<bytes.count, using: &random)

@@ -88,22 +88,3 @@ func refusal(_ bytes: [UInt8]) -> JSONError? {
 }
 
 func refusal(_ text: String) -> JSONError? { refusal(Array(text.utf8)) }
-
-/// SplitMix64: small, seeded, the same everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
-
-    /// A seed from the environment, to replay, or a new one.
-    static func seed() -> UInt64 {
-        ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: .min ... .max)
-    }
-}

@@ -11,8 +11,8 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Tells the life of a purchase, against the real service.",
         discussion: """
-            Starts the service on a free loopback port with a fresh ledger, makes a signing chain, and talks to it over \
-            TCP. The exit status is 0 only if every step came out as it should.
+            Starts the service on a free loopback port with a fresh ledger, makes a signing chain, and talks to it \
+            over TCP. The exit status is 0 only if every step came out as it should.
             """)
 
     @Option(help: "Keep the ledger, the chain, the configuration and the exports in this folder.")

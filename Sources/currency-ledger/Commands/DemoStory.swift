@@ -44,8 +44,10 @@ struct DemoStory {
                 $0.member("account", "player-1"); $0.member("signedTransaction", first)
             },
             #""outcome":"credited""#, #""available":500,"#,
-            means:
-                "The signature leads to a trusted root, so the purchase is credited. The app may finish the transaction."
+            means: """
+                The signature leads to a trusted root, so the purchase is credited. The app may finish the \
+                transaction.
+                """
         )
         try await step(
             "The app crashed before it saw the reply, and posts the same purchase again.",
@@ -98,8 +100,10 @@ struct DemoStory {
             "notify", { $0.member("signedPayload", refund) },
             #""outcome":"reversed""#, #""amount":-500"#,
             #""available":0,"#, #""debt":380,"#,
-            means:
-                "The 120 that were left are taken back; the 380 that were spent are owed, and later credits pay them first."
+            means: """
+                The 120 that were left are taken back; the 380 that were spent are owed, and later credits pay them \
+                first.
+                """
         )
         let replayed = try stage.chain.sign(stage.transaction("2000000000000001"))
         try await step(

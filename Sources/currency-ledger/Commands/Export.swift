@@ -11,8 +11,8 @@ struct Export: AsyncParsableCommand {
         abstract: "Writes a report as CSV or JSON lines.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
-            service or without one: then standard error says up to which block they are. A report as of a time that is \
-            past is the same whenever it is asked for.
+            service or without one: then standard error says up to which block they are. A report as of a past time \
+            has the same figures whenever it is asked for.
 
             A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
             interrupted, the old file stays as it was.

@@ -5,7 +5,8 @@ struct Rebuild: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Computes a ledger's tables anew from its log.",
         discussion: """
-            While no service has the ledger open. The log is only read; the old tables stay until the new ones are whole.
+            While no service has the ledger open. The log is only read; the old tables stay until the new ones are \
+            whole.
             """)
 
     @Option(name: .long, help: "The configuration file of the service (JSON).", completion: .file(extensions: ["json"]))

@@ -8,9 +8,8 @@ import Testing
 @Suite struct BlockRoundTripTests {
     static let settings: (seed: UInt64, cases: Int) = {
         let environment = ProcessInfo.processInfo.environment
-        let seed = environment["LEDGER_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0..<UInt64(1 << 53))
+        let seed = Seed.drawn(for: "BlockRoundTripTests")
         let cases = environment["LEDGER_BLOCK_CASES"].flatMap { Int($0) } ?? 200
-        print("LEDGER_SEED=\(seed) LEDGER_BLOCK_CASES=\(cases)")
         return (seed, cases)
     }()
 

@@ -11,9 +11,7 @@ import Testing
 
     @Test(arguments: SpendOrder.allCases)
     func everyAnswerAndEveryLotIsTheModels(order: SpendOrder) async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let seed = environment["LEDGER_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0..<UInt64(1 << 53))
-        print("everyAnswerAndEveryLotIsTheModels: LEDGER_SEED=\(seed), \(order)")
+        let seed = Seed.drawn(for: "everyAnswerAndEveryLotIsTheModels, \(order)")
         var reached: Set<String> = []
         for number in 0..<200 {
             // Other tests, which wait for clocks and sockets, have the same few threads.

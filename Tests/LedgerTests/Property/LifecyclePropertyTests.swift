@@ -10,10 +10,8 @@ import Testing
     private static let shards = 4
     private static let settings: (seed: UInt64, cases: Int) = {
         let environment = ProcessInfo.processInfo.environment
-        let seed = environment["LEDGER_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0..<UInt64(1 << 53))
+        let seed = Seed.drawn(for: "LifecyclePropertyTests")
         let cases = environment["LEDGER_PROPERTY_CASES"].flatMap { Int($0) } ?? casesDefault
-        // Printed before anything runs: a broken invariant traps, and then nothing else is printed.
-        print("LEDGER_SEED=\(seed) LEDGER_PROPERTY_CASES=\(cases)")
         return (seed, cases)
     }()
 
