@@ -64,14 +64,19 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
+        .target(
+            name: "LoadGenerator",
+            dependencies: [
+                "AppStore", "CEpoll", "LedgerTypes", "LedgerWire", "StrictJSON",
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ], swiftSettings: settings),
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "CEpoll", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerServer", "LedgerWire",
-                "SQLiteProjection", "StrictJSON",
+                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerServer", "LedgerWire",
+                "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -37,12 +37,14 @@ extension LedgerClient {
     ///   - currency: what is given.
     ///   - amount: how much.
     ///   - note: what a support agent should read beside it; at most ``Limits/noteBytesMax`` bytes.
+    ///   - expiresAt: from when on it can no longer be spent, in milliseconds since 1970; never where it is `nil`.
     ///   - key: the caller's name for this request, unique for ever in the ledger.
     /// - Throws: ``WireError``, as `balance_limit`; ``ClientError``.
     public func grant(
         account: AccountName, currency: CurrencyCode, amount: Amount, note: String? = nil,
-        key: RequestKey = .timeOrdered()
+        expiresAt: Timestamp? = nil, key: RequestKey = .timeOrdered()
     ) async throws -> GrantReceipt {
-        try await grant(Grant(key: key, account: account, currency: currency, amount: amount, note: note))
+        try await grant(
+            Grant(key: key, account: account, currency: currency, amount: amount, note: note, expiresAt: expiresAt))
     }
 }

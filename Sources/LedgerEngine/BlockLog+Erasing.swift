@@ -1,7 +1,7 @@
 import Ledger
 
-/// The names that a block's erasures take away are overwritten when the block is durable, before another is appended: so
-/// only the last block before a crash may have some left to do, which is done when the lead is taken.
+/// The names that a block's erasures take away are overwritten when the block is durable, before another is appended.
+/// So only the last block before a crash may have some left to do, which is done when the lead is taken.
 extension BlockLog {
     /// Erases the names that a durable block says are erased, from the blocks that added the accounts. A name that is
     /// erased already stays so.

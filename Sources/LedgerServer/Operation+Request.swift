@@ -8,7 +8,8 @@ extension Operation {
         switch request {
         case .credit(let credit):
             self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
-        case .notify(let notify): self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
+        case .notify(let notify):
+            self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
         case .keyed(let request): self = .command(.keyed(request), by: actor)
         case .purchase(let transaction): self = .command(.purchase(transaction))
         case .consumption(let query): self = .command(.consumption(query))

@@ -124,8 +124,8 @@ package struct JSONReader {
         return start..<position
     }
 
-    /// Reads one value of any shape, checks that it is JSON and says where it stands: it may be nested however deep, and
-    /// objects may have any members. For a caller who has to find where a value ends that nobody will read.
+    /// Reads one value of any shape, checks that it is JSON and says where it stands. It may be nested however deep,
+    /// its objects may have any members: for a caller who has to find where a value ends that nobody will read.
     package mutating func rawOfAnyShape() throws(JSONError) -> Range<Int> {
         skipWhiteSpace()
         let start = position
@@ -149,7 +149,7 @@ package struct JSONReader {
         return start..<position
     }
 
-    /// Goes to where the next value begins, over the ends of objects and arrays; `open` is empty after the last of them.
+    /// Goes to the next value, over the ends of objects and arrays. `open` is empty after the last of them.
     private mutating func passEnds(_ open: inout [Bool], isFirst: Bool) throws(JSONError) {
         var isFirst = isFirst
         while let isObject = open.last {

@@ -6,11 +6,6 @@ import Testing
 @Suite struct ColumnTests {
     private static let columnsMax = 120
 
-    /// Files that have such lines still. The list only gets shorter.
-    private static let notYetCut: Set<String> = [
-        "BlockLog+Erasing.swift", "Load.swift", "LoadOptions.swift", "LoadRun.swift", "MachineLimits.swift",
-    ]
-
     /// Lines that are too long, by number.
     private static func long(
         _ text: String, measured columns: (Substring) -> Int = \.count,
@@ -32,8 +27,7 @@ import Testing
     }
 
     @Test func everyLineOfSwiftEndsInTime() throws {
-        for path in Repository.swiftFiles
-        where !Self.notYetCut.contains(String(path.split(separator: "/").last ?? "")) {
+        for path in Repository.swiftFiles {
             let text = try Repository.text(path)
             let lines = path.hasPrefix("Tests/") ? Self.long(text, except: Self.isWireExample) : Self.long(text)
             for line in lines { Issue.record("\(path):\(line) is too long") }

@@ -176,15 +176,12 @@ import Testing
         for command in commands { #expect(pages.contains("currency-ledger \(command)"), "\(command)") }
     }
 
-    /// Folders that are being renamed: the README has the new name already.
-    private static let renamed = ["LedgerServer": "LineServer"]
-
     @Test func everyFolderHasItsLineInTheReadme() throws {
         let readme = try Repository.text("README.md")
         let folders = try FileManager.default.contentsOfDirectory(
             atPath: Repository.root.appendingPathComponent("Sources").path)
         for folder in folders {
-            #expect(readme.contains("`Sources/\(Self.renamed[folder] ?? folder)`"), "\(folder)")
+            #expect(readme.contains("`Sources/\(folder)`"), "\(folder)")
         }
     }
 

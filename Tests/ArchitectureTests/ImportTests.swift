@@ -15,12 +15,15 @@ import Testing
         "LedgerEngine": ["Ledger", "Dispatch", "Glibc", "Musl"],
         "SQLiteProjection": ["Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization"],
         "LedgerServer": [
-            "Ledger", "LedgerWire", "AppStore", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Logging",
-            "Metrics",
-            "ServiceLifecycle", "Synchronization", "DequeModule", "Glibc", "Musl",
+            "Ledger", "LedgerWire", "AppStore", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "Logging",
+            "ServiceLifecycle", "Glibc", "Musl",
         ],
         "LedgerClient": [
-            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "Synchronization", "Glibc", "Musl",
+            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "Synchronization", "Glibc", "Musl",
+        ],
+        "LoadGenerator": [
+            "AppStore", "CEpoll", "LedgerTypes", "LedgerWire", "StrictJSON", "Histogram", "Foundation",
+            "Synchronization",
         ],
         // Foundation is what it is measured against.
         "HotPath": [

@@ -62,6 +62,21 @@ import Testing
         }
     }
 
+    @Test func aGrantWithoutAKeyTakesEverythingThatAGrantHas() async throws {
+        try await Peer.with(configuration: .raw, Self.breaking(0)) { peer, client in
+            let amount = try #require(Amount(5))
+            await #expect(throws: ClientError.self) {
+                try await client.grant(
+                    account: try account("p"), currency: try currency("gems"), amount: amount, note: "n", expiresAt: 9)
+            }
+            guard case .ledger(.keyed(.operation(.grant(let sent)))) = try Self.request(peer.observed.lines[0]) else {
+                Issue.record("no grant")
+                return
+            }
+            #expect(sent.note == "n" && sent.expiresAt == 9 && sent.amount == amount)
+        }
+    }
+
     @Test(arguments: [WireError.overloaded, .shuttingDown, .storageUnavailable, .internalError])
     func aRefusalOfTheMomentIsRepeatedOnTheSameConnection(refusal: WireError) async throws {
         let waits = Waits()

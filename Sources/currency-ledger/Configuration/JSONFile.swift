@@ -96,7 +96,7 @@ struct JSONFile {
             var tree = Tree(buffer)
             var reader = JSONReader(buffer, membersMax: membersMax)
             do throws(JSONError) {
-                let root = try reader.allowingRepeatedNames { (reader) throws(JSONError) in
+                let root = try reader.allowingAnyMembers { (reader) throws(JSONError) in
                     try tree.value(&reader, path: "")
                 }
                 try reader.end()

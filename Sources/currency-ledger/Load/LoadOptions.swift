@@ -1,12 +1,16 @@
 import ArgumentParser
 import Ledger
 import LedgerWire
+import LoadGenerator
 
 /// The options of `load`, and the plan that they make.
 struct LoadOptions: ParsableArguments {
     @Option(
         help:
-            "credits: distinct signed purchases; spends: of one unit each, from wallets that are filled before; mixed: one and the other in turn."
+            """
+            credits: distinct signed purchases; spends: of one unit each, from wallets that are filled before; mixed: \
+            one and the other in turn.
+            """
     )
     var workload = LoadPlan.Workload.credits
 
@@ -15,7 +19,10 @@ struct LoadOptions: ParsableArguments {
 
     @Option(
         help:
-            "Requests without a reply, over all connections. Default: 64, and \(LoadLimits.inFlightPaced) with --rate; more where --connections × --batch is"
+            """
+            Requests without a reply, over all connections. Default: 64, and \(LoadLimits.inFlightPaced) with --rate; \
+            more where --connections × --batch is
+            """
     )
     var inFlight: Int?
 
@@ -51,7 +58,10 @@ struct LoadOptions: ParsableArguments {
 
     @Option(
         help:
-            "The ledger's folder. The server that is started keeps it there, going on with what it holds; with --server, where its size and its disk are measured.",
+            """
+            The ledger's folder. The server that is started keeps it there, going on with what it holds; with \
+            --server, where its size and its disk are measured.
+            """,
         completion: .directory)
     var path: String?
 
@@ -147,3 +157,7 @@ struct LoadOptions: ParsableArguments {
         }
     }
 }
+
+extension LoadPlan.Workload: ExpressibleByArgument {}
+
+extension KeyMaker.Order: ExpressibleByArgument {}

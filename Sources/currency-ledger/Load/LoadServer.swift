@@ -1,6 +1,7 @@
 import AppStore
 import Foundation
 import LedgerWire
+import LoadGenerator
 import StrictJSON
 
 /// The server of a run: this very command's `serve`, in a process of its own, with a ledger and a signing chain of
@@ -129,9 +130,9 @@ final class LoadServer {
         process.standardOutput = FileHandle(forWritingAtPath: log)
         process.standardError = FileHandle(forWritingAtPath: log)
         try process.run()
-        let end = LoadGenerator.now() + Int64(LoadLimits.startSecondsMax) * 1_000_000_000
+        let end = ContinuousClock.now + .seconds(LoadLimits.startSecondsMax)
         var text = ""
-        while process.isRunning, LoadGenerator.now() < end {
+        while process.isRunning, ContinuousClock.now < end {
             Thread.sleep(forTimeInterval: 0.02)
             text = String(decoding: try File.read(log, bytesMax: Settings.fileBytesMax), as: UTF8.self)
             if let found = text.firstMatch(of: /addresses=(\S+)/) { return try ServerAddress(String(found.1)) }

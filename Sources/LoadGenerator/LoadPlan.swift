@@ -1,29 +1,45 @@
-import ArgumentParser
-
 /// What a run sends, and how.
-struct LoadPlan: Sendable {
-    enum Workload: String, CaseIterable, ExpressibleByArgument {
+package struct LoadPlan: Sendable {
+    package enum Workload: String, CaseIterable, Sendable {
         case credits, spends, mixed
     }
 
-    var workload: Workload
-    var connections: Int
+    package var workload: Workload
+    package var connections: Int
     /// Requests without a reply, at most, over all connections.
-    var inFlight: Int
+    package var inFlight: Int
     /// Requests of one line.
-    var batch: Int
+    package var batch: Int
     /// Measured requests; `nil` where the duration ends the run.
-    var count: Int?
-    var durationSeconds: Double?
-    var wallets: Int
+    package var count: Int?
+    package var durationSeconds: Double?
+    package var wallets: Int
     /// The number of the first of them.
-    var firstWallet: Int
-    var keys: KeyMaker.Order
+    package var firstWallet: Int
+    package var keys: KeyMaker.Order
     /// Requests a second; as fast as possible where it is `nil`.
-    var rate: Double?
+    package var rate: Double?
     /// Requests sent and answered before the clock starts.
-    var warmup: Int
-    var seed: UInt64
+    package var warmup: Int
+    package var seed: UInt64
+
+    package init(
+        workload: Workload, connections: Int, inFlight: Int, batch: Int, count: Int?, durationSeconds: Double?,
+        wallets: Int, firstWallet: Int, keys: KeyMaker.Order, rate: Double?, warmup: Int, seed: UInt64
+    ) {
+        self.workload = workload
+        self.connections = connections
+        self.inFlight = inFlight
+        self.batch = batch
+        self.count = count
+        self.durationSeconds = durationSeconds
+        self.wallets = wallets
+        self.firstWallet = firstWallet
+        self.keys = keys
+        self.rate = rate
+        self.warmup = warmup
+        self.seed = seed
+    }
 
     /// Lines that each connection may have without a reply.
     var linesInFlight: [Int] {

@@ -75,7 +75,7 @@ final class LoadConnection {
             } else if errno == EAGAIN || errno == EWOULDBLOCK {
                 return
             } else if errno != EINTR {
-                throw Failure("the connection was lost: \(LoadSocket.reason())")
+                throw LoadError("the connection was lost: \(LoadSocket.reason())")
             }
         }
     }
@@ -98,10 +98,10 @@ final class LoadConnection {
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { return }
-                throw Failure("the connection was lost: \(LoadSocket.reason())")
+                throw LoadError("the connection was lost: \(LoadSocket.reason())")
             }
             guard count > 0 else {
-                throw Failure("the server closed a connection with \(linesInFlight) lines unanswered")
+                throw LoadError("the server closed a connection with \(linesInFlight) lines unanswered")
             }
             replies.wrote(count)
             receivedBytes += count
@@ -126,12 +126,12 @@ final class LoadConnection {
         }
         scanned = bytes.count - start
         replies.take(start)
-        guard scanned <= WireLimits.replyBytesMax else { throw Failure("the server's line has no end") }
+        guard scanned <= WireLimits.replyBytesMax else { throw LoadError("the server's line has no end") }
     }
 
     private func settle(_ line: UnsafeBufferPointer<UInt8>) throws -> Answer {
         guard oldest < next else {
-            throw Failure("the server sent a line that nobody asked for: \(ReplyScan.excerpt(line))")
+            throw LoadError("the server sent a line that nobody asked for: \(ReplyScan.excerpt(line))")
         }
         let pending = ring[oldest & ringMask]
         oldest += 1

@@ -14,15 +14,15 @@ struct LoadPhase {
     var durationSeconds: Double?
     /// Requests a second.
     var rate: Double?
-    /// A line a second on standard error, beginning with this.
+    /// A line a second that begins with this.
     var progress: String?
 }
 
 /// What came of a phase.
-struct PhaseResult {
-    var requests = 0
-    var errors = 0
-    var firstErrors: [String] = []
+package struct PhaseResult {
+    package var requests = 0
+    package var errors = 0
+    package var firstErrors: [String] = []
     var seconds = 0.0
     var requestBytes = 0
     var replyBytes = 0
@@ -34,22 +34,24 @@ struct PhaseResult {
 /// Sends requests over its connections and counts the replies, all on the thread that calls `run`. It shares the
 /// machine with the server that it loads, so it does little: requests are copied from templates, replies are scanned
 /// for line ends, and no memory is allocated on the way.
-final class LoadGenerator {
+final class LoadSender {
     private let connections: [LoadConnection]
     private var source: RequestSource
     private let poll: Poll
     private let isInterrupted: @Sendable () -> Bool
+    private let tell: @Sendable (String) -> Void
 
     /// Connects, and authenticates where a token is given.
     init(
         _ address: ServerAddress, token: String?, linesInFlight: [Int], source: RequestSource,
-        isInterrupted: @escaping @Sendable () -> Bool
+        isInterrupted: @escaping @Sendable () -> Bool, tell: @escaping @Sendable (String) -> Void
     ) throws {
+        self.tell = tell
         self.source = source
         self.isInterrupted = isInterrupted
         connections = try linesInFlight.map { linesMax in
             let socket = try LoadSocket(address)
-            if let token { try LoadGenerator.authenticate(socket, token) }
+            if let token { try LoadSender.authenticate(socket, token) }
             try socket.makeNonBlocking()
             return LoadConnection(socket, linesMax: linesMax)
         }
@@ -60,7 +62,7 @@ final class LoadGenerator {
         var writer = RequestWriter()
         writer.write(Methods.authenticate, Authentication(token: token), id: .integer(0))
         let answer = try socket.exchange(writer.bytes)
-        guard answer.contains(#""result":"#) else { throw Failure("--token: \(answer)") }
+        guard answer.contains(#""result":"#) else { throw LoadError("--token: \(answer)") }
     }
 
     /// The state of a phase.
@@ -99,22 +101,23 @@ final class LoadGenerator {
 
     func run(_ phase: LoadPhase) throws -> PhaseResult {
         for connection in connections { connection.resetCounters() }
-        var course = Course(phase, now: LoadGenerator.now())
-        var progress = ProgressLine(phase.progress, start: course.start)
+        var course = Course(phase, now: LoadClock.nanoseconds())
+        var progress = ProgressLine(phase.progress, start: course.start, tell)
         var now = course.start
         try begin(&course, now)
         while course.inFlight > 0 || course.mayBegin(now) {
             try poll.wait(until: wakeUp(course, progress, now)) { place, isWritable, isReadable in
-                now = LoadGenerator.now()
+                now = LoadClock.nanoseconds()
                 if isReadable { try receive(connections[place], &course, now) }
                 if isWritable { try connections[place].flush() }
             }
-            now = LoadGenerator.now()
+            now = LoadClock.nanoseconds()
             if isInterrupted() { course.result.wasInterrupted = true }
             try begin(&course, now)
             progress.show(course.result, inFlight: course.inFlight, now: now)
             if course.inFlight > 0, now - course.lastReply > Int64(LoadLimits.silenceSecondsMax) * 1_000_000_000 {
-                throw Failure("no reply for \(LoadLimits.silenceSecondsMax) seconds with \(course.inFlight) in flight")
+                throw LoadError(
+                    "no reply for \(LoadLimits.silenceSecondsMax) seconds with \(course.inFlight) in flight")
             }
             if course.result.wasInterrupted, now - course.lastReply > 1_000_000_000 { break }
         }
@@ -132,7 +135,7 @@ final class LoadGenerator {
 
     /// Begins the lines that may be sent now, and sends them.
     private func begin(_ course: inout Course, _ now: Int64) throws {
-        let milliseconds = Clock.now()
+        let milliseconds = LoadClock.milliseconds()
         // Silence begins to count when there is something to be answered.
         if course.inFlight == 0, course.mayBegin(now) { course.lastReply = max(course.lastReply, now) }
         guard course.interval != nil else {
@@ -191,13 +194,6 @@ final class LoadGenerator {
             }
         }
     }
-
-    /// Nanoseconds of a clock that is never set.
-    static func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
 }
 
 /// A line a second for whoever watches.
@@ -208,7 +204,10 @@ private struct ProgressLine {
     private var lastTime: Int64
     private(set) var next: Int64
 
-    init(_ title: String?, start: Int64) {
+    private let tell: @Sendable (String) -> Void
+
+    init(_ title: String?, start: Int64, _ tell: @escaping @Sendable (String) -> Void) {
+        self.tell = tell
         self.title = title
         self.start = start
         lastTime = start
@@ -219,7 +218,7 @@ private struct ProgressLine {
         guard now >= next else { return }
         let perSecond = Double(result.requests - lastRequests) * 1e9 / Double(now - lastTime)
         if let title {
-            Console.error(
+            tell(
                 "\(title) \((now - start) / 1_000_000_000) s  \(result.requests) requests  \(Int(perSecond))/s  "
                     + "\(inFlight) in flight  \(result.errors) errors")
         }

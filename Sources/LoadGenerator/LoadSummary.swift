@@ -1,9 +1,9 @@
 import StrictJSON
 
 /// What a run found. Values that were not measured are `nil`.
-struct LoadSummary {
+package struct LoadSummary {
     var plan: LoadPlan
-    var result: PhaseResult
+    package var result: PhaseResult
     var credits: Int
     var spends: Int
     /// Before the clock started.
@@ -54,7 +54,7 @@ struct LoadSummary {
 
 /// The JSON object of `--json`: its names stay as they are.
 extension LoadSummary {
-    var json: [UInt8] {
+    package var json: [UInt8] {
         var writer = JSONWriter(capacity: 2_048)
         writer.object {
             $0.member("workload", plan.workload.rawValue)

@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 import LedgerWire
 
 /// A request as the client itself writes it, whose changing parts have fixed places and lengths, so that sending one

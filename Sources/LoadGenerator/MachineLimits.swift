@@ -6,8 +6,8 @@ struct MachineLimits {
     var cores: Int
     /// OpenSSL's own `ECDSA_do_verify` on P-256, one thread.
     var verificationsPerSecond: [Double]
-    /// Sorted times of a write of 4 KiB and fdatasync(2) in the ledger's directory, to a file that was written ahead, as
-    /// the log's segments are: the write overwrites bytes that are allocated.
+    /// Sorted times of a write of 4 KiB and fdatasync(2) in the ledger's directory, to a file that was written ahead,
+    /// as the log's segments are: the write overwrites bytes that are allocated.
     var syncNanoseconds: [Int64]
 
     private static let syncCount = 200
@@ -39,13 +39,13 @@ struct MachineLimits {
 
     private static func verify() throws -> Double {
         let check = try PlainSignatureCheck()
-        guard check.run(verifyStep) == verifyStep else { throw Failure("OpenSSL refuses a good signature") }
-        let start = LoadGenerator.now()
+        guard check.run(verifyStep) == verifyStep else { throw LoadError("OpenSSL refuses a good signature") }
+        let start = LoadClock.nanoseconds()
         var done = 0
         var elapsed: Int64 = 0
         while Double(elapsed) < verifySeconds * 1e9 {
             done += check.run(verifyStep)
-            elapsed = LoadGenerator.now() - start
+            elapsed = LoadClock.nanoseconds() - start
         }
         return Double(done) * 1e9 / Double(elapsed)
     }
@@ -53,29 +53,29 @@ struct MachineLimits {
     private static func sync(in folder: String) throws -> [Int64] {
         let path = folder + "/currency-ledger-load-\(UUID().uuidString)"
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY, 0o600)
-        guard descriptor >= 0 else { throw Failure("cannot write in \(folder): \(LoadSocket.reason())") }
+        guard descriptor >= 0 else { throw LoadError("cannot write in \(folder): \(LoadSocket.reason())") }
         defer {
             close(descriptor)
             unlink(path)
         }
         func write(_ bytes: [UInt8], at place: Int) throws {
             guard pwrite(descriptor, bytes, bytes.count, place * bytes.count) == bytes.count else {
-                throw Failure("cannot write in \(folder): \(LoadSocket.reason())")
+                throw LoadError("cannot write in \(folder): \(LoadSocket.reason())")
             }
         }
         func sync() throws {
             guard fdatasync(descriptor) == 0 else {
-                throw Failure("cannot sync in \(folder): \(LoadSocket.reason())")
+                throw LoadError("cannot sync in \(folder): \(LoadSocket.reason())")
             }
         }
         for place in 0..<syncCount { try write([UInt8](repeating: 0, count: syncBytes), at: place) }
         try sync()
         let bytes = [UInt8](repeating: 0x5A, count: syncBytes)
         return try (0..<syncCount).map { place in
-            let start = LoadGenerator.now()
+            let start = LoadClock.nanoseconds()
             try write(bytes, at: place)
             try sync()
-            return LoadGenerator.now() - start
+            return LoadClock.nanoseconds() - start
         }
     }
 }

@@ -6,7 +6,7 @@ extension LoadSummary {
         String(format: "%.\(places)f", value)
     }
 
-    var text: String {
+    package var text: String {
         var rows: [(String, String)] = [
             ("requests", "\(result.requests) in \(number(result.seconds, 2)) s, \(result.errors) errors"),
             ("throughput", "\(number(requestsPerSecond)) requests/s"),

@@ -1,8 +1,6 @@
-import ArgumentParser
-
 /// Makes request keys, 36 characters each, in place.
-struct KeyMaker {
-    enum Order: String, CaseIterable, ExpressibleByArgument {
+package struct KeyMaker {
+    package enum Order: String, CaseIterable, Sendable {
         case timeOrdered = "time-ordered"
         case random
     }

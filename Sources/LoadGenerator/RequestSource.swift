@@ -1,4 +1,4 @@
-import Ledger
+import LedgerTypes
 
 /// The requests of a run by their index, as bytes.
 struct RequestSource {
