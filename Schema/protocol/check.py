@@ -22,7 +22,10 @@ with warnings.catch_warnings():
 FOLDER = pathlib.Path(__file__).resolve().parent
 SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for name in ("values", "request", "reply")}
 # Members that may be missing, wherever they stand in a reply.
-OPTIONAL = {"key", "note", "debtLot", "operation", "replayed", "revoked", "reason", "deadline", "refundPreference"}
+OPTIONAL = {
+    "key", "note", "product", "price", "priceCurrency", "actor", "debtLot", "operation", "replayed", "revoked", "reason",
+    "deadline", "refundPreference",
+}
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992
 # Elements of an array that are mutated: those after them look the same.

@@ -15,6 +15,10 @@ struct WalletWalk {
         var previous: TransferID
         var isPaid: Bool
         var expiresAt: Timestamp?
+        /// What it added to `available`.
+        var change: Int64 {
+            TransferEffect(debit: debit, credit: credit, amount: amount.units)?.available ?? 0
+        }
     }
 
     /// What the walks of one read share.
@@ -158,7 +162,14 @@ struct AccountWalk {
     /// `nil` where there is no such account.
     init?(_ db: Database, _ account: AccountName, only currency: CurrencyCode?, asOf: Timestamp = Int64.min) throws {
         selectEntry = try PreparedStatement(
-            db, "SELECT time, kind, transaction_id, key, note FROM entry WHERE id = ?")
+            db,
+            """
+            SELECT e.time, e.kind, e.transaction_id, e.key, e.note, p.product, p.price, p.price_currency, a.name,
+                e.transaction_id IS NOT NULL AND p.product IS NULL OR e.actor IS NOT NULL AND a.name IS NULL
+            FROM entry AS e LEFT JOIN purchase AS p ON p.transaction_id = e.transaction_id
+                LEFT JOIN actor AS a ON a.id = e.actor
+            WHERE e.id = ?
+            """)
         let codes = try StoredState.currencies(db)
         let selectWallets = try PreparedStatement(
             db,
@@ -217,8 +228,8 @@ struct AccountWalk {
             let code = wallets[index].code
             try wallets[index].walk.undo(entry) { step in
                 let movement = HistoryEntry.Movement(
-                    debit: step.debit, credit: step.credit, currency: code, amount: step.amount, lot: step.lot,
-                    debtLot: step.debtLot)
+                    debit: step.debit, credit: step.credit, currency: code, amount: step.amount, change: step.change,
+                    lot: step.lot, debtLot: step.debtLot)
                 undone.append((step.id, movement))
             }
         }
@@ -229,18 +240,22 @@ struct AccountWalk {
         _ id: EntryID, _ transfers: [HistoryEntry.Movement], _ balances: [CurrencyBalance]
     ) throws -> HistoryEntry {
         selectEntry.bind(1, id)
+        var isIncomplete = false
         let entry = try selectEntry.first { row in
             Stored.entryKinds.item(row.text(1)).map { kind in
-                HistoryEntry(
+                isIncomplete = row.integer(9) != 0
+                return HistoryEntry(
                     entry: id, time: row.integer(0), kind: kind,
                     key: row.optionalText(3).map { RequestKey(stored: $0) }, note: row.optionalText(4),
-                    transaction: row.optionalInteger(2).map { TransactionID(number: $0) }, transfers: transfers,
-                    balances: balances)
+                    transaction: row.optionalInteger(2).map { TransactionID(number: $0) },
+                    product: row.optionalText(5), price: row.optionalInteger(6), priceCurrency: row.optionalText(7),
+                    actor: row.optionalText(8), transfers: transfers, balances: balances)
             }
         }
         guard let entry = entry ?? nil else {
             throw StoreError.corrupt("entry \(id) is missing, or of an unknown kind")
         }
+        if isIncomplete { throw StoreError.corrupt("entry \(id) names a purchase or a token that is missing") }
         return entry
     }
 }

@@ -246,11 +246,13 @@ extension Logger {
             let settings = CurrencySettings()
             warning(
                 """
-                the catalog lacks a currency that players have: it is spent and refunded by the default settings \
-                (\(settings.spendOrder.rawValue), \(settings.refundShortfall.rawValue)), and no product grants it
+                the catalog lacks a currency that players have: no product grants it, and it is spent and refunded by \
+                the default settings
                 """,
                 metadata: [
                     "currency": "\(code)", "available": "\(available)", "held": "\(held)", "debt": "\(debt)",
+                    "spendOrder": "\(settings.spendOrder.rawValue)",
+                    "refundShortfall": "\(settings.refundShortfall.rawValue)",
                 ])
         }
     }

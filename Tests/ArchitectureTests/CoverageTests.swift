@@ -7,10 +7,10 @@ import Testing
 @Suite struct CoverageTests {
     // MARK: Settings
 
-    /// The keys that the configuration is asked for, as `Settings` asks for them.
+    /// The keys of the configuration: the cases of `Setting`, or their raw values.
     private static func settings(_ source: String) -> Set<String> {
-        let asked = source.matches(of: /\b(?:required|scalar|integer|list)\(\s*"([^"]+)"/).map { String($0.1) }
-        return Set(asked.map { $0.hasPrefix("tokens.") ? "tokens.ROLE" : $0 })
+        let keys = source.matches(of: /(?m)^ {4}case (\w+)(?: = "([^"]+)")?$/).map { String($0.2 ?? $0.1) }
+        return Set(keys.map { $0.hasPrefix("tokens.") ? "tokens.ROLE" : $0 })
     }
 
     /// A key's variable: words apart, in capitals (`app.bundleId` is `LEDGER_APP_BUNDLE_ID`).
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func everySettingIsInTheTableWithItsVariable() throws {
-        let keys = Self.settings(try Repository.source(named: "Settings+Load.swift"))
+        let keys = Self.settings(try Repository.source(named: "Setting.swift"))
         #expect(keys.count >= 10 && keys.contains("tokens.ROLE"))
         var listed: [String: String] = [:]
         for row in try Repository.page(named: "Configuration.md").matches(of: /(?m)^\| `([^`]+)` \| `([^`]+)` \|/) {
@@ -31,8 +31,16 @@ import Testing
     }
 
     @Test func theKeysAndTheirVariablesAreFound() {
-        let source = #"let a = try required("app.bundleId"); if let b = list("tokens.\(role)") { scalar("log.level") }"#
-        #expect(Self.settings(source) == ["app.bundleId", "tokens.ROLE", "log.level"])
+        let source = """
+            enum Setting: String {
+                case path
+                case bundleID = "app.bundleId"
+                case gameTokens = "tokens.game"
+                enum Form {
+                    case text
+                }
+            """
+        #expect(Self.settings(source) == ["path", "app.bundleId", "tokens.ROLE"])
         #expect(Self.variable("app.appAppleId") == "LEDGER_APP_APP_APPLE_ID")
     }
 

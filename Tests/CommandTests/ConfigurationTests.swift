@@ -247,8 +247,8 @@ import Testing
         #expect(finished.status == 78)
         #expect(
             finished.error == """
-                currency-ledger: \(folder.path("ledger.json")):1:42: app.environment: must be Production, Sandbox, Xcode \
-                or LocalTesting, not "Mars"
+                currency-ledger: \(folder.path("ledger.json")):1:42: app.environment: must be Production, Sandbox, \
+                Xcode or LocalTesting, not "Mars"
 
                 """)
     }

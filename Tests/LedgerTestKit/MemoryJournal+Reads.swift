@@ -83,10 +83,13 @@ extension MemoryJournal {
         _ = walk(upTo: Int64.max) { entry, transfers, touched, sums in
             let own = touched.filter { $0.player == player && (wanted == nil || $0.currency == wanted) }
             guard !own.isEmpty, entry.id < query.before ?? Int64.max else { return }
+            let facts = entry.transaction.flatMap { id in rows.purchases.first { $0.facts.transaction == id }?.facts }
             entries.append(
                 HistoryEntry(
                     entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-                    transaction: entry.transaction,
+                    transaction: entry.transaction, product: facts?.product, price: facts?.price,
+                    priceCurrency: facts?.priceCurrency,
+                    actor: entry.actor.flatMap { id in rows.actors.first { $0.id == id }?.name },
                     transfers: transfers.filter {
                         owner($0) == player && (wanted == nil || $0.debit.currency == wanted)
                     }.map(movement),
@@ -100,7 +103,12 @@ extension MemoryJournal {
         guard let amount = Amount(transfer.amount) else { preconditionFailure("a transfer moves a positive amount") }
         return HistoryEntry.Movement(
             debit: transfer.debit.kind, credit: transfer.credit.kind, currency: books.code(transfer.debit.currency),
-            amount: amount, lot: transfer.lot, debtLot: transfer.debtLot)
+            amount: amount, change: MemoryJournal.change(transfer), lot: transfer.lot, debtLot: transfer.debtLot)
+    }
+
+    /// What is put into a wallet less what is taken out of it.
+    private static func change(_ transfer: Transfer) -> Int64 {
+        (transfer.credit.kind == .wallet ? transfer.amount : 0) - (transfer.debit.kind == .wallet ? transfer.amount : 0)
     }
 
     func journal(_ query: JournalQuery) -> JournalPage {

@@ -32,11 +32,12 @@ import Testing
         Case(#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, .parseError, id: nil, says: "surrogate"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":"# + String(repeating: "[", count: 40)
-                + String(repeating: "]", count: 40) + "}", .invalidParams, id: .integer(1), says: "must be an object"),
+                + String(repeating: "]", count: 40) + "}", .invalidParams, id: .integer(1), path: "params",
+            says: "must be an object"),
         Case(
             #"{"jsonrpc":"2.0","params":{"token":"# + String(repeating: "[", count: 400_000)
                 + String(repeating: "]", count: 400_000) + #"},"id":1,"method":"authenticate"}"#, .invalidParams,
-            id: .integer(1), says: "must be a string"),
+            id: .integer(1), path: "token", says: "must be a string"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":[{"a":1,}]}}"#, .parseError, id: nil,
             says: "name is missing"),
@@ -46,7 +47,7 @@ import Testing
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"#
                 + (0...1_024).map { "\"m\($0)\":0" }.joined(separator: ",") + "}}", .invalidParams,
-            id: .integer(1), says: "is not a parameter"),
+            id: .integer(1), path: "m0", says: "is not a parameter"),
         // An error in the text goes before every other, wherever it stands.
         Case(#"{"jsonrpc":"1.0","id":1,"method":"nothing","params":{"a":tru}}"#, .parseError, id: nil, says: "byte"),
         Case(#"[1,{"a":1,"a":2},]"#, .parseError, id: nil, says: "an element is missing"),

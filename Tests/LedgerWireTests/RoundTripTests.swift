@@ -226,7 +226,7 @@ import Testing
         #expect(try PurchaseView(json: Array(writer.bytes[range])) == bare)
         try read(
             .outcome(.history(try Samples.historyPage())),
-            #"{"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12","transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"lot":3,"debtLot":2}],"balances":{}}],"next":8}"#,
+            #"{"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game","transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,"lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12","product":"com.example.gems","price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],"balances":{}}],"next":8}"#,
             as: try Samples.historyPage())
         let end = HistoryPage(entries: [], next: nil)
         try read(.outcome(.history(end)), #"{"entries":[],"next":null}"#, as: end)

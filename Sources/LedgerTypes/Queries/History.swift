@@ -33,6 +33,8 @@ public struct HistoryEntry: Hashable, Sendable {
         public var currency: CurrencyCode
         /// How much.
         public var amount: Amount
+        /// What it added to the account's `available`; negative where it took from it, 0 where it moved something else.
+        public var change: Int64
         /// The lot that it opened, filled, drew or refunded.
         public var lot: LotID
         /// Where it paid a debt: the lot whose refund the debt came from.
@@ -40,13 +42,14 @@ public struct HistoryEntry: Hashable, Sendable {
 
         /// One transfer.
         public init(
-            debit: AccountKind, credit: AccountKind, currency: CurrencyCode, amount: Amount, lot: LotID,
+            debit: AccountKind, credit: AccountKind, currency: CurrencyCode, amount: Amount, change: Int64, lot: LotID,
             debtLot: LotID?
         ) {
             self.debit = debit
             self.credit = credit
             self.currency = currency
             self.amount = amount
+            self.change = change
             self.lot = lot
             self.debtLot = debtLot
         }
@@ -64,6 +67,15 @@ public struct HistoryEntry: Hashable, Sendable {
     public var note: String?
     /// The purchase that it is about.
     public var transaction: TransactionID?
+    /// What was bought with it.
+    public var product: String?
+    /// What was paid for it, in thousandths of ``priceCurrency``, where Apple says it.
+    public var price: Int64?
+    /// The price's currency, as `USD`.
+    public var priceCurrency: String?
+    /// Who asked for it: the name of the token under which the request came; `nil` for what the ledger does by itself,
+    /// and where nobody needs a token.
+    public var actor: String?
     /// Its transfers that concern the account.
     public var transfers: [Movement]
     /// The account's balances of the currencies it touched, after it.
@@ -72,7 +84,8 @@ public struct HistoryEntry: Hashable, Sendable {
     /// One entry of an account's history.
     public init(
         entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
-        transaction: TransactionID?, transfers: [Movement], balances: [CurrencyBalance]
+        transaction: TransactionID?, product: String? = nil, price: Int64? = nil, priceCurrency: String? = nil,
+        actor: String? = nil, transfers: [Movement], balances: [CurrencyBalance]
     ) {
         self.entry = entry
         self.time = time
@@ -80,6 +93,10 @@ public struct HistoryEntry: Hashable, Sendable {
         self.key = key
         self.note = note
         self.transaction = transaction
+        self.product = product
+        self.price = price
+        self.priceCurrency = priceCurrency
+        self.actor = actor
         self.transfers = transfers
         self.balances = balances
     }

@@ -12,6 +12,8 @@ extension HistoryEntry.Movement: WireValue {
         writer.string(currency.text)
         writer.key("amount")
         writer.integer(amount.units)
+        writer.key("change")
+        writer.integer(change)
         writer.key("lot")
         writer.integer(lot)
         if let debtLot {
@@ -26,6 +28,7 @@ extension HistoryEntry.Movement: WireValue {
         var credit: AccountKind?
         var currency: CurrencyCode?
         var amount: Amount?
+        var change: Int64?
         var lot: LotID?
         var debtLot: LotID?
         try reader.object { (reader, key) throws(JSONError) in
@@ -34,6 +37,7 @@ extension HistoryEntry.Movement: WireValue {
             case "credit": credit = try reader.named(AccountKind.init(name:))
             case "currency": currency = try reader.currencyCode()
             case "amount": amount = try reader.amount()
+            case "change": change = try reader.integer()
             case "lot": lot = try reader.integer()
             case "debtLot": debtLot = try reader.integer()
             default: try reader.skip()
@@ -42,7 +46,7 @@ extension HistoryEntry.Movement: WireValue {
         self.init(
             debit: try reader.required(debit, "debit"), credit: try reader.required(credit, "credit"),
             currency: try reader.required(currency, "currency"), amount: try reader.required(amount, "amount"),
-            lot: try reader.required(lot, "lot"), debtLot: debtLot)
+            change: try reader.required(change, "change"), lot: try reader.required(lot, "lot"), debtLot: debtLot)
     }
 }
 
@@ -55,18 +59,13 @@ extension HistoryEntry: WireValue {
         writer.integer(time)
         writer.key("kind")
         writer.string(kind.name)
-        if let key {
-            writer.key("key")
-            writer.string(key.text)
-        }
-        if let note {
-            writer.key("note")
-            writer.string(note)
-        }
-        if let transaction {
-            writer.key("transactionId")
-            writer.string(transaction.description)
-        }
+        writer.member("key", key?.text)
+        writer.member("note", note)
+        writer.member("transactionId", transaction?.description)
+        writer.member("product", product)
+        writer.member("price", price)
+        writer.member("priceCurrency", priceCurrency)
+        writer.member("actor", actor)
         writer.key("transfers")
         writer.write(transfers)
         writer.key("balances")
@@ -81,6 +80,10 @@ extension HistoryEntry: WireValue {
         var key: RequestKey?
         var note: String?
         var transaction: TransactionID?
+        var product: String?
+        var price: Int64?
+        var priceCurrency: String?
+        var actor: String?
         var transfers: [Movement]?
         var balances: [CurrencyBalance]?
         try reader.object { (reader, name) throws(JSONError) in
@@ -91,6 +94,10 @@ extension HistoryEntry: WireValue {
             case "key": key = try reader.requestKey()
             case "note": note = try reader.string()
             case "transactionId": transaction = try reader.transactionID()
+            case "product": product = try reader.string()
+            case "price": price = try reader.integer()
+            case "priceCurrency": priceCurrency = try reader.string()
+            case "actor": actor = try reader.string()
             case "transfers": transfers = try reader.list(of: Movement.self)
             case "balances": balances = try reader.balances()
             default: try reader.skip()
@@ -99,6 +106,7 @@ extension HistoryEntry: WireValue {
         self.init(
             entry: try reader.required(entry, "entry"), time: try reader.required(time, "time"),
             kind: try reader.required(kind, "kind"), key: key, note: note, transaction: transaction,
+            product: product, price: price, priceCurrency: priceCurrency, actor: actor,
             transfers: try reader.required(transfers, "transfers"),
             balances: try reader.required(balances, "balances"))
     }

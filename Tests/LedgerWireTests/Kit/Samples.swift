@@ -264,16 +264,19 @@ enum Samples {
             entries: [
                 HistoryEntry(
                     entry: 9, time: 10, kind: .spend, key: try key("k"), note: "n", transaction: nil,
+                    actor: "game",
                     transfers: [
                         .init(
-                            debit: .wallet, credit: .spent, currency: gems, amount: try amount(5), lot: 3, debtLot: nil)
+                            debit: .wallet, credit: .spent, currency: gems, amount: try amount(5), change: -5, lot: 3,
+                            debtLot: nil)
                     ], balances: try balances()),
                 HistoryEntry(
                     entry: 8, time: 9, kind: .credit, key: nil, note: nil, transaction: try transaction("12"),
+                    product: "com.example.gems", price: 4_990, priceCurrency: "EUR",
                     transfers: [
                         .init(
-                            debit: .wallet, credit: .receivable, currency: gems, amount: try amount(5), lot: 3,
-                            debtLot: 2)
+                            debit: .wallet, credit: .receivable, currency: gems, amount: try amount(5), change: -5,
+                            lot: 3, debtLot: 2)
                     ], balances: []),
             ], next: 8)
     }
