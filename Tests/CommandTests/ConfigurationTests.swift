@@ -253,6 +253,16 @@ import Testing
                 """)
     }
 
+    @Test func aCatalogOfMoreProductsThanAnAppCanHaveIsRefused() throws {
+        func catalog(_ count: Int) -> String {
+            let products = (0..<count).map { #""p\#($0)": {"g": 1}"# }.joined(separator: ", ")
+            return #"{"currencies": {"g": {}}, "products": {\#(products)}}"#
+        }
+        #expect(try CatalogFile.parse(Array(catalog(10_000).utf8), name: "catalog.json").products.count == 10_000)
+        let faults = try catalogFaults(catalog(10_001))
+        #expect(faults.count == 1 && faults[0].hasSuffix("has too many members"), "\(faults)")
+    }
+
     /// Every flag of `serve` that a message names is one.
     @Test func theFlagsOfSettingsAreThoseOfServe() throws {
         let help = try Command.run(["serve", "--help"]).output

@@ -93,8 +93,8 @@ struct JSONFile {
         self.name = name
         self.bytes = bytes
         let read: Result<(JSONValue, [Fault]), JSONError> = bytes.withUnsafeBufferPointer { buffer in
-            var tree = Tree(buffer)
-            var reader = JSONReader(buffer, membersMax: membersMax)
+            var tree = Tree(buffer, membersMax: membersMax)
+            var reader = JSONReader(buffer)
             do throws(JSONError) {
                 let root = try reader.allowingAnyMembers { (reader) throws(JSONError) in
                     try tree.value(&reader, path: "")
@@ -117,10 +117,14 @@ struct JSONFile {
     /// Builds the values of a text.
     private struct Tree {
         private let text: UnsafeBufferPointer<UInt8>
+        private let membersMax: Int
         /// Members whose names their objects have already.
         private(set) var repeated: [Fault] = []
 
-        init(_ text: UnsafeBufferPointer<UInt8>) { self.text = text }
+        init(_ text: UnsafeBufferPointer<UInt8>, membersMax: Int) {
+            self.text = text
+            self.membersMax = membersMax
+        }
 
         mutating func value(_ reader: inout JSONReader, path: String) throws(JSONError) -> JSONValue {
             let kind = try reader.peek()
@@ -133,6 +137,7 @@ struct JSONFile {
                 try reader.object { (reader, key) throws(JSONError) in
                     let name = key.string
                     let place = self.offset(of: key)
+                    guard members.count < membersMax else { throw JSONError(.tooManyMembers, offset: place) }
                     let inner = JSONValue.path(path, name)
                     if !names.insert(name).inserted {
                         repeated.append(Fault(offset: place, path: inner, rule: "is given twice"))
