@@ -174,11 +174,17 @@ import Testing
             "1:45: products.p: must be the amounts that it grants, or a list of offers, not true"
         ),
         (
-            #"{"currencies": {"g": {}, "h": {}}, "products": {"p": [{"from": 0, "grants": {"g": 1}, "priceShares": {"h": 1}}]}}"#,
+            #"""
+            {"currencies": {"g": {}, "h": {}}, "products": {"p": [{"from": 0, "grants": {"g": 1}, \#
+            "priceShares": {"h": 1}}]}}
+            """#,
             "1:55: products.p[0]: must give priceShares for just the currencies that it grants"
         ),
         (
-            #"{"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 100001, "preference": "DECLINE"}]}"#,
+            #"""
+            {"currencies": {"g": {}}, "products": {}, "refundPreferences": [{"from": 100001, "preference": \#
+            "DECLINE"}]}
+            """#,
             "1:74: refundPreferences[0].from: must be an integer from 0 to 100000, not 100001"
         ),
         (
@@ -190,7 +196,10 @@ import Testing
             "1:46: products.p[0].from: is missing"
         ),
         (
-            #"{"currencies": {"g": {}}, "products": {"p": [{"from": 1, "grants": {"g": 1}}, {"from": 1, "grants": {"g": 2}}]}}"#,
+            #"""
+            {"currencies": {"g": {}}, "products": {"p": [{"from": 1, "grants": {"g": 1}}, {"from": 1, \#
+            "grants": {"g": 2}}]}}
+            """#,
             "1:79: products.p[1]: repeats another offer's from, 1"
         ),
         (#"{"currencies": {"g": {}}, "products": {"p": [}}"#, "1:46: is not JSON: no value begins like this"),
@@ -235,8 +244,11 @@ import Testing
     @Test func anOfferAppliesFromItsDateOn() throws {
         let catalog = try CatalogFile.parse(
             Array(
-                #"{"currencies": {"g": {}}, "products": {"p": [{"from": 100, "grants": {"g": 2}}, {"from": 0, "grants": {"g": 1}}]}}"#
-                    .utf8), name: "catalog.json")
+                #"""
+                {"currencies": {"g": {}}, "products": {"p": [{"from": 100, "grants": {"g": 2}}, {"from": 0, \#
+                "grants": {"g": 1}}]}}
+                """#
+                .utf8), name: "catalog.json")
         #expect(catalog.products["p"]?.map(\.from) == [0, 100])
     }
 

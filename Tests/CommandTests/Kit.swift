@@ -176,7 +176,8 @@ struct Studio {
         try folder.write(
             "ledger.json",
             """
-            {"path": "ledger", "listen": ["127.0.0.1:0"], "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+            {"path": "ledger", "listen": ["127.0.0.1:0"],
+             "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["root.der"], "catalog": "catalog.json"}
             """)
     }

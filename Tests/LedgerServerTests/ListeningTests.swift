@@ -127,7 +127,10 @@ extension ServerTests {
                 ("release", #"{"key":"l","holdKey":"none"}"#, [.game, .admin]),
                 (
                     "atomic",
-                    #"{"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},{"method":"release","params":{"holdKey":"none"}}]}"#,
+                    #"""
+                    {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
+                    {"method":"release","params":{"holdKey":"none"}}]}
+                    """#,
                     [.game, .admin]
                 ),
                 ("balance", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),

@@ -43,9 +43,18 @@ extension ServerTests {
                 #"{"jsonrpc":"2.0","id":2,"result":{"entry":1,"replayed":false,"balances":{}}}"#,
                 // No data, a reason under another code, one that no server gives, a retry that would not help.
                 #"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"m"}}"#,
-                #"{"jsonrpc":"2.0","id":1,"error":{"code":-32011,"message":"m","data":{"reason":"hold_closed","retryable":false}}}"#,
-                #"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"m","data":{"reason":"closed","retryable":false}}}"#,
-                #"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"m","data":{"reason":"hold_closed","retryable":true}}}"#,
+                #"""
+                {"jsonrpc":"2.0","id":1,"error":{"code":-32011,"message":"m","data":{"reason":"hold_closed",\#
+                "retryable":false}}}
+                """#,
+                #"""
+                {"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"m","data":{"reason":"closed",\#
+                "retryable":false}}}
+                """#,
+                #"""
+                {"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"m","data":{"reason":"hold_closed",\#
+                "retryable":true}}}
+                """#,
             ]
             let wrongRequests = [
                 #"{"key":"k"}"#, #"{"key":"","holdKey":"h"}"#, #"{"key":"k","holdKey":"h","operation":64}"#,
@@ -286,7 +295,8 @@ private struct RecordedConversation {
     }
 
     private static let basket = #"""
-        {"key":"late","operations":[{"method":"grant","params":{"account":"a","currency":"gems","amount":1}},        {"method":"grant","params":{"account":"b","currency":"gems","amount":1}}]}
+        {"key":"late","operations":[{"method":"grant","params":{"account":"a","currency":"gems","amount":1}},\#
+        {"method":"grant","params":{"account":"b","currency":"gems","amount":1}}]}
         """#
 
     /// What the server does not take, the schemas do not take either.
@@ -303,7 +313,10 @@ private struct RecordedConversation {
             Requests.call("consumption", #"{"transactionId":"1","customerConsented":false}"#),
             Requests.call(
                 "spend",
-                #"{"key":"k","account":"a","debits":[{"currency":"x","amount":1},{"currency":"y","amount":1}],"expectedVersion":1}"#
+                #"""
+                {"key":"k","account":"a","debits":[{"currency":"x","amount":1},{"currency":"y","amount":1}],\#
+                "expectedVersion":1}
+                """#
             ),
             Requests.call("spend", #"{"key":"k","account":"a","debits":[]}"#),
             Requests.call("reverse", #"{"key":"k","spendKey":"s","operation":64}"#),

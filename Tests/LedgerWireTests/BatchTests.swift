@@ -8,7 +8,10 @@ import Testing
     @Test func eachMemberSucceedsOrFailsByItself() throws {
         let line = parse(
             #"[\#(Self.ping),1,{"foo":"boo"},[],{"jsonrpc":"2.0","method":"ping"},{"a":{"b":1,"b":2}},"#
-                + #"{"jsonrpc":"2.0","id":2,"method":"purchase","params":{"transactionId":"1","transactionId":"1"}},\#(Self.ping)]"#
+                + #"""
+                {"jsonrpc":"2.0","id":2,"method":"purchase","params":{"transactionId":"1",\#
+                "transactionId":"1"}},\#(Self.ping)]
+                """#
         )
         guard case .batch(let messages) = line else {
             Issue.record("not a batch")
@@ -31,7 +34,10 @@ import Testing
 
     @Test func aBatchIsAnsweredByOneLineInTheSameOrder() throws {
         let line = parse(
-            #"[{"jsonrpc":"2.0","id":"b","method":"ping"},{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0","id":"a","method":"x"}]"#
+            #"""
+            [{"jsonrpc":"2.0","id":"b","method":"ping"},{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0",\#
+            "id":"a","method":"x"}]
+            """#
         )
         let answer = line.answer { _ in .pong }
         #expect(answer.count(where: { $0 == UInt8(ascii: "\n") }) == 1)

@@ -69,7 +69,9 @@ import Testing
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#, .invalidRequest, id: .integer(1), says: "params"
         ),
         Case(
-            #"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#, .invalidRequest, id: .integer(1), says: "params"),
+            #"""
+            {"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}
+            """#, .invalidRequest, id: .integer(1), says: "params"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","extra":0}"#, .invalidRequest, id: .integer(1), says: "no other"),
         Case(

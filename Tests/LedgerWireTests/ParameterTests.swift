@@ -162,7 +162,10 @@ import Testing
             "atomic",
             atomic(
                 release,
-                #"{"method":"spend","params":{"account":"p","debits":[\#(gems),{"currency":"x","amount":1}],"expectedVersion":1}}"#
+                #"""
+                {"method":"spend","params":{"account":"p","debits":[\#(gems),{"currency":"x","amount":1}],\#
+                "expectedVersion":1}}
+                """#
             ), "operations[1].params.expectedVersion", "only with one"),
         Case(
             "atomic", #"{"key":"k","note":"n","operations":[\#(release),\#(release)]}"#, "note", "not a parameter"),
@@ -233,7 +236,10 @@ import Testing
         let key = String(repeating: "k", count: 64)
         let account = String(repeating: "ä", count: 64)
         let line = parse(
-            #"{"jsonrpc":"2.0","id":1,"method":"spend","params":{"key":"\#(key)","account":"\#(account)","debits":[\#(currencies)],"note":"\#(note)"}}"#
+            #"""
+            {"jsonrpc":"2.0","id":1,"method":"spend","params":{"key":"\#(key)","account":"\#(account)",\#
+            "debits":[\#(currencies)],"note":"\#(note)"}}
+            """#
         )
         guard case .ledger(.keyed(.operation(.spend(let spend)))) = line.request else {
             Issue.record("\(line)")

@@ -78,7 +78,10 @@ import Testing
             currencies: [try Samples.currency("gems"), try Samples.currency("tickets")])
         try read(
             .info(info),
-            #"{"version":"1.0","environment":"Sandbox","bundleId":"com.example","engine":"sqlite 3.45","currencies":["gems","tickets"]}"#,
+            #"""
+            {"version":"1.0","environment":"Sandbox","bundleId":"com.example","engine":"sqlite 3.45",\#
+            "currencies":["gems","tickets"]}
+            """#,
             as: info)
     }
 
@@ -93,14 +96,20 @@ import Testing
             ], balances: try Samples.balances())
         try read(
             .outcome(.spend(spend)),
-            #"{"entry":9,"replayed":true,"drawn":[{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},{"currency":"gems","amount":1,"lot":4,"transactionId":null}],"balances":\#(balances)}"#,
+            #"""
+            {"entry":9,"replayed":true,"drawn":[{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},\#
+            {"currency":"gems","amount":1,"lot":4,"transactionId":null}],"balances":\#(balances)}
+            """#,
             as: spend)
         let grant = GrantReceipt(entry: 10, replayed: false, balances: try Samples.balances())
         try read(.outcome(.grant(grant)), #"{"entry":10,"replayed":false,"balances":\#(balances)}"#, as: grant)
     }
 
     private let lots =
-        #"[{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},{"currency":"gems","amount":1,"lot":4,"transactionId":null}]"#
+        #"""
+        [{"currency":"gems","amount":5,"lot":3,"transactionId":"12"},{"currency":"gems","amount":1,"lot":4,\#
+        "transactionId":null}]
+        """#
 
     @Test func operationReceiptsAreReadAsTheyWereWritten() throws {
         let (own, drawn) = (try Samples.balances(), try Samples.drawn())
@@ -144,7 +153,11 @@ import Testing
             ], balances: accounts)
         try read(
             .outcome(.atomic(receipt)),
-            #"{"entry":9,"replayed":true,"results":[{"method":"spend","drawn":\#(lots)},{"method":"reverse","returned":\#(lots)},{"method":"grant"},{"method":"hold","expiresAt":7},{"method":"capture","drawn":[]},{"method":"release"}],"balances":{"a\"b":{},"player-1":\#(balances)}}"#,
+            #"""
+            {"entry":9,"replayed":true,"results":[{"method":"spend","drawn":\#(lots)},{"method":"reverse",\#
+            "returned":\#(lots)},{"method":"grant"},{"method":"hold","expiresAt":7},{"method":"capture",\#
+            "drawn":[]},{"method":"release"}],"balances":{"a\"b":{},"player-1":\#(balances)}}
+            """#,
             as: receipt)
         for bad in [
             #"{}"#, #"{"method":"spend"}"#, #"{"method":"hold"}"#, #"{"method":"reverse","drawn":[]}"#,
@@ -155,7 +168,13 @@ import Testing
     @Test func theJournalIsReadAsItWasWritten() throws {
         try read(
             .outcome(.journal(try Samples.journalPage())),
-            #"{"entries":[{"entry":8,"time":9,"kind":"credit","transactionId":"12","transfers":[{"transfer":20,"account":"player-1","debit":"purchased","credit":"wallet","currency":"gems","amount":5,"lot":20},{"transfer":21,"account":"player-1","debit":"wallet","credit":"receivable","currency":"gems","amount":2,"lot":20,"debtLot":7}]},{"entry":9,"time":10,"kind":"hold_expiry","key":"k","note":"n\n","transfers":[]}],"next":9}"#,
+            #"""
+            {"entries":[{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
+            "transfers":[{"transfer":20,"account":"player-1","debit":"purchased","credit":"wallet",\#
+            "currency":"gems","amount":5,"lot":20},{"transfer":21,"account":"player-1","debit":"wallet",\#
+            "credit":"receivable","currency":"gems","amount":2,"lot":20,"debtLot":7}]},{"entry":9,"time":10,\#
+            "kind":"hold_expiry","key":"k","note":"n\n","transfers":[]}],"next":9}
+            """#,
             as: try Samples.journalPage())
         let empty = JournalPage(entries: [], next: 0)
         try read(.outcome(.journal(empty)), #"{"entries":[],"next":0}"#, as: empty)
@@ -174,7 +193,10 @@ import Testing
     @Test func purchaseReceiptsAreReadAsTheyWereWritten() throws {
         let purchase = try Samples.purchaseReceipt()
         let text =
-            #"{"outcome":"reversed","transactionId":"2000000849195831","account":"player-1","posted":[{"currency":"gems","amount":-500}],"balances":\#(balances),"entry":42,"finish":true}"#
+            #"""
+            {"outcome":"reversed","transactionId":"2000000849195831","account":"player-1",\#
+            "posted":[{"currency":"gems","amount":-500}],"balances":\#(balances),"entry":42,"finish":true}
+            """#
         try read(.outcome(.purchase(purchase)), text, as: purchase)
         var erased = purchase
         erased.account = AccountName(told: "\u{7F}erased 3")
@@ -186,7 +208,10 @@ import Testing
         (unassigned.entry, unassigned.finish) = (nil, false)
         try read(
             .outcome(.purchase(unassigned)),
-            #"{"outcome":"unassigned","transactionId":"2000000849195831","account":null,"posted":[],"balances":{},"entry":null,"finish":false}"#,
+            #"""
+            {"outcome":"unassigned","transactionId":"2000000849195831","account":null,"posted":[],\#
+            "balances":{},"entry":null,"finish":false}
+            """#,
             as: unassigned)
         for outcome in PurchaseOutcome.allCases {
             var receipt = unassigned
@@ -200,7 +225,10 @@ import Testing
             type: "REFUND", subtype: nil, uuid: "u-1", duplicate: false, purchase: purchase)
         try read(
             .outcome(.notification(notification)),
-            #"{"notificationType":"REFUND","subtype":null,"notificationUUID":"u-1","duplicate":false,"purchase":\#(text)}"#,
+            #"""
+            {"notificationType":"REFUND","subtype":null,"notificationUUID":"u-1","duplicate":false,\#
+            "purchase":\#(text)}
+            """#,
             as: notification)
         let bare = NotificationReceipt(type: "TEST", subtype: "S", uuid: "u-2", duplicate: true, purchase: nil)
         try read(
@@ -216,7 +244,16 @@ import Testing
         try read(.outcome(.balance(none)), #"{"account":"a\"b","balances":{}}"#, as: none)
         try read(
             .outcome(.purchaseView(try Samples.purchaseView())),
-            #"{"transactionId":"2000000849195831","state":"partly_revoked","account":"player-1","product":"com.example.gems","quantity":3,"purchaseDate":1767225600000,"price":4990,"priceCurrency":"EUR","revoked":33333,"grants":[{"lot":7,"currency":"gems","granted":1500,"spent":100,"held":1,"revoked":499,"debt":2,"writtenOff":3,"repaid":4,"remaining":891}],"consumption":6666,"events":[{"kind":"signed","time":5,"signedDate":4,"revoked":0,"entry":9},{"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},{"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER","deadline":43200006,"entry":null},{"kind":"assigned","time":8,"signedDate":null,"entry":10}]}"#,
+            #"""
+            {"transactionId":"2000000849195831","state":"partly_revoked","account":"player-1",\#
+            "product":"com.example.gems","quantity":3,"purchaseDate":1767225600000,"price":4990,\#
+            "priceCurrency":"EUR","revoked":33333,"grants":[{"lot":7,"currency":"gems","granted":1500,\#
+            "spent":100,"held":1,"revoked":499,"debt":2,"writtenOff":3,"repaid":4,"remaining":891}],\#
+            "consumption":6666,"events":[{"kind":"signed","time":5,"signedDate":4,"revoked":0,"entry":9},\#
+            {"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},\#
+            {"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER","deadline":43200006,\#
+            "entry":null},{"kind":"assigned","time":8,"signedDate":null,"entry":10}]}
+            """#,
             as: try Samples.purchaseView())
         var bare = try Samples.purchaseView()
         (bare.account, bare.price, bare.priceCurrency, bare.grants[0].lot) = (nil, nil, nil, nil)
@@ -226,7 +263,14 @@ import Testing
         #expect(try PurchaseView(json: Array(writer.bytes[range])) == bare)
         try read(
             .outcome(.history(try Samples.historyPage())),
-            #"{"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game","transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,"lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12","product":"com.example.gems","price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],"balances":{}}],"next":8}"#,
+            #"""
+            {"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game",\#
+            "transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,\#
+            "lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
+            "product":"com.example.gems","price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
+            "credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
+            "balances":{}}],"next":8}
+            """#,
             as: try Samples.historyPage())
         let end = HistoryPage(entries: [], next: nil)
         try read(.outcome(.history(end)), #"{"entries":[],"next":null}"#, as: end)
@@ -242,7 +286,10 @@ import Testing
             ], next: "1.2")
         try read(
             .outcome(.report(balancesPage)),
-            #"{"kind":"balances","asOf":7,"rows":[{"account":"player-1","currency":"gems","available":10,"held":1,"debt":2,"paid":4,"free":6}],"next":"1.2"}"#,
+            #"""
+            {"kind":"balances","asOf":7,"rows":[{"account":"player-1","currency":"gems","available":10,\#
+            "held":1,"debt":2,"paid":4,"free":6}],"next":"1.2"}
+            """#,
             as: balancesPage)
         let trial = ReportPage(
             kind: .trial, asOf: 7,
@@ -260,7 +307,10 @@ import Testing
             ], next: "1.3")
         try read(
             .outcome(.report(debts)),
-            #"{"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12","lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}"#,
+            #"""
+            {"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12",\#
+            "lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}
+            """#,
             as: debts)
     }
 
@@ -270,18 +320,27 @@ import Testing
             refundPreference: .grantProrated)
         try read(
             .outcome(.consumption(body)),
-            #"{"requestBody":{"customerConsented":true,"consumptionPercentage":25000,"deliveryStatus":"DELIVERED","refundPreference":"GRANT_PRORATED","sampleContentProvided":false}}"#,
+            #"""
+            {"requestBody":{"customerConsented":true,"consumptionPercentage":25000,\#
+            "deliveryStatus":"DELIVERED","refundPreference":"GRANT_PRORATED","sampleContentProvided":false}}
+            """#,
             as: body)
         body.refundPreference = nil
         try read(
             .outcome(.consumption(body)),
-            #"{"requestBody":{"customerConsented":true,"consumptionPercentage":25000,"deliveryStatus":"DELIVERED","sampleContentProvided":false}}"#,
+            #"""
+            {"requestBody":{"customerConsented":true,"consumptionPercentage":25000,\#
+            "deliveryStatus":"DELIVERED","sampleContentProvided":false}}
+            """#,
             as: body)
     }
 
     @Test func aReaderSkipsMembersOfANewerServer() throws {
         let text =
-            #"{"entry":1,"more":{"a":[1]},"replayed":false,"balances":{"gems":{"available":1,"held":0,"debt":0,"paid":1,"free":0,"version":1,"x":[]}}}"#
+            #"""
+            {"entry":1,"more":{"a":[1]},"replayed":false,"balances":{"gems":{"available":1,"held":0,\#
+            "debt":0,"paid":1,"free":0,"version":1,"x":[]}}}
+            """#
         let receipt = try GrantReceipt(json: Array(text.utf8))
         #expect(receipt.entry == 1)
         #expect(receipt.balances.map(\.balance) == [Balance(available: 1, paid: 1, version: 1)])

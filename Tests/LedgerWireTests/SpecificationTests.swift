@@ -24,7 +24,10 @@ import Testing
         ("[1,2,3]", [(-32600, "null"), (-32600, "null"), (-32600, "null")]),
         // rpc call Batch
         (
-            #"[{"jsonrpc": "2.0", "method": "ping", "id": "1"},{"jsonrpc": "2.0", "method": "ping"},{"foo": "boo"},{"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}]"#,
+            #"""
+            [{"jsonrpc": "2.0", "method": "ping", "id": "1"},{"jsonrpc": "2.0", "method": "ping"},{"foo": \#
+            "boo"},{"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}]
+            """#,
             [(0, #""1""#), (-32600, "null"), (-32601, #""5""#)]
         ),
         // rpc call Batch (all notifications); a Notification

@@ -73,7 +73,11 @@ import Testing
         writer.write(.outcome(.refused(refusal)), id: .integer(3))
         #expect(
             String(decoding: writer.bytes, as: UTF8.self)
-                == #"{"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"only 7 gems can be spent","data":{"reason":"insufficient_funds","retryable":false,"currency":"gems","available":7,"replayed":true}}}"#
+                == #"""
+                {"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"only 7 gems can be spent",\#
+                "data":{"reason":"insufficient_funds","retryable":false,"currency":"gems","available":7,\#
+                "replayed":true}}}
+                """#
                 + "\n")
         #expect(WireError(refusal)["available"] == .integer(7))
         #expect(WireError(refusal)["nothing"] == nil)
@@ -99,7 +103,11 @@ import Testing
         writer.write(.outcome(.refused(refusal)), id: .integer(3))
         #expect(
             String(decoding: writer.bytes, as: UTF8.self)
-                == #"{"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"operation 3: only 7 gems can be spent","data":{"reason":"insufficient_funds","retryable":false,"currency":"gems","available":7,"operation":3,"replayed":true}}}"#
+                == #"""
+                {"jsonrpc":"2.0","id":3,"error":{"code":-32012,"message":"operation 3: only 7 gems can be \#
+                spent","data":{"reason":"insufficient_funds","retryable":false,"currency":"gems",\#
+                "available":7,"operation":3,"replayed":true}}}
+                """#
                 + "\n")
         #expect(WireError(Refusal(.holdClosed, operation: 0))["operation"] == .integer(0))
         #expect(WireError(Refusal(.holdClosed))["operation"] == nil)
@@ -107,7 +115,10 @@ import Testing
 
     @Test func detailsOfEveryKindAreKept() throws {
         let text =
-            #"{"code":-1,"message":"m","data":{"x":"s","reason":"new_one","y":1.5,"retryable":true,"z":[1,{"a":null}],"n":null,"b":false,"i":-3}}"#
+            #"""
+            {"code":-1,"message":"m","data":{"x":"s","reason":"new_one","y":1.5,"retryable":true,"z":[1,\#
+            {"a":null}],"n":null,"b":false,"i":-3}}
+            """#
         let error = try WireError(json: Array(text.utf8))
         #expect(error.reason == "new_one")
         #expect(error.retryable)
@@ -143,11 +154,17 @@ import Testing
                 for value in values {
                     for line in [
                         #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value)}}"#,
-                        #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value),"\#(name)":\#(value)}}"#,
+                        #"""
+                        {"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value),\#
+                        "\#(name)":\#(value)}}
+                        """#,
                         #"{"jsonrpc":\#(value),"id":1,"method":"\#(method)","params":\#(value)}"#,
                         #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"\#(name)":\#(value)"#,
                         #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":{"debits":[{"currency":\#(value)}]}}"#,
-                        #"{"jsonrpc":"2.0","id":1,"method":"atomic","params":{"operations":[{"method":\#(value),"params":{"\#(name)":\#(value)}}]}}"#,
+                        #"""
+                        {"jsonrpc":"2.0","id":1,"method":"atomic",\#
+                        "params":{"operations":[{"method":\#(value),"params":{"\#(name)":\#(value)}}]}}
+                        """#,
                     ] {
                         guard let error = parse(line).error else { continue }
                         refusals += 1

@@ -1,5 +1,5 @@
 extension Books {
-    /// Decides one command: what it changes is in the books and their journal afterwards, and what it answers is
+    /// Decides one command: what it changes is in the books and their rows afterwards, and what it answers is
     /// given back. Pure but for this value; the caller has loaded what the command needs and passes the time in.
     /// - Parameter actor: the name of the token under which it was sent, which stands with what it posts.
     package mutating func decide(_ command: Command, by actor: String? = nil, at now: Timestamp) -> Outcome {
