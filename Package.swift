@@ -21,6 +21,7 @@ let package = Package(
         .package(
             url: "https://github.com/apple/swift-configuration", from: "1.0.0",
             traits: []),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0"),
@@ -38,7 +39,10 @@ let package = Package(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
-        .target(name: "LedgerEngine", dependencies: ["Ledger"], swiftSettings: settings),
+        .target(
+            name: "LedgerEngine",
+            dependencies: ["AppStore", "Ledger", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: settings),
         .target(
             name: "SQLiteProjection",
             dependencies: [
@@ -47,9 +51,9 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ], swiftSettings: settings),
         .target(
-            name: "LedgerServer",
+            name: "LineServer",
             dependencies: [
-                "Ledger", "LedgerWire", "AppStore",
+                "AppStore", "Ledger", "LedgerEngine", "LedgerWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -73,11 +77,13 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerServer", "LedgerWire",
+                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer",
                 "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], swiftSettings: settings),
@@ -88,7 +94,7 @@ let package = Package(
         .target(
             name: "LedgerTestKit",
             dependencies: [
-                "AppStore", "FileLog", "Ledger",
+                "AppStore", "FileLog", "Ledger", "LedgerEngine",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
@@ -110,9 +116,10 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
         .testTarget(
-            name: "LedgerServerTests",
+            name: "LineServerTests",
             dependencies: [
-                "AppStore", "Ledger", "LedgerClient", "LedgerServer", "LedgerTestKit", "LedgerWire", "StrictJSON",
+                "AppStore", "Ledger", "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "LineServer",
+                "StrictJSON",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -129,7 +136,7 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "LedgerEngineTests",
-            dependencies: ["FileLog", "Ledger", "LedgerEngine", "LedgerTestKit", "SQLiteProjection"],
+            dependencies: ["AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerTestKit", "SQLiteProjection"],
             swiftSettings: settings),
         .testTarget(
             name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "LedgerEngine"],

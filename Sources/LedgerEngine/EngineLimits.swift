@@ -28,6 +28,35 @@ package struct EngineLimits: Sendable {
     package var logRetryMilliseconds: UInt64 = 200
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
+    /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.
+    package var readerThreads = 2
+    /// Threads that verify JWS: one for each core.
+    package var verifierThreads = 2
+    /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly, and
+    /// is what a lane of share 1 may have taken in its turn.
+    package var operationsPerSubmissionMax = 64
+    /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
+    /// enough that the writer is not kept waiting.
+    package var verificationBatchMax = 64
+    /// The smallest share of what waits that is worth another core's waking.
+    package var verificationsPerThreadMin = 8
+    /// How much nicer verifying threads are than the writer's and the event loops': what they hand on would only wait
+    /// for the writer, so to keep the writer from a core gains nothing. As equals they left two cores idle for 15 % of
+    /// the time, so for 3 %.
+    package var verifierNiceness: Int32 = 10
+    /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that
+    /// are idle by turns.
+    package var operationsPerCommitMin = 64
+    /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
+    /// this: what a block and its sync cost is then little for each.
+    package var operationsPerCommitWorthwhile = 1_024
+    /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
+    package var operationsPerCommitMax = 8_192
+    /// From one sweep for holds and lots whose time is over to the next. Nobody can spend or see in a balance what has
+    /// expired, swept or not; a sweep only posts it for those who ask for nothing, so that reports and the journal
+    /// have it within a second, and two looks a second at an empty list of deadlines cost nothing that can be
+    /// measured.
+    package var expirySweepMilliseconds: Int64 = 500
 
     package init() {}
 }

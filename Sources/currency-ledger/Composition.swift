@@ -3,9 +3,11 @@ import FileLog
 import Foundation
 import Ledger
 import LedgerEngine
-import LedgerServer
 import LedgerWire
+import LineServer
 import Logging
+import NIOCore
+import NIOPosix
 import SQLiteProjection
 import Synchronization
 
@@ -23,7 +25,7 @@ enum Composition {
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
         let log = try openLog(settings, create: create, logger: logger)
-        let stop = LedgerService.StopSignal()
+        let stop = LineService.StopSignal()
         let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
             logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
             stop.stop()
@@ -37,9 +39,15 @@ enum Composition {
         let info = ServerInfo(
             version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
             engine: store.engine, currencies: catalog.currencies.keys.sorted())
+        let server = ServerConfiguration(listen: settings.listen, tokens: tokens)
+        let ledger = try RunningLedger(
+            store: store, verifier: Verifier(app: app, anchors: anchors), limits: limits(settings), now: Clock.now,
+            report: logger.report)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: server.limits.eventLoopThreads)
         return LedgerService(
-            configuration: ServerConfiguration(listen: settings.listen, tokens: tokens), store: store,
-            verifier: Verifier(app: app, anchors: anchors), info: info, logger: logger, now: Clock.now, stop: stop)
+            ledger: ledger, group: group,
+            lines: LineService(
+                configuration: server, ledger: ledger, group: group, info: info, logger: logger, stop: stop))
     }
 
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
@@ -85,16 +93,21 @@ enum Composition {
         BlockRows.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
     }
 
+    private static func limits(_ settings: Settings) -> EngineLimits {
+        var limits = EngineLimits()
+        limits.cachedPlayersMax = settings.cachedPlayers
+        limits.verifierThreads = System.coreCount
+        return limits
+    }
+
     private static func engine(
         _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
-        var limits = EngineLimits()
-        limits.cachedPlayersMax = settings.cachedPlayers
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
-            acceptsClock: acceptsClock, limits: limits)
+            acceptsClock: acceptsClock, limits: limits(settings))
         let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
             let projection = try tables.open()
@@ -258,7 +271,7 @@ extension Logger {
     }
 
     /// Tells the operator what an engine reports.
-    fileprivate func report(_ event: Engine.Event) {
+    fileprivate func report(_ event: LedgerEvent) {
         switch event {
         case .projectionFailed(let error):
             self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
@@ -282,6 +295,10 @@ extension Logger {
                 """, metadata: ["clock": "\(clock)", "time": "\(time)"])
         case .clockReasonable:
             notice("the clock is believed again")
+        case .commitFailed(let error, let requests):
+            self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
+        case .readFailed(let error):
+            self.error("a read failed", metadata: ["error": "\(error)"])
         }
     }
 }

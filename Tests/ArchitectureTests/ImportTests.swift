@@ -12,10 +12,11 @@ import Testing
         "LedgerWire": ["LedgerTypes", "StrictJSON"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
-        "LedgerEngine": ["Ledger", "Dispatch", "Glibc", "Musl"],
+        "LedgerEngine": ["AppStore", "DequeModule", "Dispatch", "Ledger", "Glibc", "Musl", "Synchronization"],
         "SQLiteProjection": ["Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization"],
-        "LedgerServer": [
-            "Ledger", "LedgerWire", "AppStore", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "Logging",
+        "LineServer": [
+            "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",
+            "Logging",
             "ServiceLifecycle", "Glibc", "Musl",
         ],
         "LedgerClient": [

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Ledger
 import LedgerTestKit
@@ -182,4 +183,12 @@ func eventually(_ body: () throws -> Bool) throws -> Bool {
         pause(milliseconds: 1)
     }
     return false
+}
+
+extension Outlet {
+    /// A queue of its own.
+    static func queue() -> Outlet {
+        let queue = DispatchQueue(label: "ledger-engine-tests")
+        return Outlet(id: ObjectIdentifier(queue)) { queue.async(execute: $0) }
+    }
 }

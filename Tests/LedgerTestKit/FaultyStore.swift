@@ -1,4 +1,5 @@
 package import Ledger
+package import LedgerEngine
 import Synchronization
 
 /// A memory store whose commits fail or wait when a test says so.

@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import Ledger
 import LedgerClient
-import LedgerServer
 import Logging
 import ServiceLifecycle
 
@@ -30,7 +29,7 @@ struct Demo: AsyncParsableCommand {
         let running = Task { try await group.run() }
         let allCameOut: Bool
         do {
-            let address = try await service.boundAddresses[0]
+            let address = try await service.lines.boundAddresses[0]
             let client = try await LedgerClient.connect(to: address)
             var story = DemoStory(client: client, stage: stage, address: "\(address)")
             allCameOut = try await story.tell()

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import Ledger
-import LedgerServer
 import Logging
 import ServiceLifecycle
 

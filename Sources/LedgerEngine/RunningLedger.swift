@@ -1,0 +1,86 @@
+package import AppStore
+package import Ledger
+
+/// One ledger in operation: whatever speaks to clients opens a session for each and submits what they ask.
+///
+/// ```
+/// sessions → Sequencer (verify, decide) → Store (append, project) → sessions
+///     └────────────── Readers, JournalFeed ──────────────┘
+/// ```
+///
+/// Several run in one process; they share nothing.
+package final class RunningLedger: Sendable {
+    private let store: any Store
+    private let feed: JournalFeed
+    private let verifiers: WorkerPool
+    private let sequencer: Sequencer
+    private let readers: Readers
+    private let sweeper: ExpirySweeper
+
+    /// - Parameters:
+    ///   - store: closed by ``stop()``.
+    ///   - now: the clock, in milliseconds since the UNIX epoch.
+    /// - Throws: ``StoreError`` where the system has no more threads.
+    package init(
+        store: any Store, verifier: Verifier, limits: EngineLimits = EngineLimits(),
+        now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws {
+        self.store = store
+        feed = try JournalFeed()
+        verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
+        readers = try Readers(store: store, feed: feed, limits: limits, report: report)
+        let sequencer = try Sequencer(
+            store: store, verifier: verifier, feed: feed, verifiers: verifiers, limits: limits, now: now,
+            report: report)
+        self.sequencer = sequencer
+        let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
+        sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
+            sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept))
+        }
+    }
+
+    /// The engines' names and versions.
+    package var engine: String { store.engine }
+
+    /// Begins to post what expires. What ran out while the ledger was down is posted before anything that is submitted
+    /// after this.
+    package func start() { sweeper.start() }
+
+    /// Opens a session: a client whose requests keep an order of their own.
+    /// - Parameters:
+    ///   - share: how much of every queue it is given for what another session of share 1 is given; at least 1.
+    ///   - outlet: where answers are delivered.
+    ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
+    package func session(
+        share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
+    ) -> LedgerSession {
+        LedgerSession(
+            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers)
+    }
+
+    /// Answers who waits for the journal, and lets nobody wait any more: what is submitted from now on is answered
+    /// soon.
+    package func endWaits() { feed.end() }
+
+    /// Answers everything that was submitted, and closes the store. Every session is closed by then.
+    /// - Throws: ``StoreError`` where the store cannot be closed.
+    package func stop() async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            do {
+                _ = try EngineThread("ledger-stop") { continuation.resume(with: Result(catching: self.stopNow)) }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    /// Blocks.
+    private func stopNow() throws {
+        sweeper.stop()
+        feed.stop()
+        sequencer.stop()
+        readers.stop()
+        verifiers.stop()
+        try store.close()
+    }
+}

@@ -1,0 +1,35 @@
+/// A client as the sequencer sees it: an order of its own within the one order, and a share of every queue.
+final class Lane: Sendable {
+    /// Where its answers are delivered.
+    let outlet: Outlet
+    /// Called on the outlet, with answers in the order in which the operations were submitted.
+    let deliver: @Sendable ([Answer]) -> Void
+    /// What of it waits for, or is in, each stage.
+    let unverified: LaneQueue
+    let verified: LaneQueue
+
+    /// - Parameter share: how much of a queue it is given for what another lane of share 1 is given; at least 1.
+    init(share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void) {
+        self.outlet = outlet
+        self.deliver = deliver
+        unverified = LaneQueue(share: share)
+        verified = LaneQueue(share: share)
+    }
+}
+
+/// Operations of one lane that pass through the stages together. A read is the last of them.
+struct Submission: Sendable {
+    let lane: Lane
+    var operations: [Operation]
+    /// Where the last of them is a read: told, once everything before it was handed to the outlet, that it may begin;
+    /// or nothing, where it was answered with the others.
+    let readEnded: (@Sendable (Query?) -> Void)?
+    let signedCount: Int
+
+    init(lane: Lane, operations: [Operation], readEnded: (@Sendable (Query?) -> Void)? = nil) {
+        self.lane = lane
+        self.operations = operations
+        self.readEnded = readEnded
+        signedCount = operations.reduce(0) { $0 + ($1.isSigned ? 1 : 0) }
+    }
+}

@@ -1,0 +1,80 @@
+import AppStore
+import Ledger
+
+extension Operation {
+    /// What is to be decided of a JWS once it was verified.
+    init(_ verified: Result<Verified, VerificationFailure>, account: AccountName?, by actor: String?) {
+        switch verified {
+        case .success(.transaction(let transaction)):
+            guard let purchase = SignedPurchase(transaction) else {
+                self = .refused(Operation.unfitNumbers)
+                return
+            }
+            self = .command(.credit(purchase, account: account), by: actor)
+        case .success(.notification(let notification)):
+            guard let signed = SignedNotification(notification) else {
+                self = .refused(Operation.unfitNumbers)
+                return
+            }
+            self = .command(.notify(signed, account: account), by: actor)
+        case .failure(let failure):
+            self = .refused(.verification(failure))
+        }
+    }
+
+    private static let unfitNumbers = Fault.unfit(
+        "transactionId is not a decimal number of 64 bits, or appAccountToken is no account's name")
+}
+
+extension SignedPurchase {
+    /// `nil` where the ledger's values cannot hold the payload's.
+    init?(_ transaction: VerifiedTransaction) { self.init(transaction.content.payload, transaction.evidence) }
+
+    private init?(_ payload: TransactionPayload, _ evidence: Evidence) {
+        guard let id = TransactionID(payload.transactionID) else { return nil }
+        var token: AccountName?
+        if let text = payload.appAccountToken {
+            guard let name = AccountName(text) else { return nil }
+            token = name
+        }
+        let offer = payload.offerType.map {
+            PurchaseFacts.Offer(
+                type: $0.rawValue, identifier: payload.offerIdentifier,
+                discountType: payload.offerDiscountType?.rawValue)
+        }
+        self.init(
+            facts: PurchaseFacts(
+                transaction: id, product: payload.productID, quantity: payload.quantity,
+                purchaseDate: payload.purchaseDate, price: payload.price, priceCurrency: payload.currency,
+                token: token, storefront: payload.storefront, offer: offer,
+                original: payload.originalTransactionID.flatMap { TransactionID($0) },
+                ownership: payload.inAppOwnershipType?.rawValue),
+            signedDate: payload.signedDate, revoked: payload.revoked, evidence: JWSParts(evidence))
+    }
+}
+
+extension SignedNotification {
+    /// `nil` where the ledger's values cannot hold the payload's. What carries no consumable's transaction is recorded
+    /// without a purchase.
+    init?(_ notification: VerifiedNotification) {
+        let payload = notification.payload
+        var purchase: SignedPurchase?
+        if let transaction = notification.transaction, transaction.payload.type == .consumable {
+            guard let signed = SignedPurchase(transaction) else { return nil }
+            purchase = signed
+        }
+        self.init(
+            uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
+            subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
+            reason: payload.data?.consumptionRequestReason?.rawValue,
+            evidence: JWSParts(notification.evidence), purchase: purchase)
+    }
+}
+
+extension JWSParts {
+    convenience init(_ evidence: Evidence) {
+        self.init(
+            headerDigest: Digest(sha256: evidence.header.digest), header: evidence.header.segment,
+            payload: evidence.payload, signature: evidence.signature)
+    }
+}

@@ -1,0 +1,86 @@
+package import AppStore
+package import Ledger
+
+/// What a client asks of a ledger, in the order in which it takes effect.
+package enum Operation: Sendable {
+    /// A JWS to be verified first.
+    case signed(SignedObject, account: AccountName?, by: String? = nil)
+    /// Apart, for it is moved from queue to queue, and a command has many texts that would each be retained.
+    /// - by: the name of the token under which it came.
+    indirect case command(Command, by: String? = nil)
+    /// A read: it sees everything before it, and everything behind it in its lane waits for it.
+    case query(Query)
+    /// Refused by verification; keeps its place in the order.
+    case refused(Fault)
+}
+
+extension Operation {
+    var isSigned: Bool {
+        switch self {
+        case .signed: true
+        case .command, .query, .refused: false
+        }
+    }
+
+    package var isQuery: Bool {
+        switch self {
+        case .query: true
+        case .signed, .command, .refused: false
+        }
+    }
+
+    /// Whether it may add something to the ledger.
+    var mayWrite: Bool {
+        switch self {
+        case .signed: true
+        case .query, .refused: false
+        case .command(let command, _):
+            switch command {
+            case .credit, .notify, .keyed, .expire, .forget: true
+            case .balance, .purchase, .consumption: false
+            }
+        }
+    }
+
+    /// What takes effect for a request.
+    /// - Parameter actor: the name of the token under which it came.
+    package init(_ request: LedgerRequest, by actor: String?) {
+        switch request {
+        case .credit(let credit):
+            self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
+        case .notify(let notify):
+            self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
+        case .keyed(let request): self = .command(.keyed(request), by: actor)
+        case .purchase(let transaction): self = .command(.purchase(transaction))
+        case .consumption(let query): self = .command(.consumption(query))
+        case .forget(let account): self = .command(.forget(account), by: actor)
+        case .balance(let query):
+            if let asOf = query.asOf {
+                self = .query(.balances(query, asOf: asOf))
+            } else {
+                self = .command(.balance(account: query.account, currency: query.currency))
+            }
+        case .history(let query): self = .query(.history(query))
+        case .report(let request): self = .query(.report(request))
+        case .journal(let query): self = .query(.journal(query))
+        }
+    }
+}
+
+/// What a client is told of an operation: what the ledger answers, or why it does not.
+package typealias Answer = Result<Outcome, Fault>
+
+/// Why an operation was not carried out. Nothing was changed by it, but for a store whose failure says otherwise.
+package enum Fault: Error, Sendable {
+    /// The JWS is not to be believed, or not for this ledger.
+    case verification(VerificationFailure)
+    /// The JWS is Apple's, but says what the ledger's values cannot hold; in words.
+    case unfit(String)
+    case store(StoreError)
+    /// A read asks for a time that has not come.
+    case futureTime
+    /// A read failed in a way that nobody foresaw; in words.
+    case unexpected(String)
+    /// A read was not begun, for its client has more to take in than it may.
+    case overloaded
+}

@@ -1,0 +1,268 @@
+import AppStore
+import Glibc
+import Ledger
+
+/// The one order in which requests take effect, in two stages that work at the same time.
+///
+/// ```
+/// lanes → unverified → [verify, all cores] → verified → [commit, one thread] → lanes
+/// ```
+///
+/// A lone JWS under certificates that are known is verified by the writer's thread too.
+///
+/// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
+/// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.
+///
+/// Invariants:
+/// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
+///    without a JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage
+///    in the order in which it came in, however its chunks overtake each other.
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch
+///    is committed there.
+/// 3. Results are delivered after the commit that made them durable.
+final class Sequencer: Sendable {
+    private let queues: Monitor<SequencerQueues>
+    /// Why the last commit failed; `nil` where it did not.
+    private let failure = Monitor<String?>(nil)
+    private let limits: EngineLimits
+    private let store: any Store
+    private let verifier: Verifier
+    private let feed: JournalFeed
+    private let verifiers: WorkerPool
+    /// Of one thread, so that the store sees one batch after the other.
+    private let writer: WorkerPool
+    private let now: @Sendable () -> Timestamp
+    private let report: @Sendable (LedgerEvent) -> Void
+
+    /// - Parameters:
+    ///   - feed: told the last entry of every commit.
+    ///   - verifiers: `limits.verifierThreads` threads.
+    /// - Throws: ``StoreError`` where the system has no more threads.
+    init(
+        store: any Store, verifier: Verifier, feed: JournalFeed, verifiers: WorkerPool, limits: EngineLimits,
+        now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws {
+        queues = Monitor(SequencerQueues(limits: limits))
+        self.store = store
+        self.verifier = verifier
+        self.feed = feed
+        self.verifiers = verifiers
+        self.limits = limits
+        self.now = now
+        self.report = report
+        writer = try WorkerPool("ledger-write", threads: 1)
+    }
+
+    /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
+    /// - Parameter readEnded: where the last is a read: see ``Submission``.
+    func submit(
+        _ operations: [Operation], from lane: Lane, readEnded: (@Sendable (Query?) -> Void)? = nil
+    ) {
+        var submissions: [Submission] = []
+        var rest = operations[...]
+        while rest.count > limits.operationsPerSubmissionMax {
+            submissions.append(
+                Submission(lane: lane, operations: Array(rest.prefix(limits.operationsPerSubmissionMax))))
+            rest = rest.dropFirst(limits.operationsPerSubmissionMax)
+        }
+        if !rest.isEmpty {
+            submissions.append(Submission(lane: lane, operations: Array(rest), readEnded: readEnded))
+        }
+        update { $0.add(submissions, from: lane) }
+    }
+
+    /// Waits until everything that was submitted is answered, and ends the writer's thread.
+    func stop() {
+        queues.wait { $0.isIdle ? () : nil }
+        writer.stop()
+    }
+
+    /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever waits
+    /// for there being nothing is told, whichever thread was the last to have something.
+    private func update<Result>(_ body: (inout SequencerQueues) -> Result) -> Result {
+        let (result, wakes, isIdle) = queues.withLock { queues in
+            let result = body(&queues)
+            return (result, queues.wakes(), queues.isIdle)
+        }
+        if wakes.verifier { verifiers.submit { self.verify() } }
+        if wakes.writer { writer.submit { self.write() } }
+        if isIdle { queues.wakeAll() }
+        return result
+    }
+
+    // MARK: The verifying threads
+
+    /// Verifies chunk by chunk until nothing is left.
+    private func verify() {
+        giveWay()
+        var done: SequencerQueues.Chunk?
+        while true {
+            let next = update { queues in
+                if let done { queues.finish(done) }
+                return queues.nextChunk()
+            }
+            guard var chunk = next else { return }
+            verify(&chunk.submissions)
+            done = chunk
+        }
+    }
+
+    /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a
+    /// niceness is a thread's own.) Where the system refuses, everything goes on, only slower.
+    private func giveWay() {
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
+    }
+
+    /// Verifies a chunk and gives it back.
+    private func verify(_ chunk: SequencerQueues.Chunk) {
+        var chunk = chunk
+        verify(&chunk.submissions)
+        update { $0.finish(chunk) }
+    }
+
+    private func remembersCertificates(of chunk: SequencerQueues.Chunk) -> Bool {
+        chunk.submissions.allSatisfy { submission in
+            submission.operations.allSatisfy { operation in
+                guard case .signed(let object, _, _) = operation else { return true }
+                return verifier.remembersCertificates(of: object)
+            }
+        }
+    }
+
+    /// Puts every JWS's verdict in its place: no JWS is left that was not verified.
+    private func verify(_ submissions: inout [Submission]) {
+        var objects: [SignedObject] = []
+        for submission in submissions where submission.signedCount > 0 {
+            for case .signed(let object, _, _) in submission.operations { objects.append(object) }
+        }
+        if objects.isEmpty { return }
+        var verdicts = verifier.verify(objects, now: now())[...]
+        for index in submissions.indices where submissions[index].signedCount > 0 {
+            for place in submissions[index].operations.indices {
+                guard case .signed(_, let account, let actor) = submissions[index].operations[place] else { continue }
+                guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS has no verdict") }
+                submissions[index].operations[place] = Operation(verdict, account: account, by: actor)
+            }
+        }
+    }
+
+    // MARK: The writer
+
+    /// Commits until nothing is left.
+    private func write() {
+        while let work = update({ $0.nextForWriter() }) {
+            switch work {
+            case .commit(let batch, let isLast):
+                commit(batch, isLast: isLast)
+            case .verify(let chunk):
+                // Certificates take milliseconds, and anybody can send some: not on the thread that all others wait
+                // for.
+                if remembersCertificates(of: chunk) {
+                    verify(chunk)
+                } else {
+                    verifiers.submit {
+                        self.giveWay()
+                        self.verify(chunk)
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a submission is told.
+    private struct Decision: Sendable {
+        var answers: [Answer] = []
+        /// The read at its end, which may begin.
+        var read: Query?
+    }
+
+    /// Decides a batch. Its results are delivered when it is durable, perhaps by another thread.
+    private func commit(_ batch: [Submission], isLast: Bool) {
+        let fault = store.fault()
+        let time = store.time(at: now())
+        store.commit(needs(of: batch, fault), isLast: isLast) { books in
+            let decisions = batch.map { decide($0, on: &books, at: time, fault) }
+            // While nothing can be made durable, what reads found due is not in the journal.
+            return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
+        } done: { [self] decided in
+            switch decided {
+            case .success(let (decisions, lastEntry)):
+                failure.withLock { if $0 != nil { $0 = nil } }
+                feed.committed(through: lastEntry)
+                deliver(decisions, to: batch)
+            case .failure(let error):
+                note(error, batch)
+                let answer = Answer.failure(.store(error))
+                deliver(
+                    batch.map { Decision(answers: Array(repeating: answer, count: $0.operations.count)) }, to: batch)
+            }
+            update { $0.delivered() }
+        }
+    }
+
+    private func needs(of batch: [Submission], _ fault: StoreError?) -> Needs {
+        var needs = Needs()
+        for submission in batch {
+            for operation in submission.operations where fault == nil || !operation.mayWrite {
+                switch operation {
+                case .command(let command, _): needs.add(command)
+                case .query(.history(let query)): needs.wallets.append(query.account)
+                case .query, .signed, .refused: break
+                }
+            }
+        }
+        return needs
+    }
+
+    private func decide(
+        _ submission: Submission, on books: inout Books, at time: Timestamp, _ fault: StoreError?
+    ) -> Decision {
+        var decision = Decision()
+        decision.answers.reserveCapacity(submission.operations.count)
+        for operation in submission.operations {
+            precondition(decision.read == nil, "something was submitted behind a read")
+            if let fault, operation.mayWrite {
+                decision.answers.append(.failure(.store(fault)))
+                continue
+            }
+            switch books.perform(operation, at: time, mayClose: fault == nil) {
+            case .answered(let answer): decision.answers.append(answer)
+            case .prepared(let query): decision.read = query
+            }
+        }
+        return decision
+    }
+
+    /// One event for as many as fail for the same reason, one after the other.
+    private func note(_ error: StoreError, _ batch: [Submission]) {
+        let isNew = failure.withLock { said in
+            defer { said = error.description }
+            return said != error.description
+        }
+        if isNew && error.kind != .opening {
+            report(.commitFailed(error, requests: batch.reduce(0) { $0 + $1.operations.count }))
+        }
+    }
+
+    /// One hop an outlet, one call a lane.
+    private func deliver(_ decisions: [Decision], to batch: [Submission]) {
+        var places: [ObjectIdentifier: Int] = [:]
+        var deliveries: [(lane: Lane, answers: [Answer])] = []
+        for (submission, decision) in zip(batch, decisions) {
+            if let place = places[ObjectIdentifier(submission.lane)] {
+                deliveries[place].answers += decision.answers
+            } else {
+                places[ObjectIdentifier(submission.lane)] = deliveries.count
+                deliveries.append((submission.lane, decision.answers))
+            }
+        }
+        while let outlet = deliveries.first?.lane.outlet {
+            let own = deliveries.filter { $0.lane.outlet.id == outlet.id }
+            deliveries.removeAll { $0.lane.outlet.id == outlet.id }
+            outlet.execute {
+                for (lane, answers) in own where !answers.isEmpty { lane.deliver(answers) }
+            }
+        }
+        for (submission, decision) in zip(batch, decisions) { submission.readEnded?(decision.read) }
+    }
+}

@@ -1,0 +1,281 @@
+package import Ledger
+
+/// The store over a log and a projection: decides batches on the books in memory, makes them durable as blocks of the
+/// log, and keeps the projection behind it.
+///
+/// ```
+/// commit ── load what is not in memory ── decide ──┬─ encode ── hash ── append ── done
+///              (projection)              next batch┘                       └── project ── reads
+///          └─────────── Decider ───────────┘       └────── Appender ──────┘└─ Projector ─┘
+/// ```
+///
+/// ``Leader`` takes the lead of the log at the start and after each failure.
+///
+/// Invariants:
+/// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
+///    whatever it may have seen is durable.
+/// 2. What the projection does not have is in memory (``Unprojected``), so every decision sees the head of the chain.
+/// 3. After an append that failed nothing that was decided on its books is ever shown: they are dropped and read anew.
+/// 4. A read sees every batch that was done before the read began.
+///
+/// `fault` and `commit` are called by one thread at a time, which is checked; it owns everything that is not in one of
+/// the parts.
+package final class Engine: Store, @unchecked Sendable {
+    /// Whose ledger it is, and how it is run.
+    package struct Configuration: Sendable {
+        package var bundleID: String
+        package var environment: String
+        package var catalog: Catalog
+        /// Whether an operator says that the wall clock is right, however far it is ahead of the last block.
+        package var acceptsClock: Bool
+        package var limits: EngineLimits
+
+        package init(
+            bundleID: String, environment: String, catalog: Catalog, acceptsClock: Bool = false,
+            limits: EngineLimits = EngineLimits()
+        ) {
+            self.bundleID = bundleID
+            self.environment = environment
+            self.catalog = catalog
+            self.acceptsClock = acceptsClock
+            self.limits = limits
+        }
+
+        var ledger: BlockRows.LedgerRow { BlockRows.LedgerRow(bundleID: bundleID, environment: environment) }
+    }
+
+    private let log: any BlockLog
+    private let projection: any Projection
+    private let configuration: Configuration
+    private let clock: LedgerClock
+    private let now: @Sendable () -> Timestamp
+    private let report: @Sendable (LedgerEvent) -> Void
+    private let appender: Appender
+    private let projector: Projector
+
+    // The committing thread's, whichever that is.
+    private let committing = SoleUse()
+    private var leader: Leader
+    private var decider: Decider
+    /// The last block that erases names, while the projection may not have it.
+    private var erasures: BlockNumber?
+    /// Whether it was said that the projection is damaged.
+    private let damage = Monitor(false)
+
+    /// Takes the lead of the log, and brings the projection to its head.
+    /// - Parameters:
+    ///   - projection: of this log, or an empty one.
+    ///   - now: the clock, in milliseconds since the UNIX epoch.
+    ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
+    ///     which is the head; what it throws ends the opening.
+    /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
+    package init(
+        log: any BlockLog, projection: any Projection, configuration: Configuration, hash: @escaping HashFunction,
+        now: @escaping @Sendable () -> Timestamp,
+        catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
+        report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws {
+        self.log = log
+        self.projection = projection
+        self.configuration = configuration
+        self.report = report
+        // Before a block is added: a log that went back in time is left as it is.
+        try projection.check(against: log)
+        var leader = Leader(
+            log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, report: report)
+        var clock: LedgerClock?
+        let (head, _) = try leader.lead(configuration.ledger) { last in
+            let own = LedgerClock(
+                after: last, clock: now(), accepts: configuration.acceptsClock, report: report)
+            clock = own
+            return own.time(at: now())
+        }
+        guard let clock else { throw StoreError("the log was led without a block of its own") }
+        self.leader = leader
+        self.clock = clock
+        self.now = { clock.time(at: now()) }
+        try projection.catchUp(with: log, to: head.number) { try catchingUp($0, head.number) }
+        let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
+            report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
+        }
+        self.projector = projector
+        appender = try Appender(log, head: head, batchesMax: configuration.limits.batchesAheadMax, hash: hash) {
+            projector.add($0)
+        }
+        decider = Decider(projection, configuration, hash: hash, now: self.now)
+        do {
+            try readBooks()
+            // The catalog's new currencies are journaled before anything uses them.
+            try run(Needs()) { _ in }
+        } catch {
+            appender.stop()
+            projector.stop()
+            throw error
+        }
+    }
+
+    package func time(at clock: Timestamp) -> Timestamp { self.clock.time(at: clock) }
+
+    package var engine: String { "\(log.engine), \(projection.engine)" }
+
+    // MARK: Committing
+
+    package func fault() -> StoreError? {
+        committing.during {
+            do throws(StoreError) {
+                try recover()
+                return appender.failure.map { StoreError(behind: $0) }
+            } catch {
+                return error
+            }
+        }
+    }
+
+    package func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        committing.during {
+            appender.awaitRoom()
+            do throws(StoreError) {
+                try recover()
+                try storeFaults { try projector.awaitRoom() }
+                try projectErasures()
+                let (result, block) = try decider.decide(
+                    needs, term: leader.term, projected: projector.projected, failure: appender.failure, decide)
+                if block?.rows.erasures.isEmpty == false { erasures = block?.number }
+                appender.submit(
+                    Appender.Batch(block: block) { failure in done(failure.map { .failure($0) } ?? .success(result)) },
+                    isLast: isLast)
+            } catch {
+                noteDamage(error)
+                // Nothing was decided; but what was decided before is answered first.
+                appender.submit(
+                    Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
+            }
+        }
+    }
+
+    /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked for
+    /// there by name.
+    private func projectErasures() throws(StoreError) {
+        guard let number = erasures else { return }
+        appender.awaitIdle()
+        if appender.failure == nil { try storeFaults { try projector.bring(to: number) } }
+        erasures = nil
+    }
+
+    /// Commits one batch and waits until it is done.
+    /// - Throws: ``StoreError``
+    @discardableResult
+    package func run<Result: Sendable>(_ needs: Needs, _ decide: (inout Books) -> Result) throws -> Result {
+        let result = Monitor<Swift.Result<Result, StoreError>?>(nil)
+        commit(needs, isLast: true, decide) { done in
+            result.withLock { $0 = done }
+            result.wakeAll()
+        }
+        return try result.wait { $0 }.get()
+    }
+
+    // MARK: Failures
+
+    /// After a failure: settles what is in doubt, and reads the books anew from what is durable. While the log does
+    /// not work the books are good for reading.
+    private func recover() throws(StoreError) {
+        guard let failure = appender.failure else {
+            if decider.isLost { try readBooks() }
+            return
+        }
+        appender.beginReading()
+        leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
+            // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
+            try addMissingBlocks(to: head)
+            appender.restart(at: head)
+            decider.lose()
+        }
+        if !decider.isCurrent(at: appender.head.number) { try readBooks() }
+    }
+
+    /// Hands the projector what was appended since the last block that it was given.
+    private func addMissingBlocks(to head: LogHead) throws {
+        var missing: [SealedBlock] = []
+        var next = appender.head.number
+        while next < head.number {
+            let blocks = try log.read(after: next, bytesMax: configuration.limits.projectionStepBytes)
+            guard let last = blocks.last else {
+                throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head.number)")
+            }
+            missing += blocks
+            next = last.number
+        }
+        for block in missing { projector.add(block) }
+    }
+
+    /// Has books that know nothing but what is durable.
+    private func readBooks() throws(StoreError) {
+        decider.lose()
+        let head = appender.head
+        let state = try storeFaults {
+            try projector.bring(to: head.number)
+            return try projection.state()
+        }
+        try decider.read(state, of: head)
+    }
+
+    // MARK: Reading
+
+    package func history(_ query: HistoryQuery) throws -> HistoryPage { try read { try $0.history(query) } }
+
+    package func balances(
+        _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
+    ) throws -> [CurrencyBalance] {
+        try read { try $0.balances(account, currency: currency, asOf: asOf) }
+    }
+
+    package func report(_ query: ReportQuery) throws -> ReportPage { try read { try $0.report(query) } }
+
+    package func journal(_ query: JournalQuery) throws -> JournalPage { try read { try $0.journal(query) } }
+
+    /// Reads the projection when it has everything that was done before.
+    private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
+        do {
+            try projector.bring(to: appender.head.number)
+            return try body(projection)
+        } catch let error as StoreError {
+            noteDamage(error)
+            throw error
+        }
+    }
+
+    private func noteDamage(_ error: StoreError) {
+        guard error.kind == .corrupt, appender.failure == nil else { return }
+        let isFirst = damage.withLock { isSaid in
+            defer { isSaid = true }
+            return !isSaid
+        }
+        if isFirst { report(.tablesDamaged(error)) }
+    }
+
+    // MARK: The end
+
+    package func close() throws {
+        appender.stop()
+        projector.stop()
+        decider.lose()
+        log.close()
+        try projection.close()
+    }
+}
+
+/// Turns whatever is thrown into a store's failure.
+func storeFaults<Result>(_ body: () throws -> Result) throws(StoreError) -> Result {
+    do {
+        return try body()
+    } catch let error as StoreError {
+        throw error
+    } catch let error as LogError {
+        throw StoreError(error)
+    } catch {
+        throw StoreError("\(error)")
+    }
+}

@@ -1,0 +1,100 @@
+import Ledger
+
+/// Leads the log: takes the lead when the ledger is opened, and again after a failure, whenever it is time to try.
+///
+/// States: *leads*; *failed* (the log is tried again from a time on; each reason that differs from the one told before
+/// is told).
+///
+/// Used by the committing thread.
+struct Leader {
+    private enum State {
+        case leads
+        case failed(told: LogError, retryAt: UInt64)
+    }
+
+    private let log: any BlockLog
+    private let hash: HashFunction
+    private let retryMilliseconds: UInt64
+    private let report: @Sendable (LedgerEvent) -> Void
+    private var state = State.leads
+    /// The last term in which it took the lead.
+    private(set) var term: Term = 0
+
+    init(
+        _ log: any BlockLog, retryMilliseconds: UInt64, hash: @escaping HashFunction,
+        report: @escaping @Sendable (LedgerEvent) -> Void
+    ) {
+        self.log = log
+        self.hash = hash
+        self.retryMilliseconds = retryMilliseconds
+        self.report = report
+    }
+
+    /// Takes the lead: appends a block of the next term, and has names erased that the last block left.
+    /// - Parameters:
+    ///   - ledger: whose books a ledger that has no block yet is to keep.
+    ///   - now: the time, given that of the last block.
+    /// - Returns: the block's number, term and hash, and its time.
+    /// - Throws: ``LogError``, or what is wrong with the last block.
+    mutating func lead(
+        _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+    ) throws -> (head: LogHead, time: Timestamp) {
+        var time: Timestamp = 0
+        let sealed = try log.lead { last in
+            let block = try termBlock(after: last, ledger, now: now)
+            time = block.time
+            var random = SystemRandomNumberGenerator()
+            return SealedBlock(sealing: block, salts: &random, hash: hash)
+        }
+        try log.eraseLastNames(before: sealed.number)
+        term = sealed.term
+        state = .leads
+        return (sealed.head, time)
+    }
+
+    /// Takes the lead again after a failure, where it is time to try; what it meets is reported, not thrown.
+    /// - Parameters:
+    ///   - failure: why nothing is appended any more.
+    ///   - takeOver: called with the new head. Where it throws, the log counts as failed still.
+    mutating func leadAgain(
+        after failure: LogError, _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp,
+        _ takeOver: (LogHead) throws -> Void
+    ) {
+        let clock = monotonicNanoseconds()
+        var told: LogError
+        switch state {
+        case .leads:
+            told = failure
+            report(.logFailed(failure))
+        case .failed(let before, let retryAt):
+            if clock < retryAt { return }
+            told = before
+        }
+        do {
+            let (head, _) = try lead(ledger, now: now)
+            try takeOver(head)
+            report(.logWorksAgain(head))
+        } catch {
+            if let error = error as? LogError, error != told {
+                told = error
+                report(.logFailed(error))
+            }
+            state = .failed(told: told, retryAt: clock + retryMilliseconds * 1_000_000)
+        }
+    }
+
+    private func termBlock(
+        after last: SealedBlock?, _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+    ) throws -> Block {
+        guard let last else {
+            var rows = BlockRows()
+            rows.ledger = ledger
+            return Block(
+                number: 1, term: 1, time: now(nil), previous: .zero, position: LastNumbers(), rows: rows)
+        }
+        let before = try Block(opening: last, checks: .hashes(hash))
+        return Block(
+            number: before.number + 1, term: before.term + 1, time: max(now(before.time), before.time),
+            previous: last.hash, position: before.position, rows: BlockRows())
+    }
+}

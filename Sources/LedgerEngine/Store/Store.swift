@@ -1,0 +1,49 @@
+package import Ledger
+
+/// One ledger, as the sequencer and the readers see it: decides batches on the books and makes them durable, and reads.
+package protocol Store: AnyObject, Sendable {
+    /// The engines' names and versions, for `info`.
+    var engine: String { get }
+
+    /// The time of what is decided when the wall clock says `clock`: that time, unless it is unreasonably far ahead.
+    func time(at clock: Timestamp) -> Timestamp
+
+    /// Why nothing can be made durable at this moment: then batches that add nothing still go on. Called by the thread
+    /// that commits, before it does. May block.
+    func fault() -> StoreError?
+
+    /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, and makes everything that it
+    /// added to the journal durable as one block. A batch that adds nothing writes nothing.
+    ///
+    /// Called from one thread at a time, and may block. It may return before the block is durable, so that the next
+    /// batch is decided meanwhile; `done` is then called from another thread. Batches are done in the order in which
+    /// they were decided.
+    /// - Parameters:
+    ///   - isLast: whether the caller has nothing else to decide now.
+    ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that kept
+    ///     it from being so; then all state that the batch touched is dropped.
+    func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void)
+
+    /// One page of an account's entries, newest first, as of the last commit. May be called from any thread, and may
+    /// block.
+    /// - Throws: ``StoreError``
+    func history(_ query: HistoryQuery) throws -> HistoryPage
+
+    /// An account's balances as of a time that is past.
+    /// - Throws: ``StoreError``
+    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance]
+
+    /// One page of a report as of a time that is past. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func report(_ query: ReportQuery) throws -> ReportPage
+
+    /// One page of the journal, oldest first, of what is committed. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func journal(_ query: JournalQuery) throws -> JournalPage
+
+    /// Makes everything durable and closes. Nothing may be called after it.
+    /// - Throws: ``StoreError``
+    func close() throws
+}

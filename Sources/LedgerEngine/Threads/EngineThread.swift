@@ -1,0 +1,45 @@
+import Glibc
+import Ledger
+
+/// A thread of the engine's own, which runs until its body returns.
+struct EngineThread {
+    private final class Body {
+        let name: String
+        let run: @Sendable () -> Void
+        init(_ name: String, _ run: @escaping @Sendable () -> Void) { (self.name, self.run) = (name, run) }
+    }
+
+    private let thread: pthread_t
+
+    /// - Parameter name: at most 15 bytes, as `top` and `perf` show it.
+    /// - Throws: ``StoreError`` where the system has no more threads.
+    init(_ name: String, _ run: @escaping @Sendable () -> Void) throws {
+        var thread = pthread_t()
+        let body = Unmanaged.passRetained(Body(name, run))
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
+                EngineThread.show(body.name)
+                body.run()
+                return nil
+            }, body.toOpaque())
+        guard code == 0 else {
+            body.release()
+            throw StoreError("a thread cannot be started: \(String(cString: strerror(code)))")
+        }
+        self.thread = thread
+    }
+
+    /// Names the calling thread, for those who look at the process. (proc(5): a thread writes its own `comm`.)
+    private static func show(_ name: String) {
+        let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = write(file, name, name.utf8.count)
+        close(file)
+    }
+
+    /// Waits for its end.
+    func join() { pthread_join(thread, nil) }
+}

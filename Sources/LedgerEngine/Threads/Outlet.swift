@@ -1,0 +1,13 @@
+/// Where a lane's answers are delivered: an event loop, or whatever else carries out one thing after the other in the
+/// order in which it was handed them.
+package struct Outlet: Sendable {
+    /// Names the loop. Answers for several lanes of one loop are handed over together.
+    let id: ObjectIdentifier
+    /// Carries something out later, on the loop. Called from any thread.
+    let execute: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    package init(id: ObjectIdentifier, execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+        self.id = id
+        self.execute = execute
+    }
+}

@@ -1,0 +1,124 @@
+import LedgerWire
+import NIOCore
+import NIOPosix
+
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Binds addresses and sets up the pipeline of every connection: the one place for what stands between the socket and
+/// the connection's handler.
+struct Listener {
+    let group: MultiThreadedEventLoopGroup
+    let services: ConnectionServices
+
+    /// - Parameter isOpen: whether other machines may connect.
+    /// - Throws: ``ServerError``
+    func bind(_ address: ServerAddress, isOpen: Bool) async throws -> any Channel {
+        let socket = try await resolve(address)
+        guard isOpen || socket.isLocal else {
+            throw ServerError(
+                """
+                \(address) can be reached from other machines, and no tokens are configured: \
+                configure tokens, or listen on 127.0.0.1, [::1] or a Unix-domain socket
+                """)
+        }
+        do {
+            switch address {
+            case .tcp:
+                return try await bootstrap().childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                    .bind(to: socket).get()
+            case .unix(let path):
+                try await refuseIfServed(path, socket)
+                return try await bootstrap()
+                    .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+            }
+        } catch let error as ServerError {
+            throw error
+        } catch {
+            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
+        }
+    }
+
+    /// What keeps the operating system or NIO from it, for people.
+    private static func words(_ error: any Error, _ address: ServerAddress) -> String {
+        switch error {
+        case let error as IOError:
+            let reason = String(cString: strerror(error.errnoCode))
+            if error.errnoCode == EACCES, case .tcp(_, let port) = address, port < 1_024 {
+                return "\(reason): ports below 1024 need a privilege of their own"
+            }
+            return reason
+        case let error as SocketAddressError.UnknownHost:
+            return "the host \(error.host) is not known: \(error.errorDescription)"
+        case is UnixDomainSocketPathWrongType:
+            return "what is at this path is no socket; it is left as it is"
+        case SocketAddressError.unsupported:
+            return "the host has no address of IPv4 or IPv6"
+        default:
+            return "\(error)"
+        }
+    }
+
+    /// A Unix-domain socket's file outlives its listener.
+    static func removeFile(of address: ServerAddress) {
+        if case .unix(let path) = address { unlink(path) }
+    }
+
+    /// Names are looked up with a system call that blocks.
+    private func resolve(_ address: ServerAddress) async throws -> SocketAddress {
+        do {
+            switch address {
+            case .unix(let path):
+                return try SocketAddress(unixDomainSocketPath: path)
+            case .tcp(let host, let port):
+                return try await NIOThreadPool.singleton.runIfActive {
+                    try SocketAddress.makeAddressResolvingHost(host, port: port)
+                }
+            }
+        } catch {
+            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
+        }
+    }
+
+    /// A file that a killed server left behind is taken over; one at which somebody answers is not.
+    private func refuseIfServed(_ path: String, _ socket: SocketAddress) async throws {
+        let other: any Channel
+        do {
+            other = try await ClientBootstrap(group: group).connect(to: socket).get()
+        } catch {
+            return
+        }
+        try await other.close().get()
+        throw ServerError("cannot listen on unix:\(path): another server does")
+    }
+
+    private func bootstrap() -> ServerBootstrap {
+        let services = services
+        let limits = services.limits
+        return ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: limits.listenBacklog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(
+                .writeBufferWaterMark,
+                value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)
+            )
+            .childChannelInitializer { channel in
+                let handler = ConnectionHandler(services, eventLoop: channel.eventLoop)
+                switch services.connections.admit(handler, channel) {
+                case .served:
+                    return channel.pipeline.addHandler(handler)
+                case .refused:
+                    return channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(
+                            RefusalHandler(lingerMilliseconds: limits.lingerMilliseconds))
+                    }
+                case .dropped:
+                    return channel.close()
+                }
+            }
+    }
+}

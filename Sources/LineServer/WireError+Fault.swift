@@ -1,0 +1,49 @@
+import AppStore
+import Ledger
+import LedgerEngine
+import LedgerWire
+
+extension Reply {
+    init(_ answer: Answer) {
+        switch answer {
+        case .success(let outcome): self = .outcome(outcome)
+        case .failure(let fault): self = .error(WireError(fault))
+        }
+    }
+}
+
+extension WireError {
+    /// The protocol's error for what a ledger did not carry out.
+    init(_ fault: Fault) {
+        switch fault {
+        case .verification(let failure): self.init(failure)
+        case .unfit(let words):
+            self = .verificationFailed(
+                detail: VerificationFailure.Reason.invalidPayload.rawValue, message: words)
+        case .store(let error): self.init(error)
+        case .futureTime: self = .invalidParams(path: "asOf", "is in the future")
+        case .unexpected: self = .internalError
+        case .overloaded: self = .overloaded
+        }
+    }
+
+    private init(_ failure: VerificationFailure) {
+        switch failure.reason {
+        case .malformed, .unsupportedAlgorithm, .invalidCertificateChain, .untrustedRoot, .certificateExpired,
+            .invalidSignature, .invalidPayload:
+            self = .verificationFailed(detail: failure.reason.rawValue, message: failure.message)
+        case .wrongApp: self = .wrongApp
+        case .wrongEnvironment: self = .wrongEnvironment
+        case .notConsumable: self = .notConsumable
+        }
+    }
+
+    private init(_ error: StoreError) {
+        switch error.kind {
+        case .unavailable: self = .storageUnavailable
+        case .opening: self.init(.storageUnavailable, "\(error); send this again")
+        case .unknown: self = .outcomeUnknown
+        case .corrupt: self = .storageCorrupt
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// Who is served next where many wait.
+@Suite struct FairQueueTests {
+    private struct Bench {
+        static let turn = 8
+        var queue = FairQueue(turn: turn, lane: { $0.lane.verified }, cost: { $0.operations.count })
+        let lanes: [Lane]
+
+        init(shares: [Int]) { lanes = shares.map { Lane(share: $0, outlet: .queue()) { _ in } } }
+
+        mutating func add(_ lane: Int, cost: Int = 1) {
+            queue.append(Submission(lane: lanes[lane], operations: Array(repeating: .command(.expire), count: cost)))
+        }
+
+        /// The lanes of the next submissions, and what each costs.
+        mutating func take(_ count: Int = .max) -> [(lane: Int, cost: Int)] {
+            var taken: [(lane: Int, cost: Int)] = []
+            while taken.count < count, let first = queue.first() {
+                let submission = queue.removeFirst()
+                #expect(first.lane === submission.lane && first.operations.count == submission.operations.count)
+                taken.append((lanes.firstIndex { $0 === submission.lane } ?? -1, submission.operations.count))
+            }
+            return taken
+        }
+    }
+
+    @Test func oneLaneIsServedInItsOrder() {
+        var bench = Bench(shares: [1])
+        for cost in [3, 8, 1, 5, 8, 8] { bench.add(0, cost: cost) }
+        #expect(bench.queue.count == 6)
+        #expect(bench.take().map(\.cost) == [3, 8, 1, 5, 8, 8])
+        #expect(bench.queue.isEmpty && bench.queue.first() == nil)
+    }
+
+    @Test func aLaneThatSendsLittleDoesNotWaitBehindOneThatSendsMuch() {
+        var bench = Bench(shares: [1, 1])
+        for _ in 0..<10_000 { bench.add(0) }
+        bench.add(1)
+        let before = bench.take().firstIndex { $0.lane == 1 }
+        #expect(before == Bench.turn, "it waits for one turn of the other")
+    }
+
+    @Test func lanesAreServedByTheirShares() {
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
+        let shares = [1, 2, 5]
+        var bench = Bench(shares: shares)
+        // All have something to the end of what is looked at.
+        for lane in shares.indices {
+            for _ in 0..<4_000 { bench.add(lane, cost: Int.random(in: 1...Bench.turn, using: &random)) }
+        }
+        var served = [0, 0, 0]
+        for (lane, cost) in bench.take(4_000) { served[lane] += cost }
+        let round = Double(served.reduce(0, +)) / Double(shares.reduce(0, +))
+        for lane in shares.indices {
+            let expected = round * Double(shares[lane])
+            // What a turn can leave over or take ahead.
+            #expect(abs(Double(served[lane]) - expected) <= 3 * Double(Bench.turn * 5), "seed \(seed)")
+        }
+    }
+
+    @Test func whatALaneDidNotUseIsNotSavedUp() {
+        var bench = Bench(shares: [1, 1])
+        for _ in 0..<100 {
+            bench.add(0)
+            #expect(bench.take().map(\.lane) == [0])
+        }
+        for _ in 0..<100 {
+            bench.add(0)
+            bench.add(1)
+        }
+        let first = bench.take(2 * Bench.turn).map(\.lane)
+        #expect(first == Array(repeating: 0, count: Bench.turn) + Array(repeating: 1, count: Bench.turn))
+    }
+
+    /// Against a model that keeps only each lane's order.
+    @Test func nothingIsLostAndEveryLaneKeepsItsOrder() {
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
+        var bench = Bench(shares: [1, 3, 1, 7])
+        var waiting: [[Int]] = [[], [], [], []]
+        for _ in 0..<20_000 {
+            if random.chance(50) {
+                let (lane, cost) = (Int.random(in: 0..<4, using: &random), Int.random(in: 1...8, using: &random))
+                bench.add(lane, cost: cost)
+                waiting[lane].append(cost)
+            } else if let (lane, cost) = bench.take(1).first {
+                let expected = waiting[lane].removeFirst()
+                #expect(cost == expected, "seed \(seed)")
+            }
+            #expect(bench.queue.count == waiting.reduce(0) { $0 + $1.count }, "seed \(seed)")
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// The order within a session: what stands behind a read waits for it, and nothing else does.
+@Suite(.serialized) struct LedgerSessionTests {
+    private final class Bench: Sendable {
+        let store = FaultyStore()
+        let ledger: RunningLedger
+        private let outlet = Outlet.queue()
+        private let delivered = Monitor<[[String]]>([])
+        private let sessions = Monitor<[LedgerSession]>([])
+
+        init(readerThreads: Int = 2) throws {
+            var limits = EngineLimits()
+            limits.readerThreads = readerThreads
+            limits.expirySweepMilliseconds = 3_600_000
+            ledger = try RunningLedger(
+                store: store, verifier: try SandboxApp().verifier, limits: limits,
+                now: { SandboxApp.date + 60_000 }, report: { _ in })
+            ledger.start()
+        }
+
+        /// A session that notes its answers under its number.
+        func session(share: Int = 1) -> (number: Int, session: LedgerSession) {
+            let number = delivered.withLock { delivered in
+                delivered.append([])
+                return delivered.count - 1
+            }
+            let session = ledger.session(share: share, outlet: outlet) { [delivered] answers in
+                delivered.withLock { $0[number] += answers.map(Bench.name) }
+            }
+            sessions.withLock { $0.append(session) }
+            return (number, session)
+        }
+
+        func answers(_ number: Int) -> [String] { delivered.withLock { $0[number] } }
+
+        private static func name(_ answer: Answer) -> String {
+            switch answer {
+            case .success(.grant(let receipt)): "entry \(receipt.entry)"
+            case .success(.history(let page)): "history of \(page.entries.count)"
+            case .success(.journal(let page)): "journal of \(page.entries.count)"
+            case .success(.report(let page)): "report at \(page.asOf)"
+            case .success(.refused(let refusal)): "refused \(refusal.reason)"
+            case .success: "outcome"
+            case .failure(let fault): "\(fault)"
+            }
+        }
+
+        func stop() async throws {
+            store.release()
+            for session in sessions.withLock({ $0 }) { session.close() }
+            try await ledger.stop()
+        }
+    }
+
+    private static let a = AccountName("a")!
+    private static let history = LedgerEngine.Operation.query(.history(HistoryQuery(account: a)))
+
+    private static func journal(after: EntryID, wait: Int64 = 0) -> LedgerEngine.Operation {
+        .query(.journal(JournalQuery(after: after, waitMilliseconds: wait)))
+    }
+
+    private static func grant(_ key: String) -> LedgerEngine.Operation {
+        .command(
+            .grant(
+                Grant(key: RequestKey(key)!, account: a, currency: CurrencyCode("gems")!, amount: Amount(1)!)))
+    }
+
+    @Test func aReadSeesWhatWasSubmittedBeforeItAndNothingBehindIt() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        session.submit([Self.grant("g1"), Self.history, Self.grant("g2"), Self.grant("g3")])
+        session.submit([Self.history])
+        session.submit([Self.grant("g4")])
+        for _ in 0..<2 {
+            let before = bench.answers(number).count
+            #expect(try eventually { bench.answers(number).count > before || bench.answers(number).count == 6 })
+            session.allowReads(.read)
+        }
+        let isDone = try eventually {
+            session.allowReads(.read)
+            return bench.answers(number).count == 6
+        }
+        #expect(isDone)
+        #expect(
+            bench.answers(number) == ["entry 1", "history of 1", "entry 2", "entry 3", "history of 3", "entry 4"])
+        try await bench.stop()
+    }
+
+    @Test func aReadThatIsRefusedBeforeItBeginsHoldsNothingUp() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        let future = ReportRequest(kind: .trial, asOf: SandboxApp.date + 600_000, currency: nil, limit: 10)
+        session.submit([.query(.report(future)), Self.grant("g1")])
+        #expect(try eventually { bench.answers(number).count == 2 })
+        #expect(bench.answers(number) == ["futureTime", "entry 1"])
+        try await bench.stop()
+    }
+
+    @Test func eachReadNeedsAPermissionOfItsOwn() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        session.allowReads(.wait)
+        session.submit([Self.history, Self.history, Self.grant("g1"), Self.history, Self.history])
+        pause(milliseconds: 30)
+        #expect(bench.answers(number) == [] && bench.store.reads == 0)
+        for count in 1...2 {
+            session.allowReads(.read)
+            #expect(try eventually { bench.answers(number).count >= count })
+            pause(milliseconds: 20)
+            #expect(bench.store.reads == count)
+        }
+        #expect(try eventually { bench.answers(number) == ["history of 0", "history of 0", "entry 1"] })
+        session.allowReads(.refuse)
+        #expect(try eventually { bench.answers(number).count == 5 })
+        #expect(bench.answers(number).suffix(2) == ["overloaded", "overloaded"] && bench.store.reads == 2)
+        try await bench.stop()
+    }
+
+    @Test func whoWaitsForTheJournalHoldsNoReaderAndNobodyElse() async throws {
+        let bench = try Bench(readerThreads: 1)
+        let (follower, following) = bench.session()
+        let (other, session) = bench.session()
+        following.submit([Self.journal(after: 0, wait: 3_600_000), Self.grant("behind")])
+        session.submit([Self.history])
+        #expect(try eventually { bench.answers(other) == ["history of 0"] })
+        #expect(bench.answers(follower) == [])
+        session.submit([Self.grant("g1")])
+        #expect(try eventually { bench.answers(follower) == ["journal of 1", "entry 2"] })
+        try await bench.stop()
+    }
+
+    @Test func atTheEndWhoWaitsIsAnsweredAndNobodyWaitsAnyMore() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        session.submit([Self.journal(after: 0, wait: 3_600_000), Self.journal(after: 0, wait: 3_600_000)])
+        bench.ledger.endWaits()
+        let isDone = try eventually {
+            session.allowReads(.read)
+            return bench.answers(number).count == 2
+        }
+        #expect(isDone)
+        #expect(bench.answers(number) == ["journal of 0", "journal of 0"])
+        try await bench.stop()
+    }
+
+    @Test func aSessionThatIsClosedReadsNothingMoreAndLeavesNoWaitBehind() async throws {
+        let bench = try Bench()
+        let (waiting, first) = bench.session()
+        let (held, second) = bench.session()
+        first.submit([Self.journal(after: 0, wait: 3_600_000), Self.grant("never1")])
+        second.allowReads(.wait)
+        second.submit([Self.history, Self.grant("never2")])
+        pause(milliseconds: 20)
+        first.close()
+        second.close()
+        first.allowReads(.read)
+        second.allowReads(.read)
+        first.submit([Self.grant("never3")])
+        let (number, session) = bench.session()
+        session.submit([Self.grant("g")])
+        #expect(try eventually { bench.answers(number) == ["entry 1"] })
+        pause(milliseconds: 20)
+        #expect(bench.answers(waiting) == [] && bench.answers(held) == [])
+        #expect(bench.store.base.rows.entries.count == 1 && bench.store.reads == 0)
+        try await bench.stop()
+    }
+
+    /// Many sessions with reads and writes in a random mixture: each sees its own in its order.
+    @Test func everySessionsAnswersComeInItsOrder() async throws {
+        let bench = try Bench()
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
+        var expected: [[Bool]] = []
+        var sessions: [(number: Int, session: LedgerSession)] = []
+        for number in 0..<8 {
+            sessions.append(bench.session(share: number % 3 + 1))
+            expected.append([])
+        }
+        for turn in 0..<400 {
+            let place = Int.random(in: 0..<sessions.count, using: &random)
+            var operations: [LedgerEngine.Operation] = []
+            for count in 0..<Int.random(in: 1...90, using: &random) {
+                let isRead = random.chance(4)
+                operations.append(isRead ? Self.journal(after: 0) : Self.grant("k\(turn)-\(count)"))
+                expected[place].append(isRead)
+            }
+            sessions[place].session.submit(operations)
+        }
+        let isDone = try eventually {
+            for (_, session) in sessions { session.allowReads(.read) }
+            return sessions.allSatisfy { bench.answers($0.number).count == expected[$0.number].count }
+        }
+        #expect(isDone, "seed \(seed)")
+        for (number, _) in sessions {
+            let answers = bench.answers(number)
+            #expect(answers.map { $0.hasPrefix("journal") } == expected[number], "seed \(seed)")
+            let entries = answers.compactMap { $0.hasPrefix("entry ") ? Int($0.dropFirst(6)) : nil }
+            #expect(entries == entries.sorted(), "seed \(seed)")
+        }
+        try await bench.stop()
+    }
+}

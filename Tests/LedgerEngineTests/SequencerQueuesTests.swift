@@ -1,0 +1,203 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// Who is woken for what, and how much is verified and committed at a time.
+@Suite struct SequencerQueuesTests {
+    private final class Bench {
+        var queues: SequencerQueues
+        let lane = Lane(outlet: .queue()) { _ in }
+
+        init(_ change: (inout EngineLimits) -> Void = { _ in }, threads: Int = 2) {
+            var limits = EngineLimits()
+            limits.verifierThreads = threads
+            change(&limits)
+            queues = SequencerQueues(limits: limits)
+        }
+
+        /// Submissions of one operation each: with a JWS, or without.
+        func add(signed: Int = 0, plain: Int = 0, from lane: Lane? = nil) {
+            let lane = lane ?? self.lane
+            let jws = LedgerEngine.Operation.signed(.transaction([]), account: nil)
+            let operations = Array(repeating: jws, count: signed) + Array(repeating: .command(.expire), count: plain)
+            queues.add(operations.map { Submission(lane: lane, operations: [$0]) }, from: lane)
+        }
+
+        /// Whom it wakes: `v`, `w`, both or nobody.
+        var wakes: String {
+            let wakes = queues.wakes()
+            return (wakes.verifier ? "v" : "") + (wakes.writer ? "w" : "")
+        }
+
+        /// How many submissions the writer commits next.
+        func batch() -> Int? {
+            guard case .commit(let batch, _) = queues.nextForWriter() else { return nil }
+            queues.delivered()
+            return batch.count
+        }
+    }
+
+    @Test func aLoneRequestWaitsForNothing() {
+        let bench = Bench()
+        #expect(bench.queues.isIdle && bench.wakes == "")
+        bench.add(plain: 1)
+        #expect(!bench.queues.isIdle && bench.wakes == "w" && bench.wakes == "")
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+
+        // A lone JWS is verified by the writer itself.
+        bench.add(signed: 1)
+        #expect(bench.wakes == "w" && bench.wakes == "")
+        guard case .verify(let chunk) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
+        #expect(chunk.submissions.count == 1 && bench.wakes == "" && !bench.queues.isIdle)
+        bench.queues.finish(chunk)
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func whatComesWhileTheWriterVerifiesGoesToAThread() {
+        let bench = Bench()
+        bench.add(signed: 1)
+        #expect(bench.wakes == "w")
+        guard case .verify(let lone) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v" && bench.wakes == "")
+        let next = bench.queues.nextChunk()!
+        bench.queues.finish(next)
+        // It waits for the one before it.
+        #expect(bench.queues.nextChunk() == nil && bench.queues.countInFirstStage(bench.lane) == 2)
+        bench.queues.finish(lone)
+        #expect(bench.batch() == 2 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func aLoneJWSIsAThreadsWhileTheWriterIsBusy() {
+        let bench = Bench()
+        bench.add(plain: 1)
+        #expect(bench.wakes == "w" && bench.batch() == 1)
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v")
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.queues.nextChunk() == nil)
+        #expect(bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func aCommitTakesNoMoreThanHalfOfManyAndAllOfFew() {
+        let bench = Bench {
+            $0.operationsPerCommitMin = 4
+            $0.operationsPerCommitMax = 100
+        }
+        bench.add(plain: 1_000)
+        #expect(bench.wakes == "w")
+        var batches: [Int] = []
+        while let count = bench.batch() { batches.append(count) }
+        #expect(batches.prefix(9) == [100, 100, 100, 100, 100, 100, 100, 100, 100])
+        #expect(batches.dropFirst(9) == [50, 25, 12, 6, 4, 3])
+    }
+
+    @Test func aCommitWaitsForAFourthWhileOthersAreVerifiedButNotForTheLast() {
+        let bench = Bench({
+            $0.verificationBatchMax = 10
+            $0.verificationsPerThreadMin = 10
+        })
+        bench.add(signed: 80)
+        #expect(bench.wakes == "v")
+        let first = bench.queues.nextChunk()!
+        #expect(first.submissions.count == 10 && bench.wakes == "v")
+        let second = bench.queues.nextChunk()!
+        // Ten of eighty are no fourth, twenty are.
+        bench.queues.finish(first)
+        #expect(bench.wakes == "")
+        let third = bench.queues.nextChunk()!
+        bench.queues.finish(second)
+        #expect(bench.wakes == "w" && bench.batch() == 20)
+        // What the writer leaves for later it is woken for, when there is enough of it.
+        #expect(bench.batch() == nil)
+        bench.queues.finish(third)
+        #expect(bench.wakes == "")
+        while let chunk = bench.queues.nextChunk() { bench.queues.finish(chunk) }
+        #expect(bench.queues.nextChunk() == nil)
+        #expect(bench.wakes == "w" && bench.batch() == 60 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func aRequestWithoutAJWSDoesNotWaitForThemToBeVerified() {
+        let bench = Bench()
+        let other = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 400)
+        #expect(bench.wakes == "v" && bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        bench.queues.finish(chunk)
+        // Less than a fourth of all.
+        #expect(chunk.submissions.count < 100 && bench.wakes == "")
+        bench.add(plain: 1, from: other)
+        #expect(bench.wakes == "w" && bench.batch() == chunk.submissions.count + 1)
+        // It is gone: what is verified waits for a fourth again.
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.batch() == nil && bench.wakes == "")
+    }
+
+    @Test func theFourthIsBounded() {
+        let bench = Bench({
+            $0.operationsPerCommitWorthwhile = 5
+            $0.verificationBatchMax = 5
+            $0.verificationsPerThreadMin = 1
+        })
+        bench.add(signed: 400)
+        _ = bench.wakes
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.wakes.hasSuffix("w") && bench.batch() == 5)
+    }
+
+    @Test func anotherThreadHelpsOnlyWhereThereIsMuch() {
+        let bench = Bench({ $0.verificationsPerThreadMin = 8 })
+        bench.add(signed: 2)
+        #expect(bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        bench.add(signed: 7)
+        #expect(bench.wakes == "")
+        bench.add(signed: 1)
+        #expect(bench.wakes == "v" && bench.wakes == "")
+        #expect(bench.queues.nextChunk()?.submissions.count == 8)
+        bench.queues.finish(chunk)
+        #expect(bench.queues.nextChunk() == nil)
+    }
+
+    @Test func chunksLeaveInTheOrderInWhichTheyWereTaken() {
+        let bench = Bench({
+            $0.verificationBatchMax = 2
+            $0.verificationsPerThreadMin = 1
+        })
+        bench.add(signed: 6)
+        _ = bench.wakes
+        _ = bench.wakes
+        let chunks = [bench.queues.nextChunk()!, bench.queues.nextChunk()!, bench.queues.nextChunk()!]
+        bench.queues.finish(chunks[2])
+        bench.queues.finish(chunks[1])
+        #expect(bench.wakes == "" && bench.queues.countInFirstStage(bench.lane) == 6)
+        bench.queues.finish(chunks[0])
+        #expect(bench.wakes == "w" && bench.queues.countInFirstStage(bench.lane) == 0 && bench.batch() == 6)
+    }
+
+    @Test func whatHasNoJWSPassesOtherLanesAndNotItsOwn() {
+        let bench = Bench()
+        let other = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 1)
+        bench.add(plain: 1)
+        bench.add(plain: 1, from: other)
+        #expect(bench.wakes == "vw")
+        guard case .commit(let batch, isLast: true) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to commit")
+            return
+        }
+        #expect(batch.map { $0.lane === other } == [true])
+        let chunk = bench.queues.nextChunk()!
+        #expect(chunk.submissions.count == 2)
+        bench.queues.finish(chunk)
+        #expect(bench.batch() == 2)
+    }
+}

@@ -1,0 +1,152 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// The sequencer's queues under every order in which threads may come to run: who is woken must suffice.
+@Suite struct SequencerScheduleTests {
+    /// Threads that take one step at a time, in an order that a generator chooses.
+    private struct Simulation {
+        enum Writer {
+            case asleep
+            case woken
+            case committing([Submission])
+            case verifying(SequencerQueues.Chunk)
+        }
+
+        var queues: SequencerQueues
+        var random: SplitMix64
+        let threads: Int
+        let lanes = (0..<3).map { _ in Lane(outlet: .queue()) { _ in } }
+        /// Verifying threads that were woken and have not run since.
+        var wokenVerifiers = 0
+        var chunks: [SequencerQueues.Chunk] = []
+        var writer = Writer.asleep
+        var added = 0
+        /// The numbers that came out, of each lane.
+        var committed: [[Int]] = [[], [], []]
+        /// How often a thread was woken for nothing.
+        var vainWakes = 0
+
+        init(seed: UInt64) {
+            random = SplitMix64(seed: seed)
+            threads = Int.random(in: 1...3, using: &random)
+            var limits = EngineLimits()
+            limits.verifierThreads = threads
+            limits.verificationsPerThreadMin = Int.random(in: 1...4, using: &random)
+            limits.verificationBatchMax = Int.random(in: 1...5, using: &random)
+            limits.operationsPerCommitMin = Int.random(in: 1...6, using: &random)
+            limits.operationsPerCommitWorthwhile = Int.random(in: 1...8, using: &random)
+            queues = SequencerQueues(limits: limits)
+        }
+
+        var isSomebodyUp: Bool {
+            if case .asleep = writer { return wokenVerifiers > 0 || !chunks.isEmpty }
+            return true
+        }
+
+        /// As the sequencer changes them.
+        private mutating func update<Result>(_ body: (inout SequencerQueues) -> Result) throws -> Result {
+            let result = body(&queues)
+            let wakes = queues.wakes()
+            if wakes.verifier { wokenVerifiers += 1 }
+            if wakes.writer {
+                guard case .asleep = writer else { throw Problem("the writer was woken while up") }
+                writer = .woken
+            }
+            guard wokenVerifiers + chunks.count <= threads else { throw Problem("too many threads verify") }
+            return result
+        }
+
+        /// One to three submissions of a lane, some with a JWS.
+        mutating func add() throws {
+            let lane = Int.random(in: 0..<lanes.count, using: &random)
+            var submissions: [Submission] = []
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let operation: LedgerEngine.Operation =
+                    random.chance(60)
+                    ? .signed(.transaction(Array(String(added).utf8)), account: nil)
+                    : .command(.balance(account: AccountName("\(added)")!, currency: nil))
+                submissions.append(Submission(lane: lanes[lane], operations: [operation]))
+                added += 1
+            }
+            let lanes = lanes
+            try update { $0.add(submissions, from: lanes[lane]) }
+        }
+
+        mutating func runVerifier() throws {
+            if wokenVerifiers > 0 && (chunks.isEmpty || random.chance(50)) {
+                wokenVerifiers -= 1
+                if let chunk = try update({ $0.nextChunk() }) { chunks.append(chunk) } else { vainWakes += 1 }
+            } else if let place = chunks.indices.randomElement(using: &random) {
+                let done = chunks.remove(at: place)
+                let next = try update { queues in
+                    queues.finish(done)
+                    return queues.nextChunk()
+                }
+                if let next { chunks.append(next) }
+            }
+        }
+
+        mutating func runWriter() throws {
+            switch writer {
+            case .asleep: return
+            case .woken: break
+            case .committing(let batch):
+                for submission in batch {
+                    guard let lane = lanes.firstIndex(where: { $0 === submission.lane }) else { continue }
+                    committed[lane] += submission.operations.map(Self.number)
+                }
+                try update { $0.delivered() }
+            case .verifying(let chunk): try update { $0.finish(chunk) }
+            }
+            switch try update({ $0.nextForWriter() }) {
+            case .commit(let batch, _): writer = .committing(batch)
+            case .verify(let chunk): writer = .verifying(chunk)
+            case nil: writer = .asleep
+            }
+        }
+
+        private static func number(_ operation: LedgerEngine.Operation) -> Int {
+            switch operation {
+            case .signed(.transaction(let text), _, _): Int(String(decoding: text, as: UTF8.self)) ?? -1
+            case .command(.balance(let account, _), _): Int(account.text) ?? -1
+            case .signed, .command, .query, .refused: -1
+            }
+        }
+    }
+
+    private struct Problem: Error, CustomStringConvertible {
+        let description: String
+        init(_ description: String) { self.description = description }
+    }
+
+    @Test func nothingIsLeftLyingAndEveryLaneKeepsItsOrder() throws {
+        let seed = Seed.drawn()
+        var vainWakes = 0
+        for number in 0..<3_000 {
+            var simulation = Simulation(seed: seed &+ UInt64(number))
+            let place: Comment = "seed \(seed &+ UInt64(number))"
+            let count = 40
+            while simulation.added < count || simulation.isSomebodyUp {
+                // Now and then nobody comes until all is done.
+                if simulation.added < count, !simulation.isSomebodyUp || simulation.random.chance(35) {
+                    try simulation.add()
+                } else if simulation.random.chance(50) {
+                    try simulation.runVerifier()
+                } else {
+                    try simulation.runWriter()
+                }
+                if !simulation.isSomebodyUp {
+                    try #require(simulation.queues.isIdle, place)
+                    try #require(simulation.committed.reduce(0) { $0 + $1.count } == simulation.added, place)
+                }
+            }
+            for lane in simulation.committed { try #require(lane == lane.sorted(), place) }
+            vainWakes += simulation.vainWakes
+        }
+        // The writer took what a thread was woken for.
+        #expect(vainWakes > 0)
+    }
+}

@@ -1,0 +1,325 @@
+import AppStore
+import Dispatch
+import Ledger
+import LedgerTestKit
+import Synchronization
+import Testing
+
+@testable import LedgerEngine
+
+/// The sequencer over a store that waits and fails when told to, without sockets.
+@Suite(.serialized) struct SequencerTests {
+    private final class Bench: Sendable {
+        private struct Notes {
+            var delivered: [[String]] = []
+            /// The lanes to which something was delivered, in that order.
+            var lanes: [Int] = []
+            var events: [LedgerEvent] = []
+        }
+
+        let store = FaultyStore()
+        let app: SandboxApp
+        let sequencer: Sequencer
+        let verifiers: WorkerPool
+        private let feed: JournalFeed
+        private let outlet = Outlet.queue()
+        private let notes: Monitor<Notes>
+
+        init(limits: EngineLimits = EngineLimits()) throws {
+            app = try SandboxApp()
+            verifiers = try WorkerPool("test-verify", threads: 2)
+            feed = try JournalFeed()
+            let notes = Monitor(Notes())
+            self.notes = notes
+            sequencer = try Sequencer(
+                store: store, verifier: app.verifier, feed: feed, verifiers: verifiers, limits: limits,
+                now: { SequencerTests.now }, report: { event in notes.withLock { $0.events.append(event) } })
+        }
+
+        /// A lane that notes its results under its number.
+        func lane() -> (Int, Lane) {
+            let number = notes.withLock { notes in
+                notes.delivered.append([])
+                return notes.delivered.count - 1
+            }
+            let lane = Lane(outlet: outlet) { [notes] answers in
+                notes.withLock {
+                    $0.delivered[number] += answers.map(Bench.name)
+                    $0.lanes.append(number)
+                }
+            }
+            return (number, lane)
+        }
+
+        /// What was delivered, and which reads were prepared.
+        func results(_ number: Int) -> [String] { notes.withLock { $0.delivered[number] } }
+        var deliveryCount: Int { deliveredLanes.count }
+        var deliveredLanes: [Int] { notes.withLock { $0.lanes } }
+        var events: [LedgerEvent] { notes.withLock { $0.events } }
+
+        /// What becomes of a read, under its lane's number.
+        func read(_ query: Query, from lane: (Int, Lane)) {
+            sequencer.submit([.query(query)], from: lane.1) { [notes, outlet] read in
+                let name: String
+                switch read {
+                case nil: return
+                case .report(let request): name = "report at \(request.asOf ?? -1)"
+                case .some: name = "prepared"
+                }
+                outlet.execute { notes.withLock { $0.delivered[lane.0].append(name) } }
+            }
+        }
+
+        private static func name(_ answer: Answer) -> String {
+            switch answer {
+            case .success(.grant(let receipt)): "entry \(receipt.entry)"
+            case .success(.purchase(let receipt)): "\(receipt.outcome.rawValue) \(receipt.transaction)"
+            case .success(.refused(let refusal)): "refused \(refusal.reason)"
+            case .success: "outcome"
+            case .failure(.verification(let failure)): "\(failure.reason)"
+            case .failure(.store(let error)): "\(error.kind)"
+            case .failure(.futureTime): "future"
+            case .failure(let fault): "\(fault)"
+            }
+        }
+
+        func stop() {
+            store.release()
+            sequencer.stop()
+            feed.stop()
+            verifiers.stop()
+        }
+    }
+
+    private static let now: Timestamp = SandboxApp.date + 60_000
+
+    private static func grant(_ key: String, _ account: String = "a") -> Operation {
+        .command(
+            .grant(
+                Grant(
+                    key: RequestKey(key)!, account: AccountName(account)!, currency: CurrencyCode("gems")!,
+                    amount: Amount(1)!)))
+    }
+
+    private static func credit(_ bench: Bench, _ id: Int64, _ account: String = "a") throws -> LedgerEngine.Operation {
+        .signed(.transaction(Array(try bench.app.transaction(id).utf8)), account: AccountName(account)!)
+    }
+
+    @Test func whatArrivesDuringACommitFormsTheNextBatch() throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try eventually { bench.store.waiting == 1 })
+        for number in 0..<20 { bench.sequencer.submit([Self.grant("k\(number)")], from: lane) }
+        #expect(bench.store.commits == 1)
+        bench.store.release()
+        #expect(try eventually { bench.results(0).count == 21 })
+        #expect(bench.store.commits == 2)
+        #expect(bench.results(0) == (1...21).map { "entry \($0)" })
+        #expect(bench.deliveryCount == 2)
+        bench.stop()
+    }
+
+    @Test func aCommitHoldsNoMoreThanItsLimitAndALongTurnIsCut() throws {
+        var limits = EngineLimits()
+        limits.operationsPerSubmissionMax = 10
+        limits.operationsPerCommitMax = 25
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        bench.sequencer.submit((0..<60).map { Self.grant("k\($0)") }, from: lane)
+        #expect(try eventually { bench.results(0).count == 60 })
+        #expect(bench.results(0) == (1...60).map { "entry \($0)" })
+        // Six submissions of ten, two of them in a commit.
+        #expect(bench.store.commits == 3)
+        bench.stop()
+    }
+
+    @Test func aCommitTakesHalfOfWhatWaitsWhereThatIsMuch() throws {
+        var limits = EngineLimits()
+        limits.operationsPerSubmissionMax = 1
+        limits.operationsPerCommitMin = 4
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try eventually { bench.store.waiting == 1 })
+        bench.sequencer.submit((0..<32).map { Self.grant("k\($0)") }, from: lane)
+        bench.store.release()
+        #expect(try eventually { bench.results(0).count == 33 })
+        // One, then 16, 8 and 4 of 32, and the last four.
+        #expect(bench.store.commits == 5)
+        #expect(bench.results(0) == (1...33).map { "entry \($0)" })
+        bench.stop()
+    }
+
+    @Test func aCommitWaitsForAGoodPartOfWhatIsBeingVerified() throws {
+        var limits = EngineLimits()
+        limits.verificationBatchMax = 10
+        limits.operationsPerSubmissionMax = 10
+        limits.verificationsPerThreadMin = 1
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        let count: Int64 = 2_000
+        bench.sequencer.submit(try (1...count).map { try Self.credit(bench, $0) }, from: lane)
+        #expect(try eventually { bench.results(0).count == count })
+        // A fourth of what is left each time, down to chunks of ten, where a commit for each chunk would be two
+        // hundred.
+        #expect(bench.store.commits < 60)
+        #expect(bench.results(0) == (1...count).map { "credited \($0)" })
+        bench.stop()
+    }
+
+    @Test func aLaneIsAnsweredInItsOrderThoughSomeIsVerifiedFirst() throws {
+        var limits = EngineLimits()
+        limits.verificationBatchMax = 3
+        limits.operationsPerSubmissionMax = 4
+        limits.verificationsPerThreadMin = 1
+        let bench = try Bench(limits: limits)
+        let (_, lane) = bench.lane()
+        var expected: [String] = []
+        var entry = 0
+        for turn in 0..<30 {
+            var operations: [LedgerEngine.Operation] = []
+            for number in 0..<(turn % 7 + 1) {
+                entry += 1
+                if (turn + number).isMultiple(of: 3) {
+                    operations.append(try Self.credit(bench, Int64(entry)))
+                    expected.append("credited \(entry)")
+                } else {
+                    operations.append(Self.grant("k\(entry)"))
+                    expected.append("entry \(entry)")
+                }
+            }
+            bench.sequencer.submit(operations, from: lane)
+        }
+        #expect(try eventually { bench.results(0).count == expected.count })
+        #expect(bench.results(0) == expected)
+        bench.stop()
+    }
+
+    @Test func requestsWithoutAJWSDoNotWaitForAnotherLanesVerification() throws {
+        let bench = try Bench()
+        let (crediting, slow) = bench.lane()
+        let (granting, fast) = bench.lane()
+        let count: Int64 = 3_000
+        let credits = try (1...count).map { try Self.credit(bench, $0) }
+        bench.sequencer.submit(credits, from: slow)
+        bench.sequencer.submit([Self.grant("g", "b")], from: fast)
+        #expect(try eventually { bench.results(crediting).count == count })
+        #expect(bench.results(granting).count == 1)
+        let lanes = bench.deliveredLanes
+        #expect(try #require(lanes.firstIndex(of: granting)) < #require(lanes.lastIndex(of: crediting)))
+        bench.stop()
+    }
+
+    /// Certificates take milliseconds, and anybody can send some.
+    @Test func theWriterVerifiesALoneJWSOnlyUnderCertificatesThatItKnows() throws {
+        let bench = try Bench()
+        let ((_, lane), (other, otherLane)) = (bench.lane(), bench.lane())
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        bench.sequencer.submit([Self.grant("k")], from: otherLane)
+        #expect(try eventually { bench.results(other) == ["entry 1"] })
+        #expect(bench.results(0).isEmpty)
+        for _ in 0..<2 { gate.signal() }
+        #expect(try eventually { bench.results(0) == ["credited 1"] })
+
+        // Now they are known.
+        for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+        bench.sequencer.submit([try Self.credit(bench, 2)], from: lane)
+        #expect(try eventually { bench.results(0) == ["credited 1", "credited 2"] })
+        for _ in 0..<2 { gate.signal() }
+        bench.stop()
+    }
+
+    /// A thread that was woken for a JWS which the writer took meanwhile has nothing to do, and may be the last to
+    /// find that out.
+    @Test func whoWaitsForTheEndIsToldThoughAThreadWakesUpForNothing() throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        // The certificates are known from here on.
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        #expect(try eventually { bench.results(0).count == 1 })
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try eventually { bench.store.waiting == 1 })
+        // The writer is busy, so a thread is to verify it; but the threads are.
+        bench.sequencer.submit([try Self.credit(bench, 2)], from: lane)
+        bench.store.release()
+        #expect(try eventually { bench.results(0).count == 3 })
+        let end = Monitor(false)
+        let waiting = try EngineThread("test-wait") {
+            bench.sequencer.stop()
+            end.withLock { $0 = true }
+        }
+        pause(milliseconds: 50)
+        #expect(!end.withLock { $0 })
+        for _ in 0..<2 { gate.signal() }
+        try #require(try eventually { end.withLock { $0 } })
+        waiting.join()
+        bench.stop()
+    }
+
+    @Test func aFailedCommitIsRetryableForAllOfItAndLosesNothing() throws {
+        let bench = try Bench()
+        let (_, lane) = bench.lane()
+        bench.sequencer.submit([Self.grant("kept")], from: lane)
+        #expect(try eventually { bench.results(0) == ["entry 1"] })
+        bench.store.failCommits(1)
+        let operations = [Self.grant("a"), try Self.credit(bench, 7), Self.grant("b")]
+        bench.sequencer.submit(operations, from: lane)
+        #expect(try eventually { bench.results(0).count == 4 })
+        #expect(bench.results(0).dropFirst() == ["unavailable", "unavailable", "unavailable"])
+        guard case .commitFailed(let error, requests: 3) = bench.events.first, bench.events.count == 1 else {
+            Issue.record("the operator was told \(bench.events)")
+            return
+        }
+        #expect(error.kind == .unavailable)
+        bench.sequencer.submit(operations + [Self.grant("kept")], from: lane)
+        #expect(try eventually { bench.results(0).count == 8 })
+        #expect(bench.results(0).dropFirst(4) == ["entry 2", "credited 7", "entry 4", "entry 1"])
+        #expect(bench.store.base.rows.entries.count == 4)
+        bench.stop()
+    }
+
+    @Test func aReportsTimeIsClosedAndAFutureOneRefused() throws {
+        let bench = try Bench()
+        let lane = bench.lane()
+        let now = Self.now
+        func report(_ asOf: Timestamp?, _ currency: String? = nil) {
+            let request = ReportRequest(
+                kind: .trial, asOf: asOf, currency: currency.flatMap { CurrencyCode($0) }, limit: 10)
+            bench.read(.report(request), from: lane)
+        }
+        // As a session does: nothing is submitted behind a read before it is answered.
+        var count = 0
+        func settle() throws {
+            count += 1
+            #expect(try eventually { bench.results(0).count == count })
+        }
+        bench.sequencer.submit([Self.grant("a")], from: lane.1)
+        try settle()
+        report(nil)
+        try settle()
+        bench.sequencer.submit([Self.grant("b")], from: lane.1)
+        try settle()
+        for time in [now, now + 1, now + 60_000] {
+            report(time)
+            try settle()
+        }
+        report(nil, "shells")
+        #expect(try eventually { bench.results(0).count == 7 })
+        #expect(
+            bench.results(0) == [
+                "entry 1", "report at \(now)", "entry 2", "report at \(now)", "report at \(now + 1)",
+                "future", "refused unknownCurrency(currency: shells)",
+            ])
+        let times = bench.store.base.rows.entries.map(\.time)
+        #expect(times == [now, now + 1], "what comes after the report is later than its time")
+        bench.stop()
+    }
+}

@@ -1,0 +1,161 @@
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import Testing
+
+@testable import LineServer
+
+extension ServerTests {
+    /// Every bound on what clients can make the server hold is reached, and nothing is dropped.
+    @Suite struct BackPressure {
+        /// What the kernel's buffers of both sides may take on top of the server's own bounds.
+        private static let kernelBytesMax = 24 << 20
+
+        /// Sends `line` again and again until the server has taken none for half a second; gives how many whole lines
+        /// were sent, having completed the last one.
+        private static func flood(_ client: RawClient, _ line: (Int) -> String, upTo bytesMax: Int) async throws -> Int
+        {
+            var pending: [UInt8] = []
+            var lines = 0
+            var sent = 0
+            var quiet = 0
+            while sent < bytesMax && quiet < 50 {
+                while pending.count < 65_536 {
+                    lines += 1
+                    pending += Array((line(lines) + "\n").utf8)
+                }
+                let count = client.sendWithoutWaiting(pending)
+                pending.removeFirst(count)
+                sent += count
+                quiet = count == 0 ? quiet + 1 : 0
+                if count == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            }
+            #expect(sent < bytesMax, "the server took \(sent) bytes and would have taken more")
+            // The rest is sent while the replies are read, or neither side could go on.
+            let rest = pending
+            async let sending: Void = client.send(rest)
+            let replies = try await client.lines(lines)
+            try await sending
+            let inOrder = try replies.enumerated().allSatisfy { try JSON($0.element).id == $0.offset + 1 }
+            #expect(inOrder)
+            return lines
+        }
+
+        @Test func aClientThatNeverReadsIsNoLongerReadFrom() async throws {
+            try await TestServer.run { server in
+                let client = try await server.connect(receiveBufferBytes: 4_096)
+                let count = try await Self.flood(client, { Requests.ping($0) }, upTo: Self.kernelBytesMax * 3)
+                #expect(count > 1_000)
+            }
+        }
+
+        @Test func noPageIsReadForAClientThatHasOthersToRead() async throws {
+            let store = FaultyStore()
+            try await TestServer.run(store: store) { server in
+                let setup = try await server.connect()
+                let note = String(repeating: "n", count: Limits.noteBytesMax)
+                _ = try await setup.ask(
+                    (0..<200).map { number in
+                        Requests.call(
+                            "grant",
+                            #"{"key":"k\#(number)","account":"a","currency":"gems","amount":1,"note":"\#(note)"}"#)
+                    })
+                // A hundred bytes ask for a hundred thousand.
+                let request = Requests.call("history", #"{"account":"a","limit":1000}"#, id: 7)
+                let pageBytes = try await setup.ask(request).description.utf8.count
+                let client = try await server.connect(receiveBufferBytes: 4_096)
+                try await client.send(String(repeating: request + "\n", count: 2_000))
+                // The pages end when the kernel's buffers and the server's own bound are full.
+                var (before, quiet) = (-1, 0)
+                for _ in 0..<1_000 where quiet < 30 {
+                    try await Task.sleep(for: .milliseconds(10))
+                    quiet = store.reads == before ? quiet + 1 : 0
+                    before = store.reads
+                }
+                #expect(before * pageBytes < Self.kernelBytesMax, "\(before) pages of \(pageBytes) bytes were read")
+                let lines = try await client.lines(before + 50)
+                #expect(try lines.allSatisfy { try JSON($0).id == 7 })
+            }
+        }
+
+        @Test func requestsInFlightAreBoundedWhileACommitLasts() async throws {
+            let store = FaultyStore()
+            try await TestServer.run(store: store, limits: { $0.requestsInFlightMax = 64 }) { server in
+                let client = try await server.connect()
+                store.hold()
+                let requests = (1...5_000).map { Requests.grant("k\($0)", "a", 1, id: "\($0)") }
+                try await client.send(requests.joined(separator: "\n") + "\n")
+                #expect(try await eventually { store.waiting == 1 })
+                try await Task.sleep(for: .milliseconds(50))
+                store.release()
+                let lines = try await client.lines(5_000)
+                #expect(try lines.map { try JSON($0).id } == Array(1...5_000))
+                // No batch had more than the connection's bound.
+                #expect(store.commits >= 5_000 / 64)
+                #expect(store.base.rows.entries.count == 5_000)
+            }
+        }
+
+        @Test func bytesInFlightAreBoundedWhileACommitLasts() async throws {
+            let app = try SandboxApp()
+            let store = FaultyStore()
+            try await TestServer.run(store: store, verifier: app.verifier, limits: { $0.bytesInFlightMax = 20_000 }) {
+                server in
+                let client = try await server.connect()
+                let requests = try (1...60).map {
+                    Requests.credit(try app.transaction(Int64($0)), account: "a", id: "\($0)")
+                }
+                let replies = try await client.ask(requests)
+                #expect(replies.map(\.id) == Array(1...60))
+                #expect(replies.allSatisfy { $0.result["outcome"].string == "credited" })
+                let perCommit = 20_000 / requests[0].utf8.count + 1
+                #expect(store.commits >= 60 / perCommit)
+            }
+        }
+
+        @Test func aBatchOfLongPagesIsNotHeldWithoutBound() async throws {
+            try await TestServer.run(limits: { $0.batchReplyBytesMax = 100_000 }) { server in
+                let client = try await server.connect()
+                _ = try await client.ask((0..<100).map { Requests.grant("k\($0)", "a", 1) })
+                let members = (1...50).map { Requests.history("a", id: "\($0)") }
+                let batch = try await client.ask("[\(members.joined(separator: ","))]")
+                let replies = try #require(batch.array)
+                #expect(replies.map(\.id) == Array(1...50))
+                let pages = replies.prefix { $0.reason == nil }
+                #expect(pages.count >= 2 && pages.count < 20)
+                #expect(replies[pages.count...].allSatisfy { $0.reason == "overloaded" && $0.isRetryable == true })
+            }
+        }
+
+        @Test func aConnectionOverTheLimitIsToldSoAndRoomIsGivenAgain() async throws {
+            try await TestServer.run(limits: {
+                $0.connectionsMax = 2
+                $0.refusedConnectionsMax = 1
+            }) { server in
+                var clients = [try await server.connect(), try await server.connect()]
+                for client in clients { #expect(try await client.ask(Requests.ping(1)).id == 1) }
+
+                let third = try await server.connect()
+                let refusal = try JSON(try #require(try await third.line()))
+                #expect(refusal.reason == "overloaded" && refusal.isRetryable == true && refusal["id"].isNull)
+                // Beyond that nothing is said.
+                let fourth = try await server.connect()
+                #expect(try await fourth.line() == nil)
+                #expect(try await third.line() == nil)
+
+                clients.removeLast()
+                let isServed = try await eventually {
+                    let next = try await server.connect()
+                    do {
+                        try await next.send(Requests.ping(7) + "\n")
+                        return try await next.line().map { try JSON($0).id } == 7
+                    } catch is RawClient.Failure {
+                        // Closed without a word, with the request unread: the kernel resets it.
+                        return false
+                    }
+                }
+                #expect(isServed)
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import AppStore
+import Foundation
+import Ledger
+import LedgerEngine
+import LedgerTestKit
+import LedgerWire
+import LineServer
+import Logging
+import NIOPosix
+import ServiceLifecycle
+
+/// A real server on a free port of loopback, for the time of a test.
+struct TestServer {
+    let addresses: [ServerAddress]
+    private let group: ServiceGroup
+
+    var address: ServerAddress { addresses[0] }
+
+    func connect(receiveBufferBytes: Int32? = nil) async throws -> RawClient {
+        try await RawClient(address, receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// As SIGTERM does; returns at once.
+    func shutDown() async { await group.triggerGracefulShutdown() }
+
+    static let now: @Sendable () -> Int64 = { SandboxApp.date + 60_000 }
+
+    /// Runs a server while `body` runs, and shuts it down.
+    static func run(
+        store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
+        tokens: [ServerConfiguration.Token] = [], verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
+        now: @escaping @Sendable () -> Int64 = now, limits: (inout ServerLimits) -> Void = { _ in },
+        engineLimits: (inout EngineLimits) -> Void = { _ in },
+        report: @escaping @Sendable (LedgerEvent) -> Void = { _ in },
+        _ body: (TestServer) async throws -> Void
+    ) async throws {
+        var chosen = ServerLimits()
+        chosen.lingerMilliseconds = 300
+        limits(&chosen)
+        var ofEngine = EngineLimits()
+        // Tests count commits and have them fail: no sweep but the first comes in between, unless a test wants it.
+        ofEngine.expirySweepMilliseconds = 3_600_000
+        engineLimits(&ofEngine)
+        let verifier = try verifier ?? SandboxApp().verifier
+        let ledger = try RunningLedger(
+            store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
+        let lines = LineService(
+            configuration: ServerConfiguration(listen: listen, tokens: tokens, limits: chosen), ledger: ledger,
+            group: loops,
+            info: ServerInfo(
+                version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
+                engine: store.engine, currencies: []),
+            logger: logs.logger)
+        let service = ServedLedger(ledger: ledger, loops: loops, lines: lines)
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],
+                logger: Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() })))
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            let addresses: [ServerAddress]
+            do {
+                addresses = try await lines.boundAddresses
+                try await body(TestServer(addresses: addresses, group: group))
+            } catch {
+                await group.triggerGracefulShutdown()
+                // What kept the server from starting is thrown here; otherwise what the test found.
+                try await tasks.waitForAll()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+    }
+}
+
+/// A ledger for as long as its server runs.
+private struct ServedLedger: Service {
+    let ledger: RunningLedger
+    let loops: MultiThreadedEventLoopGroup
+    let lines: LineService
+
+    func run() async throws {
+        ledger.start()
+        var failure: (any Error)?
+        do { try await lines.run() } catch { failure = error }
+        do { try await ledger.stop() } catch { failure = failure ?? error }
+        try await loops.shutdownGracefully()
+        if let failure { throw failure }
+    }
+}
+
+/// Keeps what is logged.
+final class LogCapture: @unchecked Sendable {
+    private let lock = NSLock()
+    private var captured: [String] = []
+
+    var lines: [String] { lock.withLock { captured } }
+
+    var logger: Logger {
+        Logger(label: "test") { _ in Handler(capture: self) }
+    }
+
+    private struct Handler: LogHandler {
+        let capture: LogCapture
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.debug
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+            capture.lock.withLock { capture.captured.append("\(event.message)\(values)") }
+        }
+    }
+}
+
+/// Waits until something becomes true, ten seconds at most.
+func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
+    for _ in 0..<2_000 {
+        if try await condition() { return true }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return false
+}

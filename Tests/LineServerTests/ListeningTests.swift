@@ -1,0 +1,179 @@
+import Foundation
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import Testing
+
+@testable import LineServer
+
+extension ServerTests {
+    /// Where the server listens, and who may do what.
+    @Suite struct Listening {
+        private static func socketPath() -> String {
+            FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString.prefix(8)).sock")
+                .path
+        }
+
+        private static func failure(
+            listen: [ServerAddress], tokens: [ServerConfiguration.Token] = [], store: MemoryStore = MemoryStore()
+        ) async -> String? {
+            do {
+                try await TestServer.run(store: store, listen: listen, tokens: tokens) { _ in }
+                return nil
+            } catch {
+                return "\(error)"
+            }
+        }
+
+        @Test func oneLineSaysWhereItListens() async throws {
+            let logs = LogCapture()
+            let path = Self.socketPath()
+            try await TestServer.run(
+                listen: [.tcp(host: "127.0.0.1", port: 0), .unix(path: path), .tcp(host: "localhost", port: 0)],
+                logs: logs
+            ) { server in
+                #expect(server.addresses.count == 3)
+                let addresses = server.addresses.map(\.description).joined(separator: " ")
+                #expect(logs.lines.contains("listening addresses=\(addresses)"))
+                #expect(logs.lines.contains { $0.contains("no tokens") && $0.contains("admin") })
+                #expect(server.addresses[1] == .unix(path: path))
+                for address in server.addresses.prefix(2) {
+                    let pong = try await RawClient(address).ask(Requests.ping(3))
+                    #expect(pong.id == 3)
+                }
+            }
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+
+        @Test func withoutTokensOtherMachinesCannotConnect() async throws {
+            let store = MemoryStore()
+            let message = try #require(
+                await Self.failure(
+                    listen: [.tcp(host: "127.0.0.1", port: 0), .tcp(host: "0.0.0.0", port: 0)], store: store))
+            #expect(message.contains("0.0.0.0:0") && message.contains("tokens"))
+            #expect(store.isClosed)
+            let withTokens = await Self.failure(
+                listen: [.tcp(host: "0.0.0.0", port: 0)], tokens: [.init(token: "t", role: .admin)])
+            #expect(withTokens == nil)
+        }
+
+        @Test func anAddressInUseIsAClearError() async throws {
+            let path = Self.socketPath()
+            try await TestServer.run(listen: [.tcp(host: "127.0.0.1", port: 0), .unix(path: path)]) { server in
+                for address in server.addresses {
+                    let message = try #require(await Self.failure(listen: [address]))
+                    let why = address == .unix(path: path) ? "another server does" : "Address already in use"
+                    #expect(message == "cannot listen on \(address): \(why)")
+                }
+                // The one who was there first is still there.
+                let pong = try await RawClient(.unix(path: path)).ask(Requests.ping(1))
+                #expect(pong.id == 1)
+            }
+        }
+
+        @Test func whatIsNoAddressOfThisMachineIsAClearError() async throws {
+            let file = Self.socketPath()
+            try Data("a letter".utf8).write(to: URL(fileURLWithPath: file))
+            let folder = FileManager.default.temporaryDirectory.path
+            for path in [file, folder] {
+                let message = await Self.failure(listen: [.unix(path: path)])
+                #expect(
+                    message
+                        == "cannot listen on unix:\(path): what is at this path is no socket; it is left as it is")
+            }
+            #expect(try String(contentsOfFile: file, encoding: .utf8) == "a letter")
+            try FileManager.default.removeItem(atPath: file)
+            let nowhere = await Self.failure(listen: [.unix(path: "\(file)/socket")])
+            #expect(nowhere == "cannot listen on unix:\(file)/socket: No such file or directory")
+            let unknown = try #require(await Self.failure(listen: [.tcp(host: "nobody.invalid", port: 0)]))
+            #expect(unknown.hasPrefix("cannot listen on nobody.invalid:0: the host nobody.invalid is not known: "))
+            // 192.0.2.0/24 is nobody's (RFC 5737).
+            let other = await Self.failure(
+                listen: [.tcp(host: "192.0.2.1", port: 0)], tokens: [.init(token: "t", role: .admin)])
+            #expect(other == "cannot listen on 192.0.2.1:0: Cannot assign requested address")
+        }
+
+        @Test func aSocketFileLeftBehindIsTakenOver() async throws {
+            let path = Self.socketPath()
+            try await TestServer.run(listen: [.unix(path: path)]) { _ in
+                let copy = path + ".kept"
+                try FileManager.default.linkItem(atPath: path, toPath: copy)
+            }
+            try FileManager.default.moveItem(atPath: path + ".kept", toPath: path)
+            try await TestServer.run(listen: [.unix(path: path)]) { server in
+                let pong = try await RawClient(server.address).ask(Requests.ping(1))
+                #expect(pong.id == 1)
+            }
+        }
+
+        /// PROTOCOL's table, method by method.
+        @Test func aRoleMayCallItsMethodsAndNoOthers() async throws {
+            let roles: [Role] = [.purchases, .game, .finance, .admin]
+            let table: [(method: String, params: String, allowed: Set<Role>)] = [
+                ("ping", "{}", [.purchases, .game, .finance, .admin]),
+                ("info", "{}", [.purchases, .game, .finance, .admin]),
+                ("credit", #"{"signedTransaction":"x","account":"a"}"#, [.purchases, .admin]),
+                ("notify", #"{"signedPayload":"x"}"#, [.purchases, .admin]),
+                ("purchase", #"{"transactionId":"1"}"#, [.purchases, .finance, .admin]),
+                ("consumption", #"{"transactionId":"1","customerConsented":true}"#, [.purchases, .admin]),
+                ("spend", #"{"key":"k","account":"a","debits":[{"currency":"gems","amount":1}]}"#, [.game, .admin]),
+                ("grant", #"{"key":"g","account":"a","currency":"gems","amount":1}"#, [.game, .admin]),
+                ("reverse", #"{"key":"r","spendKey":"none"}"#, [.game, .admin]),
+                (
+                    "hold", #"{"key":"h","account":"a","currency":"gems","amount":1,"timeoutMilliseconds":1}"#,
+                    [.game, .admin]
+                ),
+                ("capture", #"{"key":"c","holdKey":"none"}"#, [.game, .admin]),
+                ("release", #"{"key":"l","holdKey":"none"}"#, [.game, .admin]),
+                (
+                    "atomic",
+                    #"""
+                    {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
+                    {"method":"release","params":{"holdKey":"none"}}]}
+                    """#,
+                    [.game, .admin]
+                ),
+                ("balance", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
+                ("history", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
+                ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
+                ("journal", #"{"after":0}"#, [.finance, .admin]),
+                ("forget", #"{"account":"nobody"}"#, [.admin]),
+            ]
+            #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))
+            let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }
+            try await TestServer.run(tokens: tokens) { server in
+                let stranger = try await server.connect()
+                for (method, params, _) in table {
+                    let reply = try await stranger.ask(Requests.call(method, params))
+                    #expect(reply.reason == (method == "ping" ? nil : "unauthenticated"), "\(method)")
+                }
+                for role in roles {
+                    let client = try await server.connect()
+                    let greeting = try await client.ask(Requests.authenticate("token of \(role)"))
+                    #expect(greeting.result["role"].string == role.rawValue)
+                    for (method, params, allowed) in table {
+                        let reply = try await client.ask(Requests.call(method, params))
+                        #expect((reply.reason == "forbidden") != allowed.contains(role), "\(role) \(method)")
+                    }
+                }
+            }
+        }
+
+        @Test func aWrongTokenChangesNothing() async throws {
+            try await TestServer.run(tokens: [.init(token: "right", role: .game)]) { server in
+                let client = try await server.connect()
+                let replies = try await client.ask([
+                    Requests.authenticate("righ"), Requests.authenticate("right "), Requests.authenticate(""),
+                    Requests.balance("a"), Requests.authenticate("right"), Requests.authenticate("wrong"),
+                    Requests.balance("a"),
+                ])
+                #expect(replies[0].reason == "unauthenticated" && replies[1].reason == "unauthenticated")
+                #expect(replies[2].reason != nil)
+                #expect(replies[3].reason == "unauthenticated")
+                #expect(replies[4].result["role"].string == "game")
+                #expect(replies[5].reason == "unauthenticated")
+                #expect(replies[6].result["account"].string == "a")
+            }
+        }
+    }
+}
