@@ -23,6 +23,7 @@ extension Operation {
         case .history(let query): self = .prepare(.history(query))
         case .report(let request): self = .prepare(.report(request))
         case .journal(let query): self = .prepare(.journal(query))
+        case .find(let query): self = .prepare(.find(query))
         }
     }
 }

@@ -40,6 +40,7 @@ import Testing
                 case .prepare(.history(let query)): "history \(query.account)"
                 case .prepare(.report): "report"
                 case .prepare(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
+                case .prepare(.find): "find"
                 case .prepare(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
                 case .refused: "refused"
                 }
