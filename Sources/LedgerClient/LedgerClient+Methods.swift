@@ -73,6 +73,9 @@ extension LedgerClient {
     /// A page of a player's history, newest first.
     public func history(_ query: HistoryQuery) async throws -> HistoryPage { try await call(Methods.history, query) }
 
+    /// What an account's name, a token, a key or a transaction id is to the ledger, and whose.
+    public func find(_ query: FindQuery) async throws -> Finding { try await call(Methods.find, query) }
+
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:
     ///   - asOf: entries up to and with this time count; now where it is `nil`.

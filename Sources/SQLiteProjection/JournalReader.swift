@@ -62,6 +62,15 @@ struct JournalReader {
         return JournalPage(entries: entries, next: entries[current].entry)
     }
 
+    /// One entry.
+    /// - Throws: ``StoreError``, also where there is no such entry.
+    func entry(_ id: EntryID) throws -> JournalEntry {
+        guard id > 0, let entry = try page(JournalQuery(after: id - 1, limit: 1)).entries.first else {
+            throw StoreError.corrupt("entry \(id) is missing")
+        }
+        return entry
+    }
+
     private func readEntry(_ row: PreparedStatement) throws -> JournalEntry {
         guard let kind = Stored.entryKinds.item(row.text(2)) else {
             throw StoreError.corrupt("entry \(row.integer(0)) is of an unknown kind")

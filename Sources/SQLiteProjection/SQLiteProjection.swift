@@ -120,6 +120,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         try faults("reading the journal") { try pool.read { db in try JournalReader(db).page(query) } }
     }
 
+    package func find(_ query: FindQuery) throws -> Finding {
+        try faults("finding") { try pool.read { db in try Finder(db).find(query) } }
+    }
+
     package func close() throws {
         try faults("closing") {
             loading.inDatabase { _ in loader.close() }

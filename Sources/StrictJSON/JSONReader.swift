@@ -167,8 +167,12 @@ package struct JSONReader {
                 }
                 position += 1
             }
-            guard isObject else { return }
             skipWhiteSpace()
+            guard isObject else {
+                // Only after a comma.
+                if position < count, base[position] == UInt8(ascii: "]") { throw syntax("an element is missing") }
+                return
+            }
             guard position < count, base[position] == UInt8(ascii: "\"") else {
                 throw syntax("a member's name is missing")
             }

@@ -37,6 +37,7 @@ import Testing
             entries: [
                 JournalEntry(entry: 3, time: 1, kind: .hold, key: nil, note: nil, transaction: nil, transfers: [])
             ], next: 3)
+        let found = Finding.request(.init(key: try key("k"), answer: .refused(Refusal(.holdClosed, operation: 1))))
         let info = ServerInfo(
             version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems])
         let script = answering { request in
@@ -59,6 +60,7 @@ import Testing
             case .ledger(.history): .outcome(.history(page))
             case .ledger(.report): .outcome(.report(report))
             case .ledger(.journal): .outcome(.journal(feed))
+            case .ledger(.find): .outcome(.finding(found))
             case .ledger(.forget): .outcome(.forgotten(true))
             }
         }
@@ -100,6 +102,7 @@ import Testing
             #expect(try await client.journal(after: 2, limit: 5, wait: .milliseconds(1_500)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(1 << 60)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
+            #expect(try await client.find(.key(try key("k"))) == found)
             #expect(try await client.forget(player))
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
@@ -125,7 +128,8 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2))),
                     .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
                     .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
-                    .ledger(.journal(JournalQuery(after: 2))), .ledger(.forget(player)),
+                    .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
+                    .ledger(.forget(player)),
                 ]
             #expect(requests == expected)
         }

@@ -42,6 +42,7 @@ import Testing
         errors.append(
             #expect(throws: StoreError.self) { try store.report(ReportQuery(kind: .balances, asOf: Bench.now)) })
         errors.append(#expect(throws: StoreError.self) { try store.journal(JournalQuery(after: 0)) })
+        errors.append(#expect(throws: StoreError.self) { try store.find(.account(account)) })
         #expect(errors.allSatisfy { $0?.kind == .opening && $0?.description == "block 3 of 9" })
         #expect(store.fault() == nil && store.time(at: 7) == 7)
         mayOpen.withLock { $0 = true }
@@ -51,6 +52,7 @@ import Testing
             return
         }
         #expect(try store.history(HistoryQuery(account: account)).entries.count == 1)
+        #expect(try store.find(.account(account)) == .account(account))
         try store.close()
         #expect(throws: StoreError.self) { try bench.ask(.grant("b", "ann", 5)) }
     }

@@ -82,5 +82,10 @@ package final class FaultyStore: Store {
         return try base.journal(query)
     }
 
+    package func find(_ query: FindQuery) throws -> Finding {
+        plan.withLock { $0.reads += 1 }
+        return try base.find(query)
+    }
+
     package func close() throws { try base.close() }
 }

@@ -116,20 +116,24 @@ extension MemoryJournal {
         var count = 0
         for entry in rows.entries.dropFirst(Int(query.after)).prefix(query.limit) {
             if count >= Limits.journalTransfersMax { break }
-            let lines = transfers(of: entry).map { transfer in
+            entries.append(told(entry))
+            count += entries[entries.count - 1].transfers.count
+        }
+        return JournalPage(entries: entries, next: entries.last?.entry ?? query.after)
+    }
+
+    /// An entry with all its transfers.
+    func told(_ entry: Entry) -> JournalEntry {
+        JournalEntry(
+            entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
+            transaction: entry.transaction,
+            transfers: transfers(of: entry).map { transfer in
                 let movement = movement(transfer)
                 return JournalEntry.Line(
                     transfer: transfer.id, account: name(owner(transfer)), debit: movement.debit,
                     credit: movement.credit, currency: movement.currency, amount: movement.amount, lot: movement.lot,
                     debtLot: movement.debtLot)
-            }
-            count += lines.count
-            entries.append(
-                JournalEntry(
-                    entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-                    transaction: entry.transaction, transfers: lines))
-        }
-        return JournalPage(entries: entries, next: entries.last?.entry ?? query.after)
+            })
     }
 
     func report(_ query: ReportQuery) -> ReportPage {

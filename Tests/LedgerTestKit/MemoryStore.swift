@@ -48,6 +48,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.journal(query) }
     }
 
+    package func find(_ query: FindQuery) throws -> Finding {
+        try whileOpen { journal.find(query) }
+    }
+
     package func close() throws {
         try whileOpen { journal.isClosed = true }
     }

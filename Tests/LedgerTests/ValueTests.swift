@@ -32,6 +32,23 @@ import Testing
         #expect(AccountName(text)?.text == name)
     }
 
+    @Test(arguments: ["0F8FAD5B-D9CB-469F-A165-70867728950E", "0f8fad5b-d9cb-469f-a165-70867728950e"])
+    func aTokenIsTheAccountOfItsName(text: String) {
+        let token = AppAccountToken(text)
+        #expect(token?.text == "0f8fad5b-d9cb-469f-a165-70867728950e")
+        #expect(token != nil && token?.account == AccountName(text))
+    }
+
+    @Test(arguments: [
+        "", "ann", "0F8FAD5BD9CB469FA16570867728950E", "0F8FAD5B-D9CB-469F-A165-70867728950G",
+        "0F8FAD5B-D9CB-469F-A165-70867728950", "0F8FAD5B-D9CB-469F-A165-70867728950EE",
+        "0F8FAD5B0D9CB-469F-A165-70867728950E", "{0F8FAD5B-D9CB-469F-A165-70867728950E}",
+        "0F8FAD5B-D9CB-469F-A165-7086772895é", "------------------------------------",
+    ])
+    func noToken(text: String) {
+        #expect(AppAccountToken(text) == nil)
+    }
+
     /// "é" as one scalar and as two is equal as Unicode text, but two players.
     @Test func namesAreEqualByteForByte() {
         let composed: AccountName = "caf\u{E9}"

@@ -43,7 +43,7 @@ import Testing
             says: "name is missing"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"token":[1,]}}"#, .parseError, id: nil,
-            says: "no value begins"),
+            says: "an element is missing"),
         Case(
             #"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"#
                 + (0...1_024).map { "\"m\($0)\":0" }.joined(separator: ",") + "}}", .invalidParams,

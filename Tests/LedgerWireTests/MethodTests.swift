@@ -18,6 +18,7 @@ import Testing
         (Methods.balance.method, [.purchases, .game, .finance, .admin]),
         (Methods.history.method, [.purchases, .game, .finance, .admin]),
         (Methods.report.method, [.finance, .admin]), (Methods.journal.method, [.finance, .admin]),
+        (Methods.find.method, [.purchases, .game, .finance, .admin]),
         (Methods.forget.method, [.admin]),
     ]
 

@@ -144,7 +144,7 @@ import Testing
             ("hold", ["key", "account", "currency", "amount", "timeoutMilliseconds"]),
             ("capture", ["key", "holdKey", "operation", "amount"]), ("release", ["key", "holdKey", "operation"]),
             ("atomic", ["key", "operations"]), ("journal", ["after", "limit", "waitMilliseconds"]),
-            ("balance", ["account", "currency", "asOf"]),
+            ("balance", ["account", "currency", "asOf"]), ("find", ["account", "token", "key", "transactionId"]),
             ("history", ["account", "currency", "limit", "before"]),
             ("report", ["kind", "asOf", "currency", "limit", "after"]), ("ping", ["x"]), (secret, ["x"]),
         ]

@@ -214,5 +214,6 @@ private final class CountingStore: Store {
         count.withLock { $0 += 1 }
         return try faulty.journal(query)
     }
+    func find(_ query: FindQuery) throws -> Finding { try faulty.find(query) }
     func close() throws { try faulty.close() }
 }

@@ -137,6 +137,7 @@ extension ServerTests {
                 ("history", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
                 ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
                 ("journal", #"{"after":0}"#, [.finance, .admin]),
+                ("find", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
                 ("forget", #"{"account":"nobody"}"#, [.admin]),
             ]
             #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))

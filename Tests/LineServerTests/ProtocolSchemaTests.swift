@@ -130,6 +130,7 @@ private final class BrokenStore: Store {
     }
     func report(_ query: ReportQuery) throws -> ReportPage { try base.report(query) }
     func journal(_ query: JournalQuery) throws -> JournalPage { throw Broken() }
+    func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
     func close() throws { try base.close() }
 }
 
@@ -174,6 +175,7 @@ private struct RecordedConversation {
             try await talk.operations(client)
             try await talk.atomics(client)
             try await talk.reads(client)
+            try await talk.finds(client, app)
             try await talk.forgetting(client)
             try await talk.malformed(client, server)
         }
@@ -281,6 +283,18 @@ private struct RecordedConversation {
             client, "[\(Requests.grant("silent", "a", 1, id: nil)),\(Requests.journal(after: 0, limit: 1, id: "4"))]")
     }
 
+    private mutating func finds(_ client: RawClient, _ app: SandboxApp) async throws {
+        for asked in [
+            #""account":"a""#, #""account":"nobody""#, #""token":"4D7A2B6E-0C5B-4B4F-9E0D-1F2E3D4C5B6A""#,
+            // Refused, so that each part of a refusal is made wrong; then carried out.
+            #""key":"dear""#, #""key":"basket""#, #""key":"none""#, #""transactionId":"2""#, #""transactionId":"99""#,
+        ] { try await call(client, "find", "{\(asked)}") }
+        // Recorded, and nobody's yet.
+        try await say(
+            client, Requests.notify(try app.notification("u-3", type: "X", transaction: try app.transaction(70))))
+        try await call(client, "find", #"{"transactionId":"70"}"#)
+    }
+
     /// An erased name is told as what stands in its place.
     private mutating func forgetting(_ client: RawClient) async throws {
         try await call(client, "atomic", Self.basket)
@@ -290,6 +304,9 @@ private struct RecordedConversation {
         try await say(client, Requests.balance("a"))
         let journal = try await say(client, Requests.journal(after: 0, limit: 1_000))
         #expect("\(journal)".contains("erased 1"))
+        for asked in [#""key":"late""#, #""transactionId":"2""#, #""account":"a""#] {
+            try await call(client, "find", "{\(asked)}")
+        }
         for kind in ["balances", "debts"] { try await say(client, Requests.report(kind)) }
         try await call(client, "forget", "{}", malformed: true)
         try await call(client, "forget", #"{"account":"\u007Ferased 1"}"#, malformed: true)
@@ -333,6 +350,8 @@ private struct RecordedConversation {
             Requests.call("history", #"{"account":"a","limit":1001}"#), Requests.call("report", #"{"kind":"x"}"#),
             Requests.call("report", #"{"kind":"trial","after":"x"}"#), Requests.call("journal", #"{"after":-1}"#),
             Requests.journal(after: 0, limit: 1_001), Requests.journal(after: 0, wait: 30_001),
+            Requests.call("find"), Requests.call("find", "{}"), Requests.call("find", #"{"account":"a","key":"k"}"#),
+            Requests.call("find", #"{"token":"a"}"#),
             "[\((0...1_000).map { _ in Requests.ping(1) }.joined(separator: ","))]",
         ]
         for request in requests {

@@ -87,6 +87,7 @@ import Testing
         #expect(kinds == Set(EntryKind.allCases), "seed \(seed) reaches only \(kinds)")
         #expect(walletsWithoutLots > 0, "seed \(seed)")
         try checkJournal(store.projection, reference)
+        try checkFind(store.projection, reference)
         for past in remembered {
             try checkPast(store.projection, past.time, past.balances, past.totals, past.debts, workload)
         }
@@ -159,6 +160,45 @@ import Testing
             #expect(line.debtLot == transfer.debtLot && reference.books.code(transfer.debit.currency) == line.currency)
             if player != 0 { #expect(reference.books.players[player]?.name == line.account) }
         }
+    }
+
+    /// Every key, purchase and account is found as the books have it.
+    private func checkFind(_ store: SQLiteProjection, _ reference: Reference) throws {
+        let (rows, books) = (reference.books.rows, reference.books)
+        var refused = 0
+        for (key, answered) in books.answers {
+            guard case .request(let request) = try store.find(.key(key)) else {
+                Issue.record("\(key) is not found")
+                continue
+            }
+            #expect(request.key == key)
+            switch (request.answer, answered.answer) {
+            case (.refused(let refusal), .refused(let reason, let operation)):
+                #expect(refusal == Refusal(reason, operation: operation))
+                refused += 1
+            case (.refused, _): Issue.record("\(key) was not refused")
+            case (.posted(let entry), let answer):
+                #expect(entry.entry == answer.entry && entry.key == key)
+                let own = rows.transfers.filter { $0.entry == entry.entry }
+                #expect(entry.transfers.map(\.transfer) == own.map(\.id))
+                #expect(entry.transfers.map(\.account) == own.map { books.players[$0.player]?.name })
+            }
+        }
+        #expect(refused > 0 && refused < books.answers.count)
+        var assigned = 0
+        for (id, register) in books.purchases {
+            guard case .purchase(let purchase) = try store.find(.transaction(id)) else {
+                Issue.record("\(id) is not found")
+                continue
+            }
+            #expect(purchase.transaction == id && purchase.product == register.facts.product)
+            #expect(purchase.account == register.account.flatMap { books.players[$0]?.name })
+            let opening = register.account == nil ? nil : rows.entries.first { $0.transaction == id }?.id
+            #expect(purchase.entry?.entry == opening)
+            if opening != nil { assigned += 1 }
+        }
+        #expect(assigned > 0)
+        for player in books.players.values { #expect(try store.find(.account(player.name)) == .account(player.name)) }
     }
 
     /// Every debt of every lot, as the books in memory have them.

@@ -107,6 +107,7 @@ import Testing
             for kind in ReportKind.allCases {
                 try note("report \(kind)") { try projection.report(ReportQuery(kind: kind, asOf: 900)).rows }
             }
+            for query in FindQuery.ofWorkload(keys) { try note("find \(query)") { try projection.find(query) } }
             try note("journal") { try projection.journal(JournalQuery(after: 0, limit: 1_000)).entries }
             return answers
         }

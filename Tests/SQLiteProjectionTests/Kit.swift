@@ -190,3 +190,12 @@ struct Ledger {
         }
     }
 }
+
+extension FindQuery {
+    /// Everything that a workload can have made, and some that nothing made.
+    static func ofWorkload(_ keys: [RequestKey]) -> [FindQuery] {
+        keys.map { .key($0) } + [.key(RequestKey("never used")!)]
+            + (0..<61).map { .transaction(TransactionID(number: Int64(2_000_000_000 + $0))) }
+            + (0..<13).map { .account(Workload.account($0)) }
+    }
+}

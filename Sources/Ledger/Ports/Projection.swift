@@ -35,6 +35,10 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func journal(_ query: JournalQuery) throws -> JournalPage
 
+    /// What something is and whose.
+    /// - Throws: ``StoreError``
+    func find(_ query: FindQuery) throws -> Finding
+
     /// Gives the tables' files or connections back. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws

@@ -63,6 +63,7 @@ extension Operation {
         case .history(let query): self = .query(.history(query))
         case .report(let request): self = .query(.report(request))
         case .journal(let query): self = .query(.journal(query))
+        case .find(let query): self = .query(.find(query))
         }
     }
 }

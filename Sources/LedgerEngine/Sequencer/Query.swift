@@ -9,13 +9,14 @@ package enum Query: Hashable, Sendable {
     case balances(BalanceQuery, asOf: Timestamp)
     /// Where nothing is newer, the lane waits before it is read.
     case journal(JournalQuery)
+    case find(FindQuery)
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal: nil
+        case .journal, .find: nil
         }
     }
 
@@ -33,6 +34,8 @@ package enum Query: Hashable, Sendable {
             return .balance(AccountBalances(account: query.account, balances: balances))
         case .journal(let query):
             return .journal(try store.journal(query))
+        case .find(let query):
+            return .finding(try store.find(query))
         }
     }
 }
@@ -63,7 +66,7 @@ extension Books {
         case .history(let query):
             // What has expired is not shown as available, so it is posted first, where anything can be.
             if mayClose { settle(query.account, at: now) }
-        case .journal:
+        case .journal, .find:
             break
         case .report(var request):
             let time = request.asOf ?? latest

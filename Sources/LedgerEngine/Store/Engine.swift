@@ -236,6 +236,8 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func journal(_ query: JournalQuery) throws -> JournalPage { try read { try $0.journal(query) } }
 
+    package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
+
     /// Reads the projection when it has everything that was done before.
     private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
         do {

@@ -95,6 +95,8 @@ package final class OpeningStore: Store {
 
     package func journal(_ query: JournalQuery) throws -> JournalPage { try store().journal(query) }
 
+    package func find(_ query: FindQuery) throws -> Finding { try store().find(query) }
+
     /// Ends the opening, or closes what was opened.
     /// - Throws: what kept the store from opening.
     package func close() throws {

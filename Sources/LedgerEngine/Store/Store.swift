@@ -43,6 +43,10 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func journal(_ query: JournalQuery) throws -> JournalPage
 
+    /// What something is and whose, as of the last commit. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func find(_ query: FindQuery) throws -> Finding
+
     /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws

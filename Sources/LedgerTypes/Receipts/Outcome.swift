@@ -20,5 +20,6 @@ package enum Outcome: Sendable {
     indirect case history(HistoryPage)
     indirect case report(ReportPage)
     indirect case journal(JournalPage)
+    indirect case finding(Finding)
     case refused(Refusal)
 }

@@ -11,6 +11,7 @@ package enum LedgerRequest: Hashable, Sendable {
     /// As of now where it names no time.
     case report(ReportRequest)
     case journal(JournalQuery)
+    case find(FindQuery)
     /// Erases the account's name.
     case forget(AccountName)
 }

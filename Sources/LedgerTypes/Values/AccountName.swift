@@ -41,7 +41,7 @@ public struct AccountName: Hashable, Sendable, CustomStringConvertible {
     /// account's number.
     public var isErased: Bool { text.utf8.first == 0x7F }
 
-    private static func isUUID(_ text: String) -> Bool {
+    static func isUUID(_ text: String) -> Bool {
         var index = 0
         for byte in text.utf8 {
             switch index {

@@ -85,6 +85,7 @@ extension JSONWriter {
         case .history(let page): result(page)
         case .report(let page): result(page)
         case .journal(let page): result(page)
+        case .finding(let finding): result(finding)
         case .refused(let refusal): error(WireError(refusal))
         }
     }

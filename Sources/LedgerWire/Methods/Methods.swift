@@ -55,6 +55,9 @@ package enum Methods {
     package static let journal = TypedMethod("journal", .roles([.finance]), JournalQuery.self, JournalPage.self) {
         .ledger(.journal($0))
     }
+    package static let find = TypedMethod(
+        "find", .roles([.game, .purchases, .finance]), FindQuery.self, Finding.self
+    ) { .ledger(.find($0)) }
 
     /// Not repeatable: another account may have the name by now.
     package static let forget = TypedMethod(
@@ -64,7 +67,8 @@ package enum Methods {
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
         purchase.method, consumption.method, grant.method, reverse.method, hold.method, capture.method, release.method,
-        atomic.method, history.method, report.method, journal.method, forget.method,
+        atomic.method, history.method, report.method, journal.method, find.method,
+        forget.method,
     ]
 
     /// `nil` where there is no such method.

@@ -38,6 +38,11 @@ extension JSONReader {
         return name
     }
 
+    mutating func appAccountToken() throws(JSONError) -> AppAccountToken {
+        guard let token = AppAccountToken(try string()) else { throw fail("must be a UUID") }
+        return token
+    }
+
     mutating func currencyCode() throws(JSONError) -> CurrencyCode {
         guard let code = CurrencyCode(try string()) else {
             throw fail("must be a currency's code: 1 to \(Limits.codeBytesMax) letters, digits, _, - and .")

@@ -109,3 +109,34 @@ extension JournalQuery: MethodParams {
         writer.member("waitMilliseconds", waitMilliseconds)
     }
 }
+
+extension FindQuery: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var query: FindQuery?
+        try reader.object { (reader, key) throws(JSONError) in
+            let given: FindQuery
+            switch key {
+            case "account": given = .account(try reader.accountName())
+            case "token": given = .token(try reader.appAccountToken())
+            case "key": given = .key(try reader.requestKey())
+            case "transactionId": given = .transaction(try reader.transactionID())
+            default: throw reader.unknownParameter()
+            }
+            if query != nil { throw reader.fail("is one too many: params \(FindQuery.rule)") }
+            query = given
+        }
+        guard let query else { throw reader.invalid("", FindQuery.rule) }
+        self = query
+    }
+
+    private static let rule = "must have exactly one of account, token, key and transactionId"
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        switch self {
+        case .account(let account): writer.member("account", account.text)
+        case .token(let token): writer.member("token", token.text)
+        case .key(let key): writer.member("key", key.text)
+        case .transaction(let transaction): writer.member("transactionId", transaction.description)
+        }
+    }
+}

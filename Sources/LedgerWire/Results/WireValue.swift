@@ -29,6 +29,10 @@ extension JSONWriter {
         endArray()
     }
 
+    mutating func write(orNull value: (some WireValue)?) {
+        if let value { value.write(to: &self) } else { null() }
+    }
+
     mutating func integer(orNull value: Int64?) {
         if let value { integer(value) } else { null() }
     }

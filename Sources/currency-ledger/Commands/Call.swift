@@ -19,7 +19,7 @@ struct Call: AsyncParsableCommand {
             The exit status is 1 where the reply is an error.
             """)
 
-    @Argument(help: "The method, as ping, info, credit, spend, hold, balance, journal, …")
+    @Argument(help: "The method, as ping, info, credit, spend, hold, balance, find, journal, …")
     var method: String
 
     @Argument(help: "name=value")

@@ -11,6 +11,10 @@ enum Samples {
     static func amount(_ units: Int64) throws -> Amount { try #require(Amount(units)) }
     static func transaction(_ text: String) throws -> TransactionID { try #require(TransactionID(text)) }
 
+    static func token() throws -> AppAccountToken {
+        try #require(AppAccountToken("7E3FB204-14E0-4D0B-9D0E-C6E3E2A1B0AF"))
+    }
+
     static func balances() throws -> [CurrencyBalance] {
         [
             CurrencyBalance(
@@ -70,6 +74,8 @@ enum Samples {
     private static func journal(_ query: JournalQuery) -> Asked {
         Asked(Methods.journal, query, .ledger(.journal(query)))
     }
+
+    private static func find(_ query: FindQuery) -> Asked { Asked(Methods.find, query, .ledger(.find(query))) }
 
     private static func balance(_ query: BalanceQuery) -> Asked {
         Asked(Methods.balance, query, .ledger(.balance(query)))
@@ -135,6 +141,8 @@ enum Samples {
                 JournalQuery(
                     after: Int64.max, limit: Limits.journalPageMax,
                     waitMilliseconds: Limits.journalWaitMillisecondsMax)),
+            find(.account(player)), find(.token(try token())), find(.key(try key(" ~"))),
+            find(.transaction(try transaction("2000000849195831"))),
             balance(BalanceQuery(account: player)),
             balance(BalanceQuery(account: player, currency: gems, asOf: 1_767_225_600_000)),
             history(HistoryQuery(account: player)),
@@ -208,7 +216,7 @@ enum Samples {
                     results: [.spend(drawn: lots), .grant, .hold(expiresAt: 3), .reverse(returned: lots)],
                     balances: [AccountBalances(account: try account("player-1"), balances: own)])),
             sample(try journalPage()), sample(try historyPage()),
-        ]
+        ] + (try findings().map { sample($0) })
     }
 
     static func journalPage() throws -> JournalPage {
@@ -230,6 +238,22 @@ enum Samples {
                     entry: 9, time: 10, kind: .holdExpiry, key: try key("k"), note: "n\n", transaction: nil,
                     transfers: []),
             ], next: 9)
+    }
+
+    /// One of each kind, of each as it can be.
+    static func findings() throws -> [Finding] {
+        let player = try account("player-1")
+        let bought = try journalPage().entries[0]
+        let purchase = Finding.Purchase(
+            transaction: try transaction("12"), product: "com.example.gems", account: player, entry: bought)
+        var unassigned = purchase
+        (unassigned.account, unassigned.entry) = (nil, nil)
+        let refusal = Refusal(.insufficientFunds(currency: try currency("gems"), available: 7), operation: 3)
+        return [
+            .unknown, .account(player), .purchase(purchase), .purchase(unassigned),
+            .request(Finding.Request(key: try key("k"), answer: .posted(bought))),
+            .request(Finding.Request(key: try key("k"), answer: .refused(refusal))),
+        ]
     }
 
     static func purchaseReceipt() throws -> PurchaseReceipt {

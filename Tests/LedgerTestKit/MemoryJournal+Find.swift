@@ -1,0 +1,39 @@
+import Ledger
+
+/// What something is and whose, found by looking at every row.
+extension MemoryJournal {
+    func find(_ query: FindQuery) -> Finding {
+        switch query {
+        case .account(let name): return find(name)
+        case .token(let token): return find(token.account)
+        case .key(let key): return find(key)
+        case .transaction(let id): return find(id)
+        }
+    }
+
+    private func find(_ name: AccountName) -> Finding {
+        rows.accounts.contains { $0.name == name } ? .account(name) : .unknown
+    }
+
+    /// A request that was carried out is told by its entry alone.
+    private func find(_ key: RequestKey) -> Finding {
+        if let entry = rows.entries.first(where: { $0.key == key }) {
+            return .request(Finding.Request(key: key, answer: .posted(told(entry))))
+        }
+        guard let row = rows.requests.first(where: { $0.key == key }) else { return .unknown }
+        guard case .refused(let reason, let operation) = KeyedAnswer(encoded: row.answer, name: { name($0) }) else {
+            preconditionFailure("a request without an entry was refused")
+        }
+        return .request(Finding.Request(key: key, answer: .refused(Refusal(reason, operation: operation))))
+    }
+
+    /// The first entry about a purchase is the one that opened its lots, and tells whose it is.
+    private func find(_ id: TransactionID) -> Finding {
+        guard let row = rows.purchases.first(where: { $0.facts.transaction == id }) else { return .unknown }
+        let opening = rows.entries.first { $0.transaction == id }.map { told($0) }
+        return .purchase(
+            Finding.Purchase(
+                transaction: id, product: row.facts.product, account: opening?.transfers.first?.account,
+                entry: opening))
+    }
+}
