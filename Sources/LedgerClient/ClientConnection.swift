@@ -27,8 +27,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 64)
     private var pipelines: [Pipeline] = []
     private var inbound = ByteBuffer()
-    /// Bytes of `inbound` known to hold no line end.
-    private var scanned = 0
+    private var cutter: LineCutter
     private var lastRead = NIODeadline.distantPast
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// What was answered in this turn of the event loop.
@@ -37,6 +36,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     init(channel: any Channel, configuration: ClientConfiguration) {
         self.channel = channel
         replyBytesMax = configuration.replyBytesMax
+        cutter = LineCutter(lineBytesMax: configuration.replyBytesMax)
         silenceMax =
             configuration.retryPolicy.reconnects
             ? .milliseconds(configuration.requestTimeoutMilliseconds / ClientLimits.silentPartOfTimeout) : nil
@@ -209,18 +209,22 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// A line without its end; `nil` until the next one is whole.
     private func nextLine() throws(ClientError) -> ByteBuffer? {
-        let end = inbound.withUnsafeReadableBytes { bytes in bytes[scanned...].firstIndex(of: UInt8(ascii: "\n")) }
-        guard let end else {
-            scanned = inbound.readableBytes
-            guard scanned <= replyBytesMax else {
-                throw .unreadableReply("a line is longer than \(replyBytesMax) bytes")
-            }
+        switch inbound.withUnsafeReadableBytes({ cutter.front(of: $0) }) {
+        case .line(let range, let end):
+            let line = inbound.getSlice(at: inbound.readerIndex + range.lowerBound, length: range.count)
+            drop(end)
+            return line
+        case .unfinished(let empty):
+            drop(empty)
             return nil
+        case .tooLong:
+            throw .unreadableReply("a line is longer than \(replyBytesMax) bytes")
         }
-        scanned = 0
-        let line = inbound.readSlice(length: end)
-        inbound.moveReaderIndex(forwardBy: 1)
-        return line
+    }
+
+    private func drop(_ count: Int) {
+        inbound.moveReaderIndex(forwardBy: count)
+        cutter.dropped(count)
     }
 
     /// Throws where replies can no longer be told apart.

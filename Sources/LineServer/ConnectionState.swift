@@ -202,11 +202,11 @@ struct ConnectionState {
             case .tooLong:
                 replies.append(.error(.lineTooLong), id: .null, bytes: 0)
                 return ignoreInput()
-            case .line(let length, let consumed):
-                let (line, isForeign) = lines.take(length: length, consumed: consumed) { bytes in
+            case .line(let range, let end):
+                let (line, isForeign) = lines.take(range, end: end) { bytes in
                     (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
                 }
-                accept(line, bytes: consumed)
+                accept(line, bytes: end)
                 if isForeign { return ignoreInput() }
             }
         }

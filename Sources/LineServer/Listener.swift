@@ -20,6 +20,7 @@ struct Listener {
         let socket = try await resolve(address)
         guard isOpen || socket.isLocal else {
             throw ServerError(
+                .unprotected,
                 """
                 \(address) can be reached from other machines, and no tokens are configured: \
                 configure tokens, or listen on 127.0.0.1, [::1] or a Unix-domain socket
@@ -38,7 +39,7 @@ struct Listener {
         } catch let error as ServerError {
             throw error
         } catch {
-            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
+            throw ServerError(.unavailable, "cannot listen on \(address): \(Listener.words(error, address))")
         }
     }
 
@@ -79,7 +80,7 @@ struct Listener {
                 }
             }
         } catch {
-            throw ServerError("cannot listen on \(address): \(Listener.words(error, address))")
+            throw ServerError(.unavailable, "cannot listen on \(address): \(Listener.words(error, address))")
         }
     }
 
@@ -92,7 +93,7 @@ struct Listener {
             return
         }
         try await other.close().get()
-        throw ServerError("cannot listen on unix:\(path): another server does")
+        throw ServerError(.alreadyServed, "cannot listen on unix:\(path): another server does")
     }
 
     private func bootstrap() -> ServerBootstrap {

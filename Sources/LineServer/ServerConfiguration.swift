@@ -24,10 +24,3 @@ package struct ServerConfiguration: Sendable {
         self.limits = limits
     }
 }
-
-/// Why the server does not start.
-package struct ServerError: Error, CustomStringConvertible, Sendable {
-    package let description: String
-
-    init(_ description: String) { self.description = description }
-}

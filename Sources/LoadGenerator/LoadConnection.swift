@@ -7,8 +7,7 @@ final class LoadConnection {
     let socket: LoadSocket
     private let out = ByteQueue(capacity: 64 << 10)
     private let replies = ByteQueue(capacity: 64 << 10)
-    /// Bytes of `replies` known to hold no line end.
-    private var scanned = 0
+    private var cutter = LineCutter(lineBytesMax: WireLimits.replyBytesMax)
     private(set) var sentBytes = 0
     private(set) var receivedBytes = 0
 
@@ -75,7 +74,7 @@ final class LoadConnection {
             } else if errno == EAGAIN || errno == EWOULDBLOCK {
                 return
             } else if errno != EINTR {
-                throw LoadError("the connection was lost: \(LoadSocket.reason())")
+                throw LoadError(.connection, "the connection was lost: \(LoadSocket.reason())")
             }
         }
     }
@@ -98,10 +97,10 @@ final class LoadConnection {
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { return }
-                throw LoadError("the connection was lost: \(LoadSocket.reason())")
+                throw LoadError(.connection, "the connection was lost: \(LoadSocket.reason())")
             }
             guard count > 0 else {
-                throw LoadError("the server closed a connection with \(linesInFlight) lines unanswered")
+                throw LoadError(.connection, "the server closed a connection with \(linesInFlight) lines unanswered")
             }
             replies.wrote(count)
             receivedBytes += count
@@ -112,26 +111,27 @@ final class LoadConnection {
     }
 
     private func takeLines(_ answer: (Answer, _ line: UnsafeBufferPointer<UInt8>) throws -> Void) throws {
-        let bytes = replies.readable
-        guard let base = bytes.baseAddress else { return }
-        var start = 0
-        while let end = memchr(base + scanned, 0x0A, bytes.count - scanned) {
-            let length = base.distance(to: end.assumingMemoryBound(to: UInt8.self)) - start
-            // The line's end makes way for the NUL that strstr(3) stops at.
-            base[start + length] = 0
-            let line = UnsafeBufferPointer(start: UnsafePointer(base + start), count: length)
-            try answer(try settle(line), line)
-            start += length + 1
-            scanned = start
+        while let base = replies.readable.baseAddress {
+            switch cutter.front(of: UnsafeRawBufferPointer(replies.readable)) {
+            case .line(let range, let end):
+                // The line's end makes way for the NUL that strstr(3) stops at.
+                base[range.upperBound] = 0
+                let line = UnsafeBufferPointer(start: UnsafePointer(base + range.lowerBound), count: range.count)
+                try answer(try settle(line), line)
+                replies.take(end)
+                cutter.dropped(end)
+            case .unfinished(let empty):
+                replies.take(empty)
+                cutter.dropped(empty)
+                return
+            case .tooLong: throw LoadError(.service, "the server's line has no end")
+            }
         }
-        scanned = bytes.count - start
-        replies.take(start)
-        guard scanned <= WireLimits.replyBytesMax else { throw LoadError("the server's line has no end") }
     }
 
     private func settle(_ line: UnsafeBufferPointer<UInt8>) throws -> Answer {
         guard oldest < next else {
-            throw LoadError("the server sent a line that nobody asked for: \(ReplyScan.excerpt(line))")
+            throw LoadError(.service, "the server sent a line that nobody asked for: \(ReplyScan.excerpt(line))")
         }
         let pending = ring[oldest & ringMask]
         oldest += 1

@@ -111,7 +111,9 @@ package struct LoadRun {
                 kind: .workload(plan.workload), requests: plan.warmup..<plan.warmup + requests, batch: plan.batch,
                 durationSeconds: plan.durationSeconds, rate: plan.rate, progress: ""))
         let ownCPU = OwnProcess.cpuSeconds() - cpu
-        guard !result.wasInterrupted else { throw LoadError("interrupted after \(result.requests) requests") }
+        guard !result.wasInterrupted else {
+            throw LoadError(.interrupted, "interrupted after \(result.requests) requests")
+        }
         let credits = plan.purchases(in: plan.warmup + result.requests) - plan.purchases(in: plan.warmup)
         var summary = LoadSummary(
             plan: plan, result: result, credits: credits, spends: result.requests - credits,
@@ -130,6 +132,7 @@ package struct LoadRun {
         guard count > 0, let chain = target.chain else { return nil }
         guard count <= LoadLimits.purchasesMax else {
             throw LoadError(
+                .plan,
                 "\(plan.count == nil ? "--duration" : "--count") takes \(count) signed purchases; "
                     + "there is memory for \(LoadLimits.purchasesMax)")
         }
@@ -143,6 +146,7 @@ package struct LoadRun {
         let line = plan.batch * (purchases.header.count + purchases.stride + LoadRun.envelopeBytesMax)
         guard line <= WireLimits.lineBytesMax else {
             throw LoadError(
+                .plan,
                 "--batch: \(plan.batch) credits make a line of \(line) bytes, and the service takes "
                     + "\(WireLimits.lineBytesMax)")
         }
@@ -194,10 +198,10 @@ package struct LoadRun {
     }
 
     private func passed(_ result: PhaseResult, _ what: String) throws {
-        if result.wasInterrupted { throw LoadError("interrupted while \(what)") }
+        if result.wasInterrupted { throw LoadError(.interrupted, "interrupted while \(what)") }
         guard result.errors == 0 else {
             throw LoadError(
-                "\(what): there were \(result.errors) errors:\n\(result.firstErrors.joined(separator: "\n"))")
+                .service, "\(what): there were \(result.errors) errors:\n\(result.firstErrors.joined(separator: "\n"))")
         }
     }
 }

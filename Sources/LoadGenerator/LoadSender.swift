@@ -62,7 +62,7 @@ final class LoadSender {
         var writer = RequestWriter()
         writer.write(Methods.authenticate, Authentication(token: token), id: .integer(0))
         let answer = try socket.exchange(writer.bytes)
-        guard answer.contains(#""result":"#) else { throw LoadError("--token: \(answer)") }
+        guard answer.contains(#""result":"#) else { throw LoadError(.service, "--token: \(answer)") }
     }
 
     /// The state of a phase.
@@ -117,6 +117,7 @@ final class LoadSender {
             progress.show(course.result, inFlight: course.inFlight, now: now)
             if course.inFlight > 0, now - course.lastReply > Int64(LoadLimits.silenceSecondsMax) * 1_000_000_000 {
                 throw LoadError(
+                    .connection,
                     "no reply for \(LoadLimits.silenceSecondsMax) seconds with \(course.inFlight) in flight")
             }
             if course.result.wasInterrupted, now - course.lastReply > 1_000_000_000 { break }

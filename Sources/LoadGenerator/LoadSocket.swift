@@ -16,7 +16,7 @@ final class LoadSocket {
 
     func makeNonBlocking() throws {
         guard fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0 else {
-            throw LoadError("cannot make a socket non-blocking: \(LoadSocket.reason())")
+            throw LoadError(.machine, "cannot make a socket non-blocking: \(LoadSocket.reason())")
         }
     }
 
@@ -27,16 +27,20 @@ final class LoadSocket {
             let count = line[sent...].withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, LoadSocket.sendFlags)
             }
-            guard count > 0 else { throw LoadError("the connection was lost: \(LoadSocket.reason())") }
+            guard count > 0 else { throw LoadError(.connection, "the connection was lost: \(LoadSocket.reason())") }
             sent += count
         }
         var answer: [UInt8] = []
         var byte: UInt8 = 0
         while true {
-            guard recv(descriptor, &byte, 1, 0) == 1 else { throw LoadError("the server closed a connection") }
+            guard recv(descriptor, &byte, 1, 0) == 1 else {
+                throw LoadError(.connection, "the server closed a connection")
+            }
             if byte == UInt8(ascii: "\n") { return String(decoding: answer, as: UTF8.self) }
             answer.append(byte)
-            guard answer.count <= WireLimits.tokenBytesMax else { throw LoadError("the server's answer has no end") }
+            guard answer.count <= WireLimits.tokenBytesMax else {
+                throw LoadError(.service, "the server's answer has no end")
+            }
         }
     }
 
@@ -50,7 +54,9 @@ final class LoadSocket {
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &found)
-        guard status == 0 else { throw LoadError("no service at \(name): \(String(cString: gai_strerror(status)))") }
+        guard status == 0 else {
+            throw LoadError(.connection, "no service at \(name): \(String(cString: gai_strerror(status)))")
+        }
         defer { freeaddrinfo(found) }
         var next = found
         while let entry = next?.pointee {
@@ -66,7 +72,7 @@ final class LoadSocket {
             }
             next = entry.ai_next
         }
-        throw LoadError("no service at \(name): \(reason())")
+        throw LoadError(.connection, "no service at \(name): \(reason())")
     }
 
     private static func connectUnix(_ path: String) throws -> Int32 {
@@ -74,7 +80,7 @@ final class LoadSocket {
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { throw LoadError("cannot make a socket: \(reason())") }
+        guard descriptor >= 0 else { throw LoadError(.machine, "cannot make a socket: \(reason())") }
         let status = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
@@ -83,7 +89,7 @@ final class LoadSocket {
         guard status == 0 else {
             let reason = reason()
             close(descriptor)
-            throw LoadError("no service at unix:\(path): \(reason)")
+            throw LoadError(.connection, "no service at unix:\(path): \(reason)")
         }
         return descriptor
     }

@@ -39,7 +39,7 @@ struct MachineLimits {
 
     private static func verify() throws -> Double {
         let check = try PlainSignatureCheck()
-        guard check.run(verifyStep) == verifyStep else { throw LoadError("OpenSSL refuses a good signature") }
+        guard check.run(verifyStep) == verifyStep else { throw LoadError(.machine, "OpenSSL refuses a good signature") }
         let start = LoadClock.nanoseconds()
         var done = 0
         var elapsed: Int64 = 0
@@ -53,19 +53,19 @@ struct MachineLimits {
     private static func sync(in folder: String) throws -> [Int64] {
         let path = folder + "/currency-ledger-load-\(UUID().uuidString)"
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY, 0o600)
-        guard descriptor >= 0 else { throw LoadError("cannot write in \(folder): \(LoadSocket.reason())") }
+        guard descriptor >= 0 else { throw LoadError(.machine, "cannot write in \(folder): \(LoadSocket.reason())") }
         defer {
             close(descriptor)
             unlink(path)
         }
         func write(_ bytes: [UInt8], at place: Int) throws {
             guard pwrite(descriptor, bytes, bytes.count, place * bytes.count) == bytes.count else {
-                throw LoadError("cannot write in \(folder): \(LoadSocket.reason())")
+                throw LoadError(.machine, "cannot write in \(folder): \(LoadSocket.reason())")
             }
         }
         func sync() throws {
             guard fdatasync(descriptor) == 0 else {
-                throw LoadError("cannot sync in \(folder): \(LoadSocket.reason())")
+                throw LoadError(.machine, "cannot sync in \(folder): \(LoadSocket.reason())")
             }
         }
         for place in 0..<syncCount { try write([UInt8](repeating: 0, count: syncBytes), at: place) }

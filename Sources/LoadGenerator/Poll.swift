@@ -17,7 +17,9 @@ final class Poll {
         eventsMax = Int32(sockets.count + 1)
         events = .allocate(capacity: sockets.count + 1)
         timerPlace = UInt32(sockets.count)
-        guard descriptor >= 0, timer >= 0 else { throw LoadError("cannot wait for sockets: \(LoadSocket.reason())") }
+        guard descriptor >= 0, timer >= 0 else {
+            throw LoadError(.machine, "cannot wait for sockets: \(LoadSocket.reason())")
+        }
         for (place, socket) in (sockets + [timer]).enumerated() {
             var event = epoll_event()
             // A socket says when it can be written to again; otherwise a full one would be asked at every turn.
@@ -25,7 +27,7 @@ final class Poll {
                 socket == timer ? EPOLLIN.rawValue : EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLET.rawValue
             event.data.u32 = UInt32(place)
             guard epoll_ctl(descriptor, EPOLL_CTL_ADD, socket, &event) == 0 else {
-                throw LoadError("cannot wait for sockets: \(LoadSocket.reason())")
+                throw LoadError(.machine, "cannot wait for sockets: \(LoadSocket.reason())")
             }
         }
     }
@@ -46,14 +48,14 @@ final class Poll {
             spec.it_value.tv_sec = Int(time / 1_000_000_000)
             spec.it_value.tv_nsec = Int(time % 1_000_000_000)
             guard timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &spec, nil) == 0 else {
-                throw LoadError("cannot set a timer: \(LoadSocket.reason())")
+                throw LoadError(.machine, "cannot set a timer: \(LoadSocket.reason())")
             }
             armed = time
         }
         let count = epoll_wait(descriptor, events, eventsMax, -1)
         guard count >= 0 else {
             if errno == EINTR { return }
-            throw LoadError("cannot wait for sockets: \(LoadSocket.reason())")
+            throw LoadError(.machine, "cannot wait for sockets: \(LoadSocket.reason())")
         }
         for number in 0..<Int(count) {
             let event = events[number]

@@ -16,7 +16,7 @@ enum ReplyScan {
         let idAt = open + before.utf8CodeUnitCount
         guard let base = line.baseAddress, line.count > idAt + idDigits + 2,
             memcmp(base + open, before.utf8Start, before.utf8CodeUnitCount) == 0
-        else { throw LoadError("the server's line is no reply: \(excerpt(line))") }
+        else { throw LoadError(.service, "the server's line is no reply: \(excerpt(line))") }
         if base[idAt] == UInt8(ascii: "n") || (open == 0 && base[idAt + idDigits + 2] == UInt8(ascii: "e")) {
             // An error for the whole line.
             return count
@@ -24,7 +24,7 @@ enum ReplyScan {
         var id: Int64 = 0
         for place in idAt..<idAt + idDigits { id = id * 10 + Int64(base[place] &- UInt8(ascii: "0")) }
         guard id == RequestTemplate.id(first) else {
-            throw LoadError("the server's reply is not to the oldest request: \(excerpt(line))")
+            throw LoadError(.service, "the server's reply is not to the oldest request: \(excerpt(line))")
         }
         guard open == 1 else { return 0 }
         var errors = 0

@@ -51,7 +51,9 @@ struct ServerProbe {
         }
     }
 
-    private func unreadable(_ name: String) -> LoadError { LoadError("--pid: /proc/\(pid)/\(name) cannot be read") }
+    private func unreadable(_ name: String) -> LoadError {
+        LoadError(.plan, "--pid: /proc/\(pid)/\(name) cannot be read")
+    }
 
     private static func number(_ name: String, in text: String) -> Int64? {
         for line in text.split(separator: "\n") where line.hasPrefix(name) {

@@ -66,7 +66,7 @@ final class SignedPurchases: @unchecked Sendable {
         throws
     {
         for number in part {
-            if isInterrupted() { throw LoadError("interrupted while purchases were signed") }
+            if isInterrupted() { throw LoadError(.interrupted, "interrupted while purchases were signed") }
             let jws = try chain.jws(payload: template.payload(number).json())
             precondition(jws.count == header.count + stride, "purchases differ in length")
             jws.withUnsafeBufferPointer { bytes in

@@ -9,7 +9,7 @@ import Testing
         "LedgerTypes": [],
         "Ledger": ["LedgerTypes"],
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
-        "LedgerWire": ["LedgerTypes", "StrictJSON"],
+        "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
         "LedgerEngine": ["AppStore", "DequeModule", "Dispatch", "Ledger", "Glibc", "Musl", "Synchronization"],

@@ -113,7 +113,7 @@ import Testing
 
     @Test(arguments: [
         "nonsense", #"{"jsonrpc":"2.0","id":99,"result":{}}"#, #"[{"jsonrpc":"2.0","id":1,"result":{}}]"#,
-        #"{"jsonrpc":"2.0","id":"1","result":{}}"#, #"{"jsonrpc":"2.0","id":null,"result":{}}"#, "",
+        #"{"jsonrpc":"2.0","id":"1","result":{}}"#, #"{"jsonrpc":"2.0","id":null,"result":{}}"#,
     ])
     func whatIsNoReplyToTheOldestRequestEndsTheConnection(line: String) async throws {
         try await Peer.with({ _, request in request == nil ? [] : [.send(Array("\(line)\n".utf8))] }) { _, client in
@@ -123,6 +123,19 @@ import Testing
                     Issue.record("\(String(describing: error))")
                     return
                 }
+            }
+        }
+    }
+
+    @Test func anEmptyLineBetweenRepliesIsPassedOver() async throws {
+        let end = Array("\r\n\n".utf8)
+        try await Peer.with({ _, line in
+            guard let line else { return [] }
+            return [.send(end + answer(line, echo) + end)]
+        }) { _, client in
+            for name in ["a", "b", "c"] {
+                let balance = try await client.balance(try account(name))
+                #expect(balance.account.text == name)
             }
         }
     }

@@ -12,12 +12,11 @@ import Testing
             splitter.append(&buffer)
             search: while true {
                 switch splitter.front() {
-                case .line(let length, let consumed):
+                case .line(let range, let end):
                     // Asking twice changes nothing.
-                    let hasLine = splitter.hasLine()
-                    #expect(hasLine)
-                    lines.append(
-                        splitter.take(length: length, consumed: consumed) { String(decoding: $0, as: UTF8.self) })
+                    let again = splitter.front()
+                    #expect(again == .line(range, end: end))
+                    lines.append(splitter.take(range, end: end) { String(decoding: $0, as: UTF8.self) })
                 case .tooLong: return (lines, true)
                 case .unfinished: break search
                 }

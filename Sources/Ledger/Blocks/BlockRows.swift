@@ -329,7 +329,7 @@ package struct BlockRows: Sendable {
     }
 }
 
-/// The last number given of each sequence of the journal.
+/// The last number given of each sequence of rows.
 package struct LastNumbers: Hashable, Sendable {
     package var currency: Int64 = 0
     package var actor: ActorID = 0

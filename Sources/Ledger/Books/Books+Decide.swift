@@ -77,7 +77,8 @@ extension Books {
             BlockRows.RequestRow(
                 id: position.request, key: key, fingerprint: fingerprint, entry: answer.entry,
                 answer: answer.encoded[...]))
-        answers[key] = Answered(fingerprint: fingerprint, answer: answer)
+        let former = answers.updateValue(Answered(fingerprint: fingerprint, answer: answer), forKey: key)
+        precondition(former == nil, "a key has two answers")
         return answer.outcome(replayed: false)
     }
 
@@ -105,7 +106,7 @@ extension Books {
                 type: signed.type, subtype: signed.subtype, uuid: signed.uuid, duplicate: !isNew, purchase: receipt))
     }
 
-    /// The header segment of the transaction nested in its payload is the one that stands in the journal once.
+    /// The header segment of the transaction nested in its payload stands once in all blocks.
     private mutating func append(_ signed: SignedNotification, at time: Timestamp) {
         var payload = signed.evidence.payload[...]
         var nested: BlockRows.NotificationRow.Nested?
@@ -121,7 +122,7 @@ extension Books {
                 payload: payload, nested: nested, signature: signed.evidence.signature[...]))
     }
 
-    /// The number of a JWS's header segment; one that the journal does not have yet gets the next.
+    /// The number of a JWS's header segment; one that no block has yet gets the next.
     mutating func headerID(of evidence: JWSParts) -> HeaderID {
         if let id = headerIDs[evidence.headerDigest] { return id }
         position.header += 1

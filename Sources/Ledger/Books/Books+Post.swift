@@ -53,8 +53,11 @@ extension Books {
         note: String? = nil
     ) {
         if isInAtomic { return }
+        assertLastEntryIsWhole()
+        let time = entryTime(now)
+        precondition(time >= position.time && time > closedThrough, "an entry's time is in a closed period")
         position.entry += 1
-        position.time = entryTime(now)
+        position.time = time
         rows.entries.append(
             Entry(
                 id: position.entry, time: position.time, kind: kind, firstTransfer: position.transfer + 1,
@@ -70,7 +73,7 @@ extension Books {
         }
     }
 
-    /// The number of whoever sent the command being decided; a name that the journal does not have yet gets the next.
+    /// The number of whoever sent the command being decided; a name that no block has yet gets the next.
     mutating func actorID() -> ActorID? {
         guard let actor else { return nil }
         if let id = actorIDs[actor] { return id }
@@ -87,26 +90,5 @@ extension Books {
         let held = credit == .wallet ? totals[currency, .held].balance : 0
         let credited = totals[currency, credit].balance + held - amount
         return debited <= Limits.amountMax && credited >= -Limits.amountMax
-    }
-
-    /// The books' invariants for one wallet; sums only in debug builds, for a wallet may have many lots.
-    func assertInvariants(_ player: PlayerID, _ currency: CurrencyID) {
-        guard let place = place(player, currency) else { return }
-        let wallet = self[place]
-        precondition(wallet.available >= 0 && wallet.held >= 0 && wallet.debt >= 0, "a balance is negative")
-        precondition(wallet.available == 0 || wallet.debt == 0, "a debt stands beside something available")
-        precondition(wallet.paid >= 0 && wallet.paid <= wallet.available, "paid is not a part of available")
-        precondition(wallet.hasAllLots || wallet.isCreditedWithoutLots, "a wallet lacks lots that it needs")
-        assert(!wallet.hasAllLots || wallet.isSumOfLots, "a wallet is not the sum of its lots")
-        assert(
-            wallet.lots.allSatisfy {
-                $0.remaining >= 0 && $0.owed >= 0
-                    && $0.remaining == $0.granted - $0.spent - $0.held - $0.expired - $0.repaid
-                        - ($0.refunded - $0.indebted - $0.writtenOff)
-            }, "a lot's parts are not its whole")
-        assert(
-            wallet.held == players[player]?.holds.reduce(0) { $0 + ($1.currency == currency ? $1.amount : 0) },
-            "held is not the sum of the open holds")
-        assert(AccountKind.allCases.reduce(0) { $0 + totals[currency, $1].balance } == 0, "the books do not balance")
     }
 }

@@ -54,7 +54,9 @@ extension Books {
             BlockRows.PurchaseRow(
                 facts: register.facts, grants: grants, account: register.account, evidence: position.evidence,
                 entry: register.lastEntry))
-        purchases[signed.facts.transaction] = register
+        assertPosted(register)
+        let former = purchases.updateValue(register, forKey: signed.facts.transaction)
+        precondition(former == nil, "a transaction id is recorded twice")
         let outcome: PurchaseOutcome =
             register.account == nil ? .unassigned : register.revoked == 0 ? .credited : .reversed
         return receipt(register, outcome, posted)
@@ -94,6 +96,7 @@ extension Books {
             register.events.append(
                 PurchaseView.Event(kind: .assigned, time: time, signedDate: nil, revoked: nil, entry: entry))
         }
+        assertPosted(register)
         purchases[register.facts.transaction] = register
 
         let outcome: PurchaseOutcome
@@ -115,6 +118,7 @@ extension Books {
     /// entry: sales and refunds then stand in the books in full, whichever message came first.
     private mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
         guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
+        precondition(register.lots.isEmpty, "a purchase is opened twice")
         let facts = register.facts
         beginEntry(register.revoked == 0 ? .credit : .refund, at: now, transaction: facts.transaction)
         for (grant, price) in zip(register.grants, register.priceShares) {

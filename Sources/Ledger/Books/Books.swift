@@ -1,13 +1,14 @@
 /// The books in memory: the part of the projection that a batch needs, and the rows that the batch adds.
 ///
 /// `decide` reads and changes nothing but this value; whoever keeps it fills it (``Needs``), takes its rows to the
-/// log, and drops it when an append fails. Invariants, asserted after every decision:
+/// log, and drops it when an append fails. Invariants, asserted where something is posted, kept or handed over:
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
 /// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
 ///    that of their held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
 /// 3. what a purchase has posted is what its newest JWS says;
 /// 4. no transaction id posts twice, no key has two answers;
-/// 5. rows are only ever added.
+/// 5. rows are only ever added, each under the next number;
+/// 6. an entry's time is never earlier than the one before, nor in a closed period, and no entry is without a transfer.
 package struct Books {
     /// A currency of this ledger. One that the catalog no longer lists keeps its balances and default settings.
     package struct Currency: Sendable {
@@ -87,16 +88,16 @@ package struct Books {
     private var loaded = Loaded()
     /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
     var closers: [PlayerID] = []
-    /// The numbers of the header segments of JWS that the journal has, by their SHA-256. Apple signs with two or three
+    /// The numbers of the header segments of JWS that the blocks have, by their SHA-256. Apple signs with two or three
     /// at a time, so they are few.
     var headerIDs: [Digest: HeaderID]
-    /// The numbers of the tokens' names that the journal has.
+    /// The numbers of the tokens' names that the blocks have.
     var actorIDs: [String: ActorID]
     /// The name of the token under which the command being decided was sent.
     var actor: String?
 
     /// - Parameters:
-    ///   - known: the currencies that the journal has numbered, in that order. Those of the catalog that are not among
+    ///   - known: the currencies that the blocks have numbered, in that order. Those of the catalog that are not among
     ///     them get the next numbers and are added to the rows.
     ///   - totals: the turnovers of the known currencies.
     package init(
@@ -138,7 +139,7 @@ package struct Books {
 
     // MARK: Loading
 
-    /// Loads a player as the projection has him.
+    /// Loads a player as the projection has them.
     package mutating func load(_ player: Player) {
         var player = player
         player.deadline = player.exactDeadline
@@ -249,6 +250,7 @@ package struct Books {
 
     /// Hands over the rows that were added since it was asked last.
     package mutating func takeRows() -> BlockRows {
+        assertLastEntryIsWhole()
         let taken = rows
         rows = BlockRows()
         return taken

@@ -54,7 +54,7 @@ package struct PurchaseRegister: Sendable {
         }
     }
 
-    /// The register that a purchase's journal rows make.
+    /// The register that a purchase's rows make.
     /// - Parameters:
     ///   - assigned: when it found its account, where it was recorded without one.
     ///   - signed: the events of its JWS, at least one.

@@ -1,7 +1,7 @@
 /// What a keyed request was answered, as it is stored with its key and given again for ever.
 package enum KeyedAnswer: Hashable, Sendable {
-    /// Where a spend, a capture or a hold stands in the journal, for requests that name its key later. Not shown on
-    /// the wire.
+    /// Where a spend, a capture or a hold stands among the transfers, for requests that name its key later. Not shown
+    /// on the wire.
     package struct Trace: Hashable, Sendable {
         /// Its first transfer.
         package var first: TransferID

@@ -182,7 +182,7 @@ final class Sequencer: Sendable {
         let time = store.time(at: now())
         store.commit(needs(of: batch, fault), isLast: isLast) { books in
             let decisions = batch.map { decide($0, on: &books, at: time, fault) }
-            // While nothing can be made durable, what reads found due is not in the journal.
+            // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
         } done: { [self] decided in
             switch decided {

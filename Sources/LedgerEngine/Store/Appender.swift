@@ -154,6 +154,7 @@ final class Appender: Sendable {
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
         var random = SystemRandomNumberGenerator()
         let sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
+        assert(isReadBack(sealed, as: block), "block \(block.number) is not read as it was written")
         do throws(LogError) {
             try log.append(sealed)
             try log.eraseNames(block)
@@ -164,6 +165,13 @@ final class Appender: Sendable {
         state.withLock { $0.head = sealed.head }
         appended(sealed)
         return nil
+    }
+
+    private func isReadBack(_ sealed: SealedBlock, as block: Block) -> Bool {
+        guard let read = try? Block(opening: sealed, checks: .hashes(hash)) else { return false }
+        return read.number == block.number && read.term == block.term && read.time == block.time
+            && read.previous == block.previous && read.position == block.position
+            && read.rows.transfers == block.rows.transfers && read.rows.requests.count == block.rows.requests.count
     }
 }
 

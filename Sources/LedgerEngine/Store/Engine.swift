@@ -105,7 +105,7 @@ package final class Engine: Store, @unchecked Sendable {
         decider = Decider(projection, configuration, hash: hash, now: self.now)
         do {
             try readBooks()
-            // The catalog's new currencies are journaled before anything uses them.
+            // The catalog's new currencies are in a block before anything uses them.
             try run(Needs()) { _ in }
         } catch {
             appender.stop()

@@ -1,0 +1,19 @@
+/// Why the server does not start: a kind, by which callers decide, then words.
+package struct ServerError: Error, CustomStringConvertible, Sendable {
+    package enum Kind: Hashable, Sendable {
+        /// Other machines could connect, and nobody would need a token.
+        case unprotected
+        /// Another server listens there.
+        case alreadyServed
+        /// The address cannot be listened on.
+        case unavailable
+    }
+
+    package let kind: Kind
+    package let description: String
+
+    init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+}
