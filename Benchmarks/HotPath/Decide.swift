@@ -60,7 +60,7 @@ extension Studio {
         guard let amount = Amount(1_000_000_000) else { throw HotPathError("the sample amount is none") }
         return try accounts.map { account in
             let grant = Grant(key: try key("grant-\(account)"), account: account, currency: currency, amount: amount)
-            return .keyed(.operation(.grant(grant)))
+            return .keyed(.grant(grant))
         }
     }
 
@@ -81,7 +81,7 @@ final class DecideSpends: HotPathWorkload {
             let spend = Spend(
                 key: try studio.key("0198f1d2-7a3b-7000-8000-\(100_000_000_000 + number)"), account: account,
                 debits: [CurrencyAmount(currency: studio.currency, amount: one)])
-            return Command.keyed(.operation(.spend(spend)))
+            return Command.keyed(.spend(spend))
         }
         table = try Table(studio, wallets: try studio.grants(), spends)
     }

@@ -10,7 +10,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case connectionLost(String)
     /// No answer came within the call's timeout. Where it may have been carried out, a keyed request may be sent again
     /// with the same key, and so may a signed transaction or notification; where not, it was never sent, or each time
-    /// refused.
+    /// refused with an error other than `outcome_unknown`.
     case timedOut(mayHaveBeenCarriedOut: Bool)
     /// The request would be longer than a line may be (``WireLimits/lineBytesMax``); nothing was sent.
     case requestTooLong

@@ -111,6 +111,9 @@ extension LedgerClient {
 
     /// Erases an account's name for ever; its entries, lots and sums stay. Whoever has that name from now on is another
     /// account.
+    ///
+    /// The client does not send it again once it may have been carried out, as after `outcome_unknown` or a connection
+    /// that was lost: another account may have the name by then, and would be forgotten too.
     /// - Returns: whether there was an account of that name.
     public func forget(_ account: AccountName) async throws -> Bool {
         try await call(Methods.forget, ForgetQuery(account)).erased

@@ -3,16 +3,18 @@ import NIOCore
 
 /// A client of a currency ledger, for many calls at once on one connection.
 ///
-/// A call throws a ``WireError`` where the ledger or the server refuses it (nothing was changed), and a
-/// ``ClientError`` where no answer came.
+/// A call throws a ``WireError`` where the ledger or the server refuses it, and a ``ClientError`` where no answer
+/// came. A ``WireError`` means that nothing was changed, but for `outcome_unknown`: then the request may have been
+/// carried out, and the same request with the same key, sent again, tells. It is thrown as well where the server
+/// answered `outcome_unknown` first and then, for example, refused the repetition with `storage_unavailable`.
 ///
 /// **Repetition.** Where the connection breaks, or the server answers that it cannot serve just now (`overloaded`,
-/// `shutting_down`, `storage_unavailable`, `internal_error`), the client sends the same bytes again, on a new
-/// connection if need be, as its ``RetryPolicy`` says: reads, signed transactions and notifications, and everything
-/// with a key, none of which is ever done twice. A new connection is authenticated before anything else, and all calls
-/// share the attempt to make it. `unknown_product` may be sent again too, but is not by the client: it passes when
-/// somebody adds the product to the catalog. ``call(method:params:)`` of a method that this version does not know is
-/// not sent again once it may have been carried out.
+/// `shutting_down`, `storage_unavailable`, `outcome_unknown`, `internal_error`), the client sends the same bytes
+/// again, on a new connection if need be, as its ``RetryPolicy`` says: reads, signed transactions and notifications,
+/// and everything with a key, none of which is ever done twice. A new connection is authenticated before anything
+/// else, and all calls share the attempt to make it. `unknown_product` may be sent again too, but is not by the
+/// client: it passes when somebody adds the product to the catalog. ``forget(_:)``, and ``call(method:params:)`` of a
+/// method that this version does not know, are not sent again once they may have been carried out.
 ///
 /// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
 /// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came

@@ -9,7 +9,8 @@ struct Outbox {
     private(set) var calls: [PendingCall] = []
     /// Calls that wait for room, in the order in which they came. Some may have been given up.
     private(set) var queue = CircularBuffer<PendingCall>()
-    /// Calls of the queue that were given up: it is cleared of them when they are the half of it.
+    /// How many calls were given up and may still stand in the queue. Once this is half of the queue's count, all
+    /// calls that were given up are removed from the queue.
     private var abandoned = 0
     /// What was placed and is not answered.
     private(set) var inFlight = 0

@@ -13,8 +13,10 @@ struct Retry {
     /// When the call's timeout is over.
     let deadline: NIODeadline
     private(set) var attempts = 0
-    /// An attempt was sent and not answered.
+    /// An attempt was sent and not answered, or answered `outcome_unknown`.
     private(set) var mayHaveBeenCarriedOut = false
+    /// The last `outcome_unknown` that the server answered.
+    private var unknown: WireError?
 
     init(policy: RetryPolicy, isRepeatable: Bool, deadline: NIODeadline) {
         self.policy = policy
@@ -27,8 +29,13 @@ struct Retry {
         switch end {
         case .answered(.success(let result)): return .finish(.success(result))
         case .answered(.failure(let error)):
+            if error.isOutcomeUnknown {
+                mayHaveBeenCarriedOut = true
+                unknown = error
+                guard isRepeatable else { return fail(error) }
+            }
             guard error.isOfTheMoment else { return fail(error) }
-            // An error means that nothing was changed: it may be sent again whatever it is.
+            // Every other error means that nothing was changed: the request may be sent again whatever it is.
             let wait = jitter(policy.waitMaxMilliseconds(repetition: attempts))
             return again(afterMilliseconds: wait, now, otherwise: error)
         case .disconnected(let error, let wasSent):
@@ -50,18 +57,27 @@ struct Retry {
         return .again(afterMilliseconds: wait)
     }
 
-    /// An error that says of its own attempt that nothing was done must not be taken for a word on an earlier one.
+    /// Ends the call. Where an earlier attempt may have been carried out, an error that speaks only of the last
+    /// attempt would tell the caller that nothing was changed. So the error of the earlier attempt is given instead,
+    /// with the last one in its words.
     private func fail(_ error: any Error) -> Step {
-        guard mayHaveBeenCarriedOut else { return .finish(.failure(error)) }
-        let isAboutThisAttemptOnly =
-            switch error {
-            case ClientError.cannotConnect: true
-            case let error as WireError: error.isOfTheMoment || error.code == WireReason.forbidden.code
-            default: false
-            }
-        guard isAboutThisAttemptOnly else { return .finish(.failure(error)) }
+        guard mayHaveBeenCarriedOut, Retry.isAboutItsAttemptOnly(error) else { return .finish(.failure(error)) }
+        if var unknown {
+            unknown.message += "; sending the request again failed: \(error)"
+            return .finish(.failure(unknown))
+        }
         let why = "the answer did not come, and sending the request again failed: \(error)"
         return .finish(.failure(ClientError.connectionLost(why)))
+    }
+
+    /// Whether an error says that its own attempt changed nothing, and says nothing of an earlier attempt: no
+    /// connection was made, or the service refused before the ledger looked at the request.
+    private static func isAboutItsAttemptOnly(_ error: any Error) -> Bool {
+        switch error {
+        case ClientError.cannotConnect: true
+        case let error as WireError: error.isOfTheService && !error.isOutcomeUnknown
+        default: false
+        }
     }
 
     /// Whether a new connection may be better than the one that ended, or was not made, for this reason.
@@ -81,10 +97,20 @@ struct Retry {
 }
 
 extension WireError {
-    /// Whether the service, rather than the ledger, refused: `overloaded`, `shutting_down`, `storage_unavailable`,
-    /// `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes its answer, and when
-    /// that comes is the caller's to know.
+    /// Whether the service may answer otherwise a moment later: `overloaded`, `shutting_down`, `storage_unavailable`,
+    /// `outcome_unknown`, `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes
+    /// its answer, and only the caller knows when there is one.
     var isOfTheMoment: Bool {
         retryable && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
     }
+
+    /// Whether the service, rather than the ledger, refused: for the moment, for want of a role, or because what is
+    /// stored is damaged.
+    fileprivate var isOfTheService: Bool {
+        code == WireReason.overloaded.code || code == WireReason.internalError.code
+            || code == WireReason.forbidden.code
+    }
+
+    /// Whether nobody knew, when the server answered, if the request was carried out.
+    fileprivate var isOutcomeUnknown: Bool { reason == WireReason.outcomeUnknown.rawValue }
 }

@@ -40,9 +40,11 @@ package struct EngineLimits: Sendable {
     package var verificationBatchMax = 64
     /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
-    /// How much nicer verifying threads are than the writer's and the event loops': what they hand on would only wait
-    /// for the writer, so to keep the writer from a core gains nothing. As equals they left two cores idle for 15 % of
-    /// the time, so for 3 %.
+    /// How much nicer the verifying threads are than the writer's thread and the event loops' (setpriority(2)). What
+    /// they verify has to wait for the writer, so the writer goes first where both want a core. At 0 they kept the
+    /// writer from its core, and then had nothing to do until it came: with two cores under full load, the cores were
+    /// idle for 15 % of the time; at 10 they are for 3 %. At 10 a verifying thread gets about a ninth of the writer's
+    /// share of a core (sched(7): each step is a factor of 1.25), so that verifying goes on too.
     package var verifierNiceness: Int32 = 10
     /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that
     /// are idle by turns.

@@ -28,7 +28,7 @@ package final class RunningLedger: Sendable {
         self.store = store
         feed = try JournalFeed()
         verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
-        readers = try Readers(store: store, feed: feed, limits: limits, report: report)
+        readers = try Readers(store: store, limits: limits, report: report)
         let sequencer = try Sequencer(
             store: store, verifier: verifier, feed: feed, verifiers: verifiers, limits: limits, now: now,
             report: report)
@@ -43,7 +43,7 @@ package final class RunningLedger: Sendable {
     package var engine: String { store.engine }
 
     /// Begins to post what expires. What ran out while the ledger was down is posted before anything that is submitted
-    /// after this.
+    /// after this; where the store is being opened still, soon after it is open.
     package func start() { sweeper.start() }
 
     /// Opens a session: a client whose requests keep an order of their own.
@@ -55,19 +55,18 @@ package final class RunningLedger: Sendable {
         share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers)
+            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers, feed: feed)
     }
-
-    /// Answers who waits for the journal, and lets nobody wait any more: what is submitted from now on is answered
-    /// soon.
-    package func endWaits() { feed.end() }
 
     /// Answers everything that was submitted, and closes the store. Every session is closed by then.
     /// - Throws: ``StoreError`` where the store cannot be closed.
     package func stop() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             do {
-                _ = try EngineThread("ledger-stop") { continuation.resume(with: Result(catching: self.stopNow)) }
+                let thread = try EngineThread("ledger-stop") {
+                    continuation.resume(with: Result(catching: self.stopNow))
+                }
+                thread.detach()
             } catch {
                 continuation.resume(throwing: error)
             }

@@ -81,7 +81,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     // MARK: From other threads, by the event loop
 
     /// Nothing new is carried out from now on.
-    func beginShutdown() { turn { $0.shutDown() } }
+    func beginShutdown() {
+        session?.endWaits()
+        turn { $0.shutDown() }
+    }
 
     /// The shutdown's time is over.
     func closeNow() {
@@ -102,7 +105,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         defer { isInTurn = false }
         while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
-            session?.allowReads(permission)
+            session?.allowRead(permission, taken: state.readsAnswered)
         }
     }
 

@@ -69,14 +69,18 @@ final class ConnectionRegistry: Sendable {
     }
 
     /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`.
-    func drain(timeout: TimeAmount, timer: any EventLoop) async {
+    /// - Returns: how many were still open then.
+    func drain(timeout: TimeAmount, timer: any EventLoop) async -> Int {
+        let late = NIOLockedValueBox(0)
         let served = members.withLockedValue { members in
             members.isClosed = true
             return Array(members.served.values)
         }
         ConnectionRegistry.tell(served) { $0.beginShutdown() }
         let deadline = timer.scheduleTask(in: timeout) {
-            ConnectionRegistry.tell(self.members.withLockedValue { Array($0.served.values) }) { $0.closeNow() }
+            let open = self.members.withLockedValue { Array($0.served.values) }
+            late.withLockedValue { $0 = open.count }
+            ConnectionRegistry.tell(open) { $0.closeNow() }
         }
         await withCheckedContinuation { continuation in
             let isEmpty = members.withLockedValue { members in
@@ -86,6 +90,7 @@ final class ConnectionRegistry: Sendable {
             if isEmpty { continuation.resume() }
         }
         deadline.cancel()
+        return late.withLockedValue { $0 }
     }
 
     /// One hop an event loop.

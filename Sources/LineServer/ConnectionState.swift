@@ -13,7 +13,7 @@ struct ConnectionState {
     /// What the connection does next.
     enum Action {
         /// Hand these to the ledger.
-        case submit([Operation])
+        case submit([LedgerOperation])
         /// Write what ``takeReplies(_:)`` gives, without flushing.
         case write
         case flush
@@ -55,7 +55,7 @@ struct ConnectionState {
     /// The name of the token that gave the role: entries keep it. Without tokens nobody is known.
     private var actor: String?
     private var isShuttingDown = false
-    private var operations: [Operation] = []
+    private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
     private var writer = ReplyWriter()
     private var isFlushDue = false
@@ -114,6 +114,9 @@ struct ConnectionState {
     }
 
     // MARK: What to do
+
+    /// How many answers of reads have come.
+    var readsAnswered: Int { replies.readsAnswered }
 
     /// What may become of the read that is next; `nil` where the ledger has none. A client that does not read its
     /// replies gets no further page, and a batch, whose replies wait for each other, no more than the server is willing
@@ -252,7 +255,7 @@ struct ConnectionState {
             if let reply = answer(asked) {
                 replies.append(reply, id: message.id, bytes: bytes)
             } else if case .ledger(let request) = asked.request {
-                let operation = Operation(request, by: actor)
+                let operation = LedgerOperation(request, by: actor)
                 operations.append(operation)
                 replies.appendSubmitted(isRead: operation.isQuery, id: message.id, bytes: bytes)
             }

@@ -69,9 +69,11 @@ package final class LineService: Service {
         }
 
         for listener in listeners { await close(listener) }
-        ledger.endWaits()
-        await services.connections.drain(
+        let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
+        if late > 0 {
+            logger.warning("connections were closed with requests unanswered", metadata: ["connections": "\(late)"])
+        }
         if let failure { throw failure }
     }
 

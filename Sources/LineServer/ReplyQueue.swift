@@ -27,8 +27,9 @@ struct ReplyQueue {
     private(set) var isInBatch = false
     private(set) var requests = 0
     private(set) var bytes = 0
-    /// Reads that the ledger has.
+    /// Reads that the ledger has, and those that it has answered.
     private(set) var reads = 0
+    private(set) var readsAnswered = 0
 
     /// Whether everything is answered.
     var isEmpty: Bool { slots.isEmpty }
@@ -76,7 +77,10 @@ struct ReplyQueue {
             case .submitted(let isRead):
                 guard let answer = answers.popFirst() else { return }
                 requests -= 1
-                if isRead { reads -= 1 }
+                if isRead {
+                    reads -= 1
+                    readsAnswered += 1
+                }
                 if let id = slot.id { writer.write(Reply(answer), id: id) }
             }
             slots.removeFirst()

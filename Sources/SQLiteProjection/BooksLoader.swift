@@ -78,7 +78,7 @@ final class BooksLoader {
         for key in needs.keys where key.text <= lastKey && books.answers[key] == nil { try load(key, into: &books) }
         for key in needs.spends { try loadSpends(key, into: &books) }
         for key in needs.holds { try loadHolds(key, into: &books) }
-        if needs.expirations { try loadExpiries(into: &books) }
+        if needs.expirations { try loadExpiries(by: needs.time, into: &books) }
         for transaction in needs.transactions { try load(transaction, into: &books) }
         for uuid in needs.notifications where !books.notifications.contains(uuid) {
             selectNotification.bind(1, uuid)
@@ -104,7 +104,8 @@ final class BooksLoader {
         guard id > 0, id <= books.position.account else {
             throw StoreError.corrupt("account \(id) has a number that was never given")
         }
-        // The index and the account's own row must agree: a player who got another's number would get his money.
+        // The index and the account's own row must agree: a player who got another's number would get the other's
+        // money.
         guard try self.name(of: id) == name, books.players.slot(of: id) == nil else {
             throw StoreError.corrupt("account \(id) is found by a name that it does not have")
         }
@@ -270,13 +271,13 @@ final class BooksLoader {
 
     // MARK: What expires
 
-    /// The players of whom something expires first, as many as one batch posts. Those whom memory knows better (what
-    /// was due of them was posted, and the tables do not say so yet) do not count.
-    private func loadExpiries(into books: inout Books) throws {
+    /// The players of whom something has expired by `time`, those of whom it did first, and as many as one batch posts.
+    /// Those whom memory knows better (what was due of them was posted, and the tables do not say so yet) do not count.
+    private func loadExpiries(by time: Timestamp, into books: inout Books) throws {
         var due: [PlayerID] = []
         var seen: Set<PlayerID> = []
         defer { selectExpiries.reset() }
-        while due.count < Limits.expirationsPerBatchMax, try selectExpiries.next() {
+        while due.count < Limits.expirationsPerBatchMax, try selectExpiries.next(), selectExpiries.integer(0) <= time {
             let id = selectExpiries.integer(1)
             if let slot = books.players.slot(of: id),
                 books.players[slot: slot].deadline != selectExpiries.integer(0)

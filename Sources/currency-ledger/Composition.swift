@@ -111,12 +111,23 @@ enum Composition {
         let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
             let projection = try tables.open()
-            let engine = try Engine(
-                log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now,
-                catchingUp: tables.show
-            ) { event in
-                if case .tablesDamaged = event { mark(folder, logger) }
-                logger.report(event)
+            let engine: Engine
+            do {
+                engine = try Engine(
+                    log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now,
+                    catchingUp: tables.show
+                ) { event in
+                    if case .tablesDamaged = event { mark(folder, logger) }
+                    logger.report(event)
+                }
+            } catch {
+                // Tables that are made anew get the same names.
+                do {
+                    try projection.close()
+                } catch let second {
+                    logger.error("the tables could not be closed", metadata: ["error": "\(second)"])
+                }
+                throw error
             }
             logger.warn(ofCurrenciesMissingFrom: catalog, try projection.state())
             return engine

@@ -45,7 +45,7 @@ import Testing
                 key: key, account: account, currency: gems, amount: Amount(3)!, timeoutMilliseconds: 3_600_000)
             writer.write(Methods.hold, hold, id: id)
         default:
-            let operations: [AtomicOperation] = [
+            let operations: [KeyedOperation] = [
                 .grant(Grant(key: key, account: account, currency: gems, amount: Amount(4)!)),
                 .spend(Spend(key: key, account: account, debits: amounts(1))),
             ]

@@ -31,6 +31,8 @@ struct Shop {
         } catch let error as WireError where error.reason == "insufficient_funds" {
             guard case .integer(let available) = error["available"] else { throw error }
             return .tooExpensive(available: available)
+        } catch let error as WireError where error.reason == "outcome_unknown" {
+            return .undecided
         } catch is ClientError {
             // By now the client itself has reconnected and sent it again as often as its policy and the timeout allow.
             return .undecided

@@ -49,13 +49,13 @@ import Testing
             case .ledger(.notify): .outcome(.notification(notification))
             case .ledger(.purchase): .outcome(.purchaseView(view))
             case .ledger(.consumption): .outcome(.consumption(consumed))
-            case .ledger(.keyed(.operation(.spend))): .outcome(.spend(spent))
-            case .ledger(.keyed(.operation(.reverse))): .outcome(.reversal(reversed))
-            case .ledger(.keyed(.operation(.hold))): .outcome(.hold(held))
-            case .ledger(.keyed(.operation(.capture))): .outcome(.capture(captured))
-            case .ledger(.keyed(.operation(.release))): .outcome(.release(released))
-            case .ledger(.keyed(.operation(.grant))): .outcome(.grant(granted))
-            case .ledger(.keyed(.atomic)): .outcome(.atomic(done))
+            case .ledger(.keyed(.spend)): .outcome(.spend(spent))
+            case .ledger(.keyed(.reverse)): .outcome(.reversal(reversed))
+            case .ledger(.keyed(.hold)): .outcome(.hold(held))
+            case .ledger(.keyed(.capture)): .outcome(.capture(captured))
+            case .ledger(.keyed(.release)): .outcome(.release(released))
+            case .ledger(.keyed(.grant)): .outcome(.grant(granted))
+            case .ledger(.atomic): .outcome(.atomic(done))
             case .ledger(.balance): .outcome(.balance(AccountBalances(account: player, balances: balances)))
             case .ledger(.history): .outcome(.history(page))
             case .ledger(.report): .outcome(.report(report))
@@ -110,7 +110,7 @@ import Testing
                 }
                 return try? message.body.get().request
             }
-            let operations: [AtomicOperation] = [
+            let operations: [KeyedOperation] = [
                 .spend(spend), .reverse(reversal), .hold(hold), .capture(capture), .release(release), .grant(grant),
             ]
             let expected: [Request?] =
@@ -119,8 +119,8 @@ import Testing
                     .ledger(.credit(Credit(signedTransaction: Array("a.b.c".utf8), account: player))),
                     .ledger(.notify(Notify(signedPayload: Array("d.e.f".utf8)))), .ledger(.purchase(transaction)),
                     .ledger(.consumption(asked)),
-                ] + operations.map { .ledger(.keyed(.operation($0))) } + [
-                    .ledger(.keyed(.atomic(atomic))),
+                ] + operations.map { .ledger(.keyed($0)) } + [
+                    .ledger(.atomic(atomic)),
                     .ledger(.balance(BalanceQuery(account: player, currency: gems, asOf: 7))),
                     .ledger(.history(query)),
                     .ledger(

@@ -10,7 +10,7 @@ import Testing
 
     @Sendable private static func reply(_ request: Request) -> Reply {
         switch request {
-        case .ledger(.keyed(.operation(.spend))): .outcome(.spend(spent))
+        case .ledger(.keyed(.spend)): .outcome(.spend(spent))
         case .authenticate(let token): token == "wrong" ? .error(.unknownToken) : .authenticated(.game)
         case .ping, .info, .ledger:
             echo(request)
@@ -40,7 +40,7 @@ import Testing
             let connections = peer.observed.connections
             #expect(connections.count == 4)
             #expect(Set(connections.map(\.first)).count == 1 && connections.allSatisfy { $0.count == 1 })
-            guard case .ledger(.keyed(.operation(.spend(let spend)))) = try Self.request(connections[0][0]) else {
+            guard case .ledger(.keyed(.spend(let spend))) = try Self.request(connections[0][0]) else {
                 Issue.record("no spend")
                 return
             }
@@ -54,7 +54,7 @@ import Testing
             for _ in 0..<3 { _ = try await client.spend(account: try account("p"), debits: [gems]) }
             _ = try await client.spend(account: try account("p"), debits: [gems], key: try key("mine"))
             let keys = try peer.observed.lines.map { line -> String in
-                guard case .ledger(.keyed(.operation(.spend(let spend)))) = try Self.request(line) else { return "" }
+                guard case .ledger(.keyed(.spend(let spend))) = try Self.request(line) else { return "" }
                 return spend.key.text
             }
             #expect(Set(keys).count == 4 && keys[3] == "mine")
@@ -69,7 +69,7 @@ import Testing
                 try await client.grant(
                     account: try account("p"), currency: try currency("gems"), amount: amount, note: "n", expiresAt: 9)
             }
-            guard case .ledger(.keyed(.operation(.grant(let sent)))) = try Self.request(peer.observed.lines[0]) else {
+            guard case .ledger(.keyed(.grant(let sent))) = try Self.request(peer.observed.lines[0]) else {
                 Issue.record("no grant")
                 return
             }
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [WireError.overloaded, .shuttingDown, .storageUnavailable, .internalError])
+    @Test(arguments: [WireError.overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .internalError])
     func aRefusalOfTheMomentIsRepeatedOnTheSameConnection(refusal: WireError) async throws {
         let waits = Waits()
         try await Peer.with(
@@ -94,6 +94,33 @@ import Testing
             #expect(peer.observed.connections.count == 1)
         }
         #expect(waits.asked == [50, 100, 200])
+    }
+
+    @Test func theRepetitionTellsWhatBecameOfASpendWhoseOutcomeWasUnknown() async throws {
+        try await Peer.with(
+            configuration: Waits().configuration(),
+            { _, index, line in
+                guard let line else { return [] }
+                return [.send(index == 0 ? answer(line) { _ in .error(.outcomeUnknown) } : answer(line, Self.reply))]
+            }
+        ) { peer, client in
+            let gems = CurrencyAmount(currency: try currency("gems"), amount: try #require(Amount(5)))
+            let receipt = try await client.spend(account: try account("p"), debits: [gems])
+            #expect(receipt.replayed)
+            let lines = peer.observed.lines
+            #expect(lines.count == 2 && Set(lines).count == 1)
+        }
+    }
+
+    @Test func aForgetWhoseOutcomeIsUnknownIsNotSentAgain() async throws {
+        try await Peer.with(
+            configuration: Waits().configuration(),
+            { _, _, line in line.map { [.send(answer($0) { _ in .error(.outcomeUnknown) })] } ?? [] }
+        ) { peer, client in
+            let error = await failure { _ = try await client.forget(try account("p")) }
+            #expect(error as? WireError == .outcomeUnknown)
+            #expect(peer.observed.lines.count == 1)
+        }
     }
 
     @Test func whatTheCatalogMayLearnIsLeftToTheCaller() async throws {

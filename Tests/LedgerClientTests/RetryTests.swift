@@ -101,6 +101,61 @@ import Testing
         #expect(why.contains("the answer did not come"))
     }
 
+    /// "Nothing was changed" of the repetition says nothing of the attempt whose outcome is unknown.
+    @Test(arguments: [
+        AttemptEnd.answered(.failure(.storageUnavailable)), .answered(.failure(.storageCorrupt)),
+        .disconnected(ClientError.cannotConnect("refused"), wasSent: false),
+        .disconnected(WireError.unknownToken, wasSent: false),
+    ])
+    func anUnknownOutcomeStaysUnknownWhereTheRepetitionFails(last: AttemptEnd) throws {
+        var fresh = Self.retry(.none)
+        let first = Self.error(Self.step(&fresh, last))
+        let plain = try #require(first)
+        #expect((plain as? WireError)?.reason != "outcome_unknown")
+        var retry = Self.retry(RetryPolicy(attemptsMax: 2, baseMilliseconds: 0, capMilliseconds: 0))
+        #expect(try Self.step(&retry, .answered(.failure(.outcomeUnknown)))?.get() == 0)
+        let thrown = Self.error(Self.step(&retry, last)) as? WireError
+        let error = try #require(thrown)
+        #expect(error.reason == "outcome_unknown" && error.retryable)
+        #expect(error.message.contains("\(plain)"))
+    }
+
+    @Test func theLastOfManyAttemptsDoesNotHideAnUnknownOutcome() throws {
+        var retry = Self.retry(RetryPolicy(attemptsMax: 4, baseMilliseconds: 0, capMilliseconds: 0))
+        for refusal in [WireError.overloaded, .outcomeUnknown, .storageUnavailable] {
+            #expect(try Self.step(&retry, .answered(.failure(refusal)))?.get() == 0)
+        }
+        let error = Self.error(Self.step(&retry, .answered(.failure(.storageUnavailable))))
+        #expect((error as? WireError)?.reason == "outcome_unknown")
+    }
+
+    @Test func anUnknownOutcomeIsToldByTheRepetition() throws {
+        var retry = Self.retry()
+        #expect(try Self.step(&retry, .answered(.failure(.outcomeUnknown)))?.get() == 50)
+        guard
+            case .finish(.success(let replayed)) = retry.step(
+                after: .answered(.success([1])), now: Self.start, jitter: { $0 })
+        else {
+            Issue.record("not finished")
+            return
+        }
+        #expect(replayed == [1])
+    }
+
+    @Test func aTimeoutAfterAnUnknownOutcomeSaysThatTheRequestMayHaveBeenCarriedOut() throws {
+        var retry = Self.retry()
+        #expect(try Self.step(&retry, .answered(.failure(.outcomeUnknown)))?.get() == 50)
+        let error = Self.error(Self.step(&retry, .timedOut(wasSent: false)))
+        #expect(error as? ClientError == .timedOut(mayHaveBeenCarriedOut: true))
+    }
+
+    @Test func whatCannotBeRepeatedIsNotSentAgainWhereItsOutcomeIsUnknown() throws {
+        var retry = Self.retry(isRepeatable: false)
+        #expect(try Self.step(&retry, .answered(.failure(.storageUnavailable)))?.get() == 50)
+        #expect(Self.error(Self.step(&retry, .answered(.failure(.outcomeUnknown)))) as? WireError == .outcomeUnknown)
+        #expect(retry.attempts == 2 && retry.mayHaveBeenCarriedOut)
+    }
+
     @Test func theLedgersOwnRefusalStandsWhateverWasLostBefore() throws {
         var retry = Self.retry()
         #expect(try Self.step(&retry, .disconnected(Self.lost, wasSent: true))?.get() == 0)

@@ -12,7 +12,7 @@ import Testing
 
         var sweeps: Int { taken.withLock { $0.sweeps } }
 
-        func take(_ operations: [LedgerEngine.Operation], _ swept: @escaping @Sendable ([Answer]) -> Void) {
+        func take(_ operations: [LedgerOperation], _ swept: @escaping @Sendable ([Answer]) -> Void) {
             for operation in operations {
                 guard case .command(.expire, _) = operation else {
                     Issue.record("a sweep is \(operation)")
@@ -59,15 +59,18 @@ import Testing
             #expect(try eventually { line.sweeps == sweeps })
         }
         try line.answer(.success(.expired(players: Limits.expirationsPerBatchMax - 1)))
+        pause(milliseconds: 50)
         #expect(line.sweeps == 4)
         sweeper.stop()
     }
 
     @Test func aSweepThatFailedIsTriedAgainAtTheNextTime() throws {
-        let sweeper = try sweeper(every: 5)
+        let sweeper = try sweeper(every: 200)
         sweeper.start()
+        let answered = ContinuousClock.now
         try line.answer(.failure(.store(StoreError("the test's disk is full"))))
         #expect(try eventually { line.sweeps == 2 })
+        #expect(answered.duration(to: .now) >= .milliseconds(200))
         sweeper.stop()
     }
 

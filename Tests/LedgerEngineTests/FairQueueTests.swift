@@ -96,4 +96,18 @@ import Testing
             #expect(bench.queue.count == waiting.reduce(0) { $0 + $1.count }, "seed \(seed)")
         }
     }
+
+    @Test func whatIsTakenAwayOfOneLaneLeavesTheOthersTheirTurns() {
+        var bench = Bench(shares: [1, 1, 2])
+        for lane in 0..<3 { for _ in 0..<50 { bench.add(lane) } }
+        _ = bench.take(3)
+        let removed = bench.queue.removeAll(of: bench.lanes[1].verified)
+        #expect(removed.count == 50 && bench.queue.count == 97)
+        let again = bench.queue.removeAll(of: bench.lanes[1].verified)
+        #expect(again.isEmpty)
+        bench.add(1)
+        let rest = bench.take().map(\.lane)
+        #expect(rest.filter { $0 == 0 }.count == 47 && rest.filter { $0 == 1 }.count == 1)
+        #expect(rest.filter { $0 == 2 }.count == 50 && bench.queue.isEmpty)
+    }
 }

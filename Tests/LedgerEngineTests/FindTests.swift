@@ -27,7 +27,7 @@ import Testing
     private static var traded: Command {
         let key = RequestKey("trade")!
         let grants = [3, 1].map { number in
-            AtomicOperation.grant(
+            KeyedOperation.grant(
                 Grant(
                     key: key, account: Workload.account(number), currency: CurrencyCode("gems")!, amount: Amount(1)!))
         }
@@ -68,10 +68,11 @@ import Testing
                 let number = Int.random(in: 0..<workload.players, using: &workload.generator)
                 commands.append(.forget(Workload.account(number)))
             }
-            for case .keyed(let request) in commands {
-                switch request {
-                case .operation(let operation): keys.insert(operation.key)
+            for command in commands {
+                switch command {
+                case .keyed(let operation): keys.insert(operation.key)
                 case .atomic(let atomic): keys.insert(atomic.key)
+                case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
                 }
             }
             Self.ask(memory, commands, at: workload.now)

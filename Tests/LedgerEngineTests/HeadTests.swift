@@ -121,19 +121,141 @@ import Testing
         try bench.engine.close()
     }
 
+    /// Grants from a thread of their own, one after the other: each is sent when the one before it is done.
+    private final class Grants: Sendable {
+        private struct State {
+            var done = 0
+            var failure: String?
+        }
+
+        private let state = Monitor(State())
+        private let thread = Monitor<EngineThread?>(nil)
+
+        init(_ bench: Bench, count: Int) throws {
+            let own = try EngineThread("test-grants") { [self] in
+                for number in 0..<count {
+                    do {
+                        _ = try bench.ask(.grant("a\(number)", "ann", 1))
+                        state.withLock { $0.done += 1 }
+                    } catch {
+                        state.withLock { $0.failure = "\(error)" }
+                        return
+                    }
+                }
+            }
+            thread.withLock { $0 = own }
+        }
+
+        var done: Int { state.withLock { $0.done } }
+
+        /// Waits for the last one. Gives what went wrong.
+        func end() -> String? {
+            thread.withLock { thread in
+                thread?.join()
+                thread = nil
+            }
+            return state.withLock { $0.failure }
+        }
+    }
+
     /// With the projection held up, deciding goes on up to the bound and then waits, and nothing is lost.
     @Test func aProjectionThatIsFarBehindHoldsTheWriterUp() throws {
         let bench = try Bench {
             $0.unprojectedBlocksMax = 20
             $0.batchesAheadMax = 4
         }
+        // A read brings the projection to the head, so that all blocks that it lacks later are the grants'.
+        _ = try bench.engine.journal(JournalQuery(after: 0))
         bench.projection.hold()
-        var pending: [Bench.Pending] = []
-        for number in 0..<10 { pending.append(bench.send(.grant("a\(number)", "ann", 1))) }
-        for one in pending { _ = try one.get() }
+        let grants = try Grants(bench, count: 25)
+        #expect(try eventually { grants.done == 20 })
+        pause(milliseconds: 50)
+        #expect(grants.done == 20)
         bench.projection.release()
-        for number in 0..<100 { _ = try bench.ask(.grant("b\(number)", "ann", 1)) }
-        #expect(try bench.available("ann") == 110)
+        #expect(grants.end() == nil)
+        #expect(grants.done == 25)
+        #expect(try bench.available("ann") == 25)
+        try bench.engine.close()
+    }
+
+    /// The same where blocks are few and large: the block that reaches the bound is the last one.
+    @Test func theBytesThatAProjectionLacksAreBoundedToo() throws {
+        let bytesMax = 8_000
+        let bench = try Bench {
+            $0.unprojectedBytesMax = bytesMax
+            $0.projectionStepBytes = bytesMax / 2
+        }
+        _ = try bench.engine.journal(JournalQuery(after: 0))
+        let before = bench.log.blocks.count
+        bench.projection.hold()
+        let grants = try Grants(bench, count: 500)
+        let hasReachedIt = try eventually {
+            bench.log.blocks.dropFirst(before).reduce(0) { $0 + $1.byteCount } >= bytesMax
+        }
+        #expect(hasReachedIt)
+        pause(milliseconds: 50)
+        let sizes = bench.log.blocks.dropFirst(before).map(\.byteCount)
+        #expect(sizes.count < 500)
+        #expect(sizes.dropLast().reduce(0, +) < bytesMax)
+        bench.projection.release()
+        #expect(grants.end() == nil)
+        #expect(try bench.available("ann") == 500)
+        try bench.engine.close()
+    }
+
+    /// Nothing is projected before a read asks for it.
+    private static func waitsForReads(_ limits: inout EngineLimits) {
+        limits.idleMilliseconds = 3_600_000
+        limits.projectionLagMilliseconds = 3_600_000
+    }
+
+    @Test(arguments: [1, 2, 5])
+    func aStepOfTheProjectionIsBoundedInBytes(blocksPerStep: Int) throws {
+        let probe = try Bench()
+        for number in 0..<2 { _ = try probe.ask(.grant("a\(number)", "ann", 1)) }
+        // The first of a player's blocks has the account too; those after it are of almost one size.
+        let blockBytes = try #require(probe.log.blocks.last).byteCount
+        try probe.engine.close()
+
+        let bench = try Bench {
+            Self.waitsForReads(&$0)
+            $0.projectionStepBytesMax = blocksPerStep * blockBytes + blockBytes / 2
+        }
+        _ = try bench.ask(.grant("first", "ann", 1))
+        _ = try bench.engine.journal(JournalQuery(after: 0))
+        let before = bench.projection.steps
+        for number in 0..<10 { _ = try bench.ask(.grant("b\(number)", "ann", 1)) }
+        #expect(bench.projection.steps == before)
+        #expect(try bench.engine.journal(JournalQuery(after: 0)).entries.count == 11)
+        #expect(bench.projection.steps - before == 10 / blocksPerStep)
+        try bench.engine.close()
+    }
+
+    /// Blocks come without a pause and are few, so that only the time remains by which the projection may be behind.
+    @Test func aProjectionIsBroughtForwardInTimeWhileBlocksKeepComing() throws {
+        let bench = try Bench {
+            Self.waitsForReads(&$0)
+            $0.projectionLagMilliseconds = 100
+            $0.projectionStepBytes = 1 << 30
+            $0.unprojectedBytesMax = 1 << 30
+            $0.unprojectedBlocksMax = 1_000_000
+        }
+        _ = try bench.engine.journal(JournalQuery(after: 0))
+        var number = 0
+        for round in 0..<2 {
+            let before = bench.projection.steps
+            let begun = ContinuousClock.now
+            let hasCome = try eventually {
+                _ = try bench.ask(.grant("a\(number)", "ann", 1))
+                number += 1
+                return bench.projection.steps > before
+            }
+            #expect(hasCome)
+            // The second time runs from a block of the first round, so it may end a little earlier.
+            if round == 0 { #expect(begun.duration(to: .now) >= .milliseconds(100)) }
+        }
+        let last = try #require(bench.log.blocks.last)
+        #expect(try eventually { try bench.projection.state().head == last.head })
         try bench.engine.close()
     }
 

@@ -93,7 +93,7 @@ import Testing
         defer { feed.stop() }
         feed.committed(through: 2)
         let ticket = try ticket(wait(feed, for: 2))
-        feed.end()
+        feed.stop()
         #expect(woken.all == [Wake(ticket: ticket, ending: .nothingNew)])
         #expect(wait(feed, for: 2) == .ended(.nothingNew) && wait(feed, for: 1) == .ended(.newEntry))
     }

@@ -33,7 +33,14 @@ import Testing
                 delivered.withLock { $0[number] += answers.map(Bench.name) }
             }
             sessions.withLock { $0.append(session) }
+            session.allowRead(.read, taken: 0)
             return (number, session)
+        }
+
+        /// Gives permission as a client does that has taken all answers.
+        func allow(_ permission: LedgerSession.ReadPermission, _ session: (number: Int, session: LedgerSession)) {
+            let taken = answers(session.number).filter { !$0.hasPrefix("entry") }.count
+            session.session.allowRead(permission, taken: taken)
         }
 
         func answers(_ number: Int) -> [String] { delivered.withLock { $0[number] } }
@@ -58,13 +65,13 @@ import Testing
     }
 
     private static let a = AccountName("a")!
-    private static let history = LedgerEngine.Operation.query(.history(HistoryQuery(account: a)))
+    private static let history = LedgerOperation.query(.history(HistoryQuery(account: a)))
 
-    private static func journal(after: EntryID, wait: Int64 = 0) -> LedgerEngine.Operation {
+    private static func journal(after: EntryID, wait: Int64 = 0) -> LedgerOperation {
         .query(.journal(JournalQuery(after: after, waitMilliseconds: wait)))
     }
 
-    private static func grant(_ key: String) -> LedgerEngine.Operation {
+    private static func grant(_ key: String) -> LedgerOperation {
         .command(
             .grant(
                 Grant(key: RequestKey(key)!, account: a, currency: CurrencyCode("gems")!, amount: Amount(1)!)))
@@ -76,13 +83,8 @@ import Testing
         session.submit([Self.grant("g1"), Self.history, Self.grant("g2"), Self.grant("g3")])
         session.submit([Self.history])
         session.submit([Self.grant("g4")])
-        for _ in 0..<2 {
-            let before = bench.answers(number).count
-            #expect(try eventually { bench.answers(number).count > before || bench.answers(number).count == 6 })
-            session.allowReads(.read)
-        }
         let isDone = try eventually {
-            session.allowReads(.read)
+            bench.allow(.read, (number, session))
             return bench.answers(number).count == 6
         }
         #expect(isDone)
@@ -104,18 +106,24 @@ import Testing
     @Test func eachReadNeedsAPermissionOfItsOwn() async throws {
         let bench = try Bench()
         let (number, session) = bench.session()
-        session.allowReads(.wait)
+        session.allowRead(.wait, taken: 0)
         session.submit([Self.history, Self.history, Self.grant("g1"), Self.history, Self.history])
         pause(milliseconds: 30)
         #expect(bench.answers(number) == [] && bench.store.reads == 0)
         for count in 1...2 {
-            session.allowReads(.read)
+            // What was said before the last answer was taken is void.
+            session.allowRead(.read, taken: count - 1)
+            session.allowRead(.refuse, taken: count - 2)
             #expect(try eventually { bench.answers(number).count >= count })
             pause(milliseconds: 20)
             #expect(bench.store.reads == count)
         }
         #expect(try eventually { bench.answers(number) == ["history of 0", "history of 0", "entry 1"] })
-        session.allowReads(.refuse)
+        session.allowRead(.refuse, taken: 2)
+        #expect(try eventually { bench.answers(number).count == 4 })
+        pause(milliseconds: 20)
+        #expect(bench.answers(number).count == 4)
+        session.allowRead(.refuse, taken: 3)
         #expect(try eventually { bench.answers(number).count == 5 })
         #expect(bench.answers(number).suffix(2) == ["overloaded", "overloaded"] && bench.store.reads == 2)
         try await bench.stop()
@@ -134,17 +142,22 @@ import Testing
         try await bench.stop()
     }
 
-    @Test func atTheEndWhoWaitsIsAnsweredAndNobodyWaitsAnyMore() async throws {
+    @Test func aSessionWhoseWaitsAreEndedIsAnsweredAndWaitsNoMore() async throws {
         let bench = try Bench()
         let (number, session) = bench.session()
         session.submit([Self.journal(after: 0, wait: 3_600_000), Self.journal(after: 0, wait: 3_600_000)])
-        bench.ledger.endWaits()
+        let (other, follower) = bench.session()
+        follower.submit([Self.journal(after: 0, wait: 3_600_000)])
+        session.endWaits()
         let isDone = try eventually {
-            session.allowReads(.read)
+            bench.allow(.read, (number, session))
             return bench.answers(number).count == 2
         }
         #expect(isDone)
         #expect(bench.answers(number) == ["journal of 0", "journal of 0"])
+        #expect(bench.answers(other) == [], "another session goes on waiting")
+        session.submit([Self.grant("g")])
+        #expect(try eventually { bench.answers(other) == ["journal of 1"] })
         try await bench.stop()
     }
 
@@ -153,13 +166,13 @@ import Testing
         let (waiting, first) = bench.session()
         let (held, second) = bench.session()
         first.submit([Self.journal(after: 0, wait: 3_600_000), Self.grant("never1")])
-        second.allowReads(.wait)
+        second.allowRead(.wait, taken: 0)
         second.submit([Self.history, Self.grant("never2")])
         pause(milliseconds: 20)
         first.close()
         second.close()
-        first.allowReads(.read)
-        second.allowReads(.read)
+        first.allowRead(.read, taken: 0)
+        second.allowRead(.read, taken: 0)
         first.submit([Self.grant("never3")])
         let (number, session) = bench.session()
         session.submit([Self.grant("g")])
@@ -167,6 +180,24 @@ import Testing
         pause(milliseconds: 20)
         #expect(bench.answers(waiting) == [] && bench.answers(held) == [])
         #expect(bench.store.base.rows.entries.count == 1 && bench.store.reads == 0)
+        try await bench.stop()
+    }
+
+    @Test func aReadWhoseSessionIsClosedBeforeItsTurnIsNotCarriedOut() async throws {
+        let bench = try Bench(readerThreads: 1)
+        let (slow, first) = bench.session()
+        bench.store.holdReads()
+        first.submit([Self.history])
+        #expect(try eventually { bench.store.reads == 1 })
+        let closed = (0..<20).map { _ in bench.session().session }
+        for session in closed { session.submit([Self.history]) }
+        let (number, session) = bench.session()
+        session.submit([Self.history])
+        pause(milliseconds: 30)
+        for session in closed { session.close() }
+        bench.store.releaseReads()
+        #expect(try eventually { bench.answers(number) == ["history of 0"] })
+        #expect(bench.answers(slow) == ["history of 0"] && bench.store.reads == 2)
         try await bench.stop()
     }
 
@@ -183,7 +214,7 @@ import Testing
         }
         for turn in 0..<400 {
             let place = Int.random(in: 0..<sessions.count, using: &random)
-            var operations: [LedgerEngine.Operation] = []
+            var operations: [LedgerOperation] = []
             for count in 0..<Int.random(in: 1...90, using: &random) {
                 let isRead = random.chance(4)
                 operations.append(isRead ? Self.journal(after: 0) : Self.grant("k\(turn)-\(count)"))
@@ -192,7 +223,7 @@ import Testing
             sessions[place].session.submit(operations)
         }
         let isDone = try eventually {
-            for (_, session) in sessions { session.allowReads(.read) }
+            for session in sessions { bench.allow(.read, session) }
             return sessions.allSatisfy { bench.answers($0.number).count == expected[$0.number].count }
         }
         #expect(isDone, "seed \(seed)")

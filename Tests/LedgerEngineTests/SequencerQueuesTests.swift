@@ -20,7 +20,7 @@ import Testing
         /// Submissions of one operation each: with a JWS, or without.
         func add(signed: Int = 0, plain: Int = 0, from lane: Lane? = nil) {
             let lane = lane ?? self.lane
-            let jws = LedgerEngine.Operation.signed(.transaction([]), account: nil)
+            let jws = LedgerOperation.signed(.transaction([]), account: nil)
             let operations = Array(repeating: jws, count: signed) + Array(repeating: .command(.expire), count: plain)
             queues.add(operations.map { Submission(lane: lane, operations: [$0]) }, from: lane)
         }
@@ -199,5 +199,38 @@ import Testing
         #expect(chunk.submissions.count == 2)
         bench.queues.finish(chunk)
         #expect(bench.batch() == 2)
+    }
+
+    @Test func whatWaitsOfALaneThatIsGoneIsDropped() {
+        let bench = Bench({ $0.verificationBatchMax = 10 })
+        let other = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 400)
+        bench.add(plain: 5)
+        bench.add(signed: 3, from: other)
+        #expect(bench.wakes == "v" && bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        bench.queues.drop(bench.lane)
+        // What a thread has goes on.
+        #expect(bench.queues.countInFirstStage(bench.lane) == chunk.submissions.filter { $0.lane === bench.lane }.count)
+        var verified = 0
+        bench.queues.finish(chunk)
+        verified += chunk.submissions.count
+        while let next = bench.queues.nextChunk() {
+            #expect(next.submissions.allSatisfy { $0.lane === other })
+            verified += next.submissions.count
+            bench.queues.finish(next)
+        }
+        #expect(bench.queues.nextChunk() == nil && !bench.queues.isIdle)
+        #expect(bench.wakes == "w")
+        var committed = 0
+        while let count = bench.batch() { committed += count }
+        #expect(committed == verified && committed < 20 && bench.queues.isIdle)
+
+        // Nor is anything left of what was verified.
+        bench.add(plain: 100)
+        bench.queues.drop(bench.lane)
+        #expect(bench.queues.isIdle && bench.wakes == "")
+        bench.add(plain: 1)
+        #expect(bench.wakes == "w" && bench.batch() == 1 && bench.batch() == nil && bench.queues.isIdle)
     }
 }

@@ -64,7 +64,7 @@ import Testing
             let lane = Int.random(in: 0..<lanes.count, using: &random)
             var submissions: [Submission] = []
             for _ in 0..<Int.random(in: 1...3, using: &random) {
-                let operation: LedgerEngine.Operation =
+                let operation: LedgerOperation =
                     random.chance(60)
                     ? .signed(.transaction(Array(String(added).utf8)), account: nil)
                     : .command(.balance(account: AccountName("\(added)")!, currency: nil))
@@ -103,12 +103,19 @@ import Testing
             }
             switch try update({ $0.nextForWriter() }) {
             case .commit(let batch, _): writer = .committing(batch)
-            case .verify(let chunk): writer = .verifying(chunk)
+            case .verify(let chunk):
+                // As the sequencer does with certificates that it does not know.
+                if random.chance(40) {
+                    try update { $0.handOver(chunk) }
+                    writer = .woken
+                } else {
+                    writer = .verifying(chunk)
+                }
             case nil: writer = .asleep
             }
         }
 
-        private static func number(_ operation: LedgerEngine.Operation) -> Int {
+        private static func number(_ operation: LedgerOperation) -> Int {
             switch operation {
             case .signed(.transaction(let text), _, _): Int(String(decoding: text, as: UTF8.self)) ?? -1
             case .command(.balance(let account, _), _): Int(account.text) ?? -1

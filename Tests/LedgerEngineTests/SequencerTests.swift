@@ -93,7 +93,7 @@ import Testing
 
     private static let now: Timestamp = SandboxApp.date + 60_000
 
-    private static func grant(_ key: String, _ account: String = "a") -> Operation {
+    private static func grant(_ key: String, _ account: String = "a") -> LedgerOperation {
         .command(
             .grant(
                 Grant(
@@ -101,7 +101,7 @@ import Testing
                     amount: Amount(1)!)))
     }
 
-    private static func credit(_ bench: Bench, _ id: Int64, _ account: String = "a") throws -> LedgerEngine.Operation {
+    private static func credit(_ bench: Bench, _ id: Int64, _ account: String = "a") throws -> LedgerOperation {
         .signed(.transaction(Array(try bench.app.transaction(id).utf8)), account: AccountName(account)!)
     }
 
@@ -180,7 +180,7 @@ import Testing
         var expected: [String] = []
         var entry = 0
         for turn in 0..<30 {
-            var operations: [LedgerEngine.Operation] = []
+            var operations: [LedgerOperation] = []
             for number in 0..<(turn % 7 + 1) {
                 entry += 1
                 if (turn + number).isMultiple(of: 3) {
@@ -283,6 +283,29 @@ import Testing
         #expect(try eventually { bench.results(0).count == 8 })
         #expect(bench.results(0).dropFirst(4) == ["entry 2", "credited 7", "entry 4", "entry 1"])
         #expect(bench.store.base.rows.entries.count == 4)
+        bench.stop()
+    }
+
+    @Test func whileNothingCanBeMadeDurableWhatMayWriteIsRefusedAndTheRestGoesOn() throws {
+        let bench = try Bench()
+        let lane = bench.lane()
+        bench.sequencer.submit([Self.grant("g")], from: lane.1)
+        #expect(try eventually { bench.results(0) == ["entry 1"] })
+        let blocks = bench.store.base.blocks
+        bench.store.setFault(StoreError(.corrupt, "the test's log is damaged"))
+        bench.sequencer.submit(
+            [
+                Self.grant("h"), .command(.balance(account: AccountName("a")!, currency: nil)),
+                try Self.credit(bench, 7), .command(.expire),
+            ], from: lane.1)
+        #expect(try eventually { bench.results(0).count == 5 })
+        #expect(bench.results(0).dropFirst() == ["corrupt", "outcome", "corrupt", "corrupt"])
+        bench.read(.report(ReportRequest(kind: .trial, asOf: Self.now, currency: nil, limit: 10)), from: lane)
+        #expect(try eventually { bench.results(0).last == "report at \(Self.now)" })
+        #expect(bench.store.base.blocks == blocks, "no period was closed either")
+        bench.store.setFault(nil)
+        bench.sequencer.submit([Self.grant("h")], from: lane.1)
+        #expect(try eventually { bench.results(0).last == "entry 2" })
         bench.stop()
     }
 

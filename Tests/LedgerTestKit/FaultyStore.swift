@@ -10,6 +10,8 @@ package final class FaultyStore: Store {
         var commits = 0
         var waiting = 0
         var reads = 0
+        var areReadsHeld = false
+        var fault: StoreError?
     }
 
     package let base: MemoryStore
@@ -28,6 +30,13 @@ package final class FaultyStore: Store {
     package var commits: Int { plan.withLock { $0.commits } }
     package var waiting: Int { plan.withLock { $0.waiting } }
 
+    /// Reads of histories that begin from now on wait until ``releaseReads()``.
+    package func holdReads() { plan.withLock { $0.areReadsHeld = true } }
+    package func releaseReads() { plan.withLock { $0.areReadsHeld = false } }
+
+    /// Why nothing can be made durable from now on.
+    package func setFault(_ fault: StoreError?) { plan.withLock { $0.fault = fault } }
+
     /// How many pages were read.
     package var reads: Int { plan.withLock { $0.reads } }
 
@@ -35,7 +44,7 @@ package final class FaultyStore: Store {
 
     package func time(at clock: Timestamp) -> Timestamp { clock }
 
-    package func fault() -> StoreError? { nil }
+    package func fault() -> StoreError? { plan.withLock { $0.fault } }
 
     package func commit<Result: Sendable>(
         _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
@@ -63,6 +72,7 @@ package final class FaultyStore: Store {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage {
         plan.withLock { $0.reads += 1 }
+        while plan.withLock({ $0.areReadsHeld }) { pause(milliseconds: 1) }
         return try base.history(query)
     }
 

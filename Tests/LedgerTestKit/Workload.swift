@@ -135,7 +135,7 @@ package struct Workload {
             holdKeys.append(key)
         } else {
             let operation = operation(key, player)
-            command = .keyed(.operation(operation))
+            command = .keyed(operation)
             switch operation {
             case .spend, .capture: spendKeys.append(key)
             case .hold: holdKeys.append(key)
@@ -146,7 +146,7 @@ package struct Workload {
         return command
     }
 
-    private mutating func operation(_ key: RequestKey, _ player: AccountName) -> AtomicOperation {
+    private mutating func operation(_ key: RequestKey, _ player: AccountName) -> KeyedOperation {
         func amount(_ most: Int64) -> Amount { Amount(Int64.random(in: 1...most, using: &generator))! }
         let gems = CurrencyCode("gems")!
         let index = generator.chance(20) ? Int.random(in: 0..<4, using: &generator) : nil

@@ -3,19 +3,18 @@ import Testing
 
 /// Operations that happen together, in their order, or not at all.
 @Suite struct AtomicTests {
-    private func spend(_ account: AccountName, _ amount: Amount, of currency: CurrencyCode = "gems") -> AtomicOperation
-    {
+    private func spend(_ account: AccountName, _ amount: Amount, of currency: CurrencyCode = "gems") -> KeyedOperation {
         .spend(
             Spend(key: "x", account: account, debits: [CurrencyAmount(currency: currency, amount: amount)]))
     }
 
     private func grant(
         _ account: AccountName, _ amount: Amount, of currency: CurrencyCode = "gems", note: String? = nil
-    ) -> AtomicOperation {
+    ) -> KeyedOperation {
         .grant(Grant(key: "x", account: account, currency: currency, amount: amount, note: note))
     }
 
-    private func hold(_ account: AccountName, _ amount: Amount) -> AtomicOperation {
+    private func hold(_ account: AccountName, _ amount: Amount) -> KeyedOperation {
         .hold(Hold(key: "x", account: account, currency: "gems", amount: amount, timeoutMilliseconds: 1_000))
     }
 
@@ -141,7 +140,7 @@ import Testing
 
     /// An atomic is one entry, which raises the version of a wallet by one, with its first change of it.
     @Test func anExpectedVersionIsComparedWithWhatTheOperationsBeforeLeft() throws {
-        func basket(_ key: RequestKey, _ versions: [Int64]) -> [AtomicOperation] {
+        func basket(_ key: RequestKey, _ versions: [Int64]) -> [KeyedOperation] {
             versions.map { version in
                 .spend(
                     Spend(
@@ -165,18 +164,18 @@ import Testing
             Reversal(key: "k", spendKey: "s"), Reversal(key: "k", spendKey: "s", operation: 0),
             Reversal(key: "k", spendKey: "s", debits: []), Reversal(key: "k", spendKey: "t"),
             Reversal(key: "k", spendKey: "s", debits: [CurrencyAmount(currency: "gems", amount: 1)]),
-        ].map { AtomicOperation.reverse($0).fingerprint(of: nil, testHash) }
+        ].map { KeyedOperation.reverse($0).fingerprint(of: nil, testHash) }
         let holds = [
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 2, timeoutMilliseconds: 1),
             Hold(key: "k", account: "a", currency: "g", amount: 1, timeoutMilliseconds: 2),
-        ].flatMap { hold in [1, 2].map { AtomicOperation.hold(hold).fingerprint(of: $0, testHash) } }
+        ].flatMap { hold in [1, 2].map { KeyedOperation.hold(hold).fingerprint(of: $0, testHash) } }
         let captures = [
             Capture(key: "k", holdKey: "h"), Capture(key: "k", holdKey: "h", amount: 1),
             Capture(key: "k", holdKey: "h", operation: 1),
-        ].map { AtomicOperation.capture($0).fingerprint(of: nil, testHash) }
+        ].map { KeyedOperation.capture($0).fingerprint(of: nil, testHash) }
         let releases = [Release(key: "k", holdKey: "h"), Release(key: "k", holdKey: "h", operation: 1)]
-            .map { AtomicOperation.release($0).fingerprint(of: nil, testHash) }
+            .map { KeyedOperation.release($0).fingerprint(of: nil, testHash) }
         let atomics = [
             [spend("a", 1), grant("a", 1)], [grant("a", 1), spend("a", 1)], [spend("a", 1), hold("a", 1)],
             [spend("a", 1), grant("a", 2)],
@@ -189,8 +188,8 @@ import Testing
         #expect(Set(all).count == all.count)
         let debits = [CurrencyAmount(currency: "a", amount: 1), CurrencyAmount(currency: "b", amount: 2)]
         #expect(
-            AtomicOperation.reverse(Reversal(key: "k", spendKey: "s", debits: debits)).fingerprint(of: nil, testHash)
-                == AtomicOperation.reverse(Reversal(key: "l", spendKey: "s", debits: debits.reversed()))
+            KeyedOperation.reverse(Reversal(key: "k", spendKey: "s", debits: debits)).fingerprint(of: nil, testHash)
+                == KeyedOperation.reverse(Reversal(key: "l", spendKey: "s", debits: debits.reversed()))
                 .fingerprint(of: nil, testHash))
     }
 }

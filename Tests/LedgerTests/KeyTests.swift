@@ -84,8 +84,8 @@ import Testing
         let first = Spend(key: "a", account: "ann", debits: debits)
         let second = Spend(key: "b", account: "ann", debits: debits.reversed())
         #expect(
-            AtomicOperation.spend(first).fingerprint(of: 1, testHash)
-                == AtomicOperation.spend(second).fingerprint(of: 1, testHash))
+            KeyedOperation.spend(first).fingerprint(of: 1, testHash)
+                == KeyedOperation.spend(second).fingerprint(of: 1, testHash))
         var store = AuditedStore()
         try store.credit(jws(1, "starter"), "ann")
         try store.spend(Spend(key: "k", account: "ann", debits: debits))
@@ -107,13 +107,13 @@ import Testing
             Grant(key: "k", account: "ann", currency: "gems", amount: 6),
         ]
         let fingerprints = ([1, 2] as [PlayerID]).flatMap { account in
-            (spends.map { AtomicOperation.spend($0) } + grants.map { AtomicOperation.grant($0) })
+            (spends.map { KeyedOperation.spend($0) } + grants.map { KeyedOperation.grant($0) })
                 .map { $0.fingerprint(of: account, testHash) }
         }
         #expect(Set(fingerprints).count == 2 * (spends.count + grants.count))
         #expect(
-            AtomicOperation.spend(spend(key: "a")).fingerprint(of: 1, testHash)
-                == AtomicOperation.spend(spend(key: "b")).fingerprint(of: 1, testHash))
+            KeyedOperation.spend(spend(key: "a")).fingerprint(of: 1, testHash)
+                == KeyedOperation.spend(spend(key: "b")).fingerprint(of: 1, testHash))
     }
 
     @Test func theSameKeyTwiceInABatchIsOneRequest() {

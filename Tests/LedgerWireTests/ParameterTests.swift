@@ -171,6 +171,7 @@ import Testing
             "atomic", #"{"key":"k","note":"n","operations":[\#(release),\#(release)]}"#, "note", "not a parameter"),
         Case("journal", "{}", "after", "is missing"),
         Case("journal", #"{"after":-1}"#, "after", "from 0"),
+        Case("journal", #"{"after":9007199254740992}"#, "after", "from 0 to 9007199254740991"),
         Case("journal", #"{"after":null}"#, "after", "must be a number"),
         Case("journal", #"{"after":0,"limit":0}"#, "limit", "from 1 to 1000"),
         Case("journal", #"{"after":0,"limit":1001}"#, "limit", "from 1 to 1000"),
@@ -198,6 +199,7 @@ import Testing
         Case("history", #"{"account":"p","limit":0}"#, "limit", "from 1 to 1000"),
         Case("history", #"{"account":"p","limit":1001}"#, "limit", "from 1 to 1000"),
         Case("history", #"{"account":"p","before":0}"#, "before", "from 1"),
+        Case("history", #"{"account":"p","before":9007199254740992}"#, "before", "from 1 to 9007199254740991"),
         Case("report", "{}", "kind", "is missing"),
         Case("report", #"{"kind":"debt"}"#, "kind", "must be one of balances, trial, debts"),
         Case("consumption", #"{"transactionId":"1"}"#, "customerConsented", "is missing"),
@@ -255,7 +257,7 @@ import Testing
             "debits":[\#(currencies)],"note":"\#(note)"}}
             """#
         )
-        guard case .ledger(.keyed(.operation(.spend(let spend)))) = line.request else {
+        guard case .ledger(.keyed(.spend(let spend))) = line.request else {
             Issue.record("\(line)")
             return
         }
@@ -273,10 +275,10 @@ import Testing
         let line = parse(
             #"{"jsonrpc":"2.0","id":1,"method":"atomic","params":{"operations":[\#(operations)],"key":"k"}}"#)
         let key = try Samples.key("k")
-        let release = AtomicOperation.release(Release(key: key, holdKey: try Samples.key("h"), operation: 63))
+        let release = KeyedOperation.release(Release(key: key, holdKey: try Samples.key("h"), operation: 63))
         #expect(
             line.request
-                == .ledger(.keyed(.atomic(Atomic(key: key, operations: Array(repeating: release, count: 64))))))
+                == .ledger(.atomic(Atomic(key: key, operations: Array(repeating: release, count: 64)))))
     }
 
     @Test func seventeenDebitsAreTooMany() throws {

@@ -127,6 +127,24 @@ extension ServerTests {
             }
         }
 
+        @Test func aReadBehindABatchThatWasTooLongIsAnsweredWithItsPage() async throws {
+            try await TestServer.run(limits: { $0.batchReplyBytesMax = 20_000 }) { server in
+                let client = try await server.connect()
+                _ = try await client.ask((0..<100).map { Requests.grant("k\($0)", "a", 1) })
+                // The batch's last read is refused before anybody asks whether it may begin.
+                let unknown = Requests.call("history", #"{"account":"a","currency":"shells"}"#, id: 9)
+                let members = (1...6).map { Requests.history("a", id: "\($0)") } + [unknown]
+                for _ in 0..<50 {
+                    try await client.send(
+                        "[\(members.joined(separator: ","))]\n" + Requests.history("a", id: "10") + "\n")
+                    let lines = try await client.lines(2).map { try JSON($0) }
+                    #expect(lines[0].array?.last?.reason == "unknown_currency")
+                    #expect(lines[0].array?[5].reason == "overloaded")
+                    #expect(lines[1].id == 10 && lines[1].reason == nil)
+                }
+            }
+        }
+
         @Test func aConnectionOverTheLimitIsToldSoAndRoomIsGivenAgain() async throws {
             try await TestServer.run(limits: {
                 $0.connectionsMax = 2

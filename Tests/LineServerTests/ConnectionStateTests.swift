@@ -55,11 +55,11 @@ import Testing
             return submitted
         }
 
-        private static func name(_ operation: LedgerEngine.Operation) -> String {
+        private static func name(_ operation: LedgerOperation) -> String {
             switch operation {
             case .signed: "signed"
-            case .command(.keyed(.operation(.spend(let spend))), _): "spend \(spend.key)"
-            case .command(.keyed(.operation(.grant(let grant))), _): "grant \(grant.key)"
+            case .command(.keyed(.spend(let spend)), _): "spend \(spend.key)"
+            case .command(.keyed(.grant(let grant)), _): "grant \(grant.key)"
             case .command(.balance(let account, _), _): "balance \(account)"
             case .command: "command"
             case .query(.history(let query)): "history \(query.account)"

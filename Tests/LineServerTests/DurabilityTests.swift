@@ -110,7 +110,8 @@ extension ServerTests {
             let store = MemoryStore()
             let clock = ContinuousClock()
             var took = Duration.zero
-            try await TestServer.run(store: store, limits: { $0.shutdownMilliseconds = 500 }) { server in
+            let logs = LogCapture()
+            try await TestServer.run(store: store, logs: logs, limits: { $0.shutdownMilliseconds = 500 }) { server in
                 let setup = try await server.connect()
                 _ = try await setup.ask((0..<100).map { Requests.grant("k\($0)", "a", 1) })
                 let client = try await server.connect(receiveBufferBytes: 4_096)
@@ -123,6 +124,22 @@ extension ServerTests {
                 _ = client
             }
             #expect(took > .milliseconds(400) && took < .seconds(5), "\(took)")
+            #expect(logs.lines.contains("connections were closed with requests unanswered connections=1"))
+        }
+
+        @Test func aShutdownDropsWhatWasNotBegunOfConnectionsThatItHadToClose() async throws {
+            let store = FaultyStore()
+            try await TestServer.run(store: store, limits: { $0.shutdownMilliseconds = 100 }) { server in
+                let client = try await server.connect()
+                store.hold()
+                try await client.send((0..<3_000).map { Requests.grant("k\($0)", "a", 1) + "\n" }.joined())
+                #expect(try await eventually { store.waiting == 1 })
+                await server.shutDown()
+                #expect(try await client.line() == nil)
+                store.release()
+            }
+            #expect((1..<3_000).contains(store.base.rows.entries.count))
+            #expect(store.base.isClosed)
         }
 
         @Test func fiftyClientsNeverOverdrawOneWallet() async throws {

@@ -41,7 +41,7 @@ extension Books {
         return .atomic(receipt, traces, players: touched.map(\.player))
     }
 
-    mutating func post(_ operation: AtomicOperation, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
+    mutating func post(_ operation: KeyedOperation, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
         switch operation {
         case .spend(let spend): post(spend, at: now)
         case .reverse(let reversal): post(reversal, at: now)
@@ -52,8 +52,8 @@ extension Books {
         }
     }
 
-    /// Whom an operation concerns, where he is known yet.
-    private func player(_ operation: AtomicOperation) -> PlayerID? {
+    /// Whom an operation concerns, where they are known yet.
+    private func player(_ operation: KeyedOperation) -> PlayerID? {
         switch operation {
         case .spend, .grant, .hold: operation.account.flatMap { playerIDs[$0] }
         case .reverse(let reversal): answers[reversal.spendKey]?.answer.spend(reversal.operation)?.trace.player
@@ -90,7 +90,7 @@ extension Books {
         for row in rows.actors.suffix(Int(position.actor - snapshot.position.actor)) { actorIDs[row.name] = nil }
         for player in snapshot.players {
             players.insert(player)
-            // The item under which he stood may have been dropped meanwhile; one too many means nothing.
+            // The item under which they stood may have been dropped meanwhile; one too many means nothing.
             if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
         }
         position = snapshot.position
@@ -101,7 +101,7 @@ extension Books {
     }
 }
 
-extension AtomicOperation {
+extension KeyedOperation {
     /// What a support agent should read beside it.
     fileprivate var note: String? {
         switch self {

@@ -12,8 +12,10 @@ extension Books {
             }
         case .notify(let signed, let account):
             return decide(signed, account, at: now)
-        case .keyed(let request):
-            return decide(request, at: now)
+        case .keyed(let operation):
+            return decide(operation, at: now)
+        case .atomic(let atomic):
+            return decide(atomic, at: now)
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
@@ -30,29 +32,28 @@ extension Books {
         }
     }
 
-    private mutating func decide(_ request: KeyedRequest, at now: Timestamp) -> Outcome {
-        switch request {
-        case .operation(let operation):
-            var account: PlayerID?
-            if let name = operation.account {
-                guard let number = number(name, for: operation.key) else { return .refused(Refusal(.keyReused)) }
-                account = number
-            }
-            return decide(operation.key, operation.fingerprint(of: account, hash)) {
-                KeyedAnswer($0.post(operation, at: now))
-            }
-        case .atomic(let atomic):
-            var accounts: [PlayerID?] = []
-            for operation in atomic.operations {
-                guard let name = operation.account else {
-                    accounts.append(nil)
-                    continue
-                }
-                guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
-                accounts.append(account)
-            }
-            return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
+    private mutating func decide(_ operation: KeyedOperation, at now: Timestamp) -> Outcome {
+        var account: PlayerID?
+        if let name = operation.account {
+            guard let number = number(name, for: operation.key) else { return .refused(Refusal(.keyReused)) }
+            account = number
         }
+        return decide(operation.key, operation.fingerprint(of: account, hash)) {
+            KeyedAnswer($0.post(operation, at: now))
+        }
+    }
+
+    private mutating func decide(_ atomic: Atomic, at now: Timestamp) -> Outcome {
+        var accounts: [PlayerID?] = []
+        for operation in atomic.operations {
+            guard let name = operation.account else {
+                accounts.append(nil)
+                continue
+            }
+            guard let account = number(name, for: atomic.key) else { return .refused(Refusal(.keyReused)) }
+            accounts.append(account)
+        }
+        return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
     }
 
     /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is

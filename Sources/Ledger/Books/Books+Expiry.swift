@@ -29,11 +29,11 @@ extension Books {
         var count = 0
         while count < Limits.expirationsPerBatchMax, let item = deadlines.first, item.time <= entryTime(now) {
             deadlines.removeFirst()
-            // A player who was settled since has another deadline, under which he stands again.
+            // A player who was settled since has another deadline, under which they stand again.
             guard let slot = players.slot(of: item.player), players[slot: slot].deadline == item.time else {
                 continue
             }
-            // Where his deadline was too early he takes his place anew, so that the order is that of what expires.
+            // A player whose deadline was too early takes a new place, so that the order is that of what expires.
             refreshDeadline(slot)
             if players[slot: slot].deadline > item.time { continue }
             if settle(item.player, at: now) { count += 1 }

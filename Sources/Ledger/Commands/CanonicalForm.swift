@@ -87,13 +87,13 @@ extension CanonicalForm {
     }
 
     /// As it stands in an atomic.
-    mutating func add(_ operation: AtomicOperation, of account: PlayerID?) {
+    mutating func add(_ operation: KeyedOperation, of account: PlayerID?) {
         add(operation.method.description)
         add(members: operation, of: account)
     }
 
     /// - Parameter account: of an operation that names one.
-    mutating func add(members operation: AtomicOperation, of account: PlayerID?) {
+    mutating func add(members operation: KeyedOperation, of account: PlayerID?) {
         switch operation {
         case .spend(let spend): add(spend, of: number(account))
         case .reverse(let reversal): add(reversal)
@@ -110,7 +110,7 @@ extension CanonicalForm {
     }
 }
 
-extension AtomicOperation {
+extension KeyedOperation {
     /// - Parameter account: the number of the account that it names, if it names one.
     package func fingerprint(of account: PlayerID?, _ hash: HashFunction) -> Digest {
         CanonicalForm.digest(method, hash) { $0.add(members: self, of: account) }

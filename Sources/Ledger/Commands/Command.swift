@@ -3,7 +3,8 @@ package enum Command: Sendable {
     case credit(SignedPurchase, account: AccountName?)
     /// Apart, for it is large and rare: the usual commands are cheap to move.
     indirect case notify(SignedNotification, account: AccountName?)
-    case keyed(KeyedRequest)
+    case keyed(KeyedOperation)
+    case atomic(Atomic)
     /// Posts what has expired by now of the players that the store found due.
     case expire
     case balance(account: AccountName, currency: CurrencyCode?)
@@ -29,8 +30,10 @@ package struct Needs {
     package var spends: [RequestKey] = []
     /// Keys of requests whose holds are to be closed. With each hold come its player, and how it ended.
     package var holds: [RequestKey] = []
-    /// Whether players are wanted whose holds or lots have expired, a bounded number of them.
+    /// Whether players are wanted whose holds or lots have expired by ``time``, a bounded number of them.
     package var expirations = false
+    /// The time of the batch.
+    package var time = Timestamp.max
 
     package init() {}
 
@@ -41,12 +44,12 @@ package struct Needs {
         case .notify(let signed, let account):
             notifications.append(signed.uuid)
             if let purchase = signed.purchase { add(purchase, account) }
-        case .keyed(let request):
-            keys.append(request.key)
-            switch request {
-            case .operation(let operation): add(operation)
-            case .atomic(let atomic): for operation in atomic.operations { add(operation) }
-            }
+        case .keyed(let operation):
+            keys.append(operation.key)
+            add(operation)
+        case .atomic(let atomic):
+            keys.append(atomic.key)
+            for operation in atomic.operations { add(operation) }
         case .expire:
             expirations = true
         case .balance(let account, _), .forget(let account):
@@ -58,7 +61,7 @@ package struct Needs {
         }
     }
 
-    private mutating func add(_ operation: AtomicOperation) {
+    private mutating func add(_ operation: KeyedOperation) {
         switch operation {
         case .spend(let spend): accounts.append(spend.account)
         case .reverse(let reversal): spends.append(reversal.spendKey)

@@ -19,7 +19,7 @@ package struct PlayerTable: Sendable {
         _modify { yield &values[slot] }
     }
 
-    /// Adds a player, or puts him in place of what was known of him.
+    /// Adds a player, or puts them in place of what was known of them.
     mutating func insert(_ player: Player) {
         if let slot = slots[player.id] {
             values[slot] = player
@@ -29,7 +29,7 @@ package struct PlayerTable: Sendable {
         }
     }
 
-    /// Forgets a player; the last one takes his slot.
+    /// Forgets a player; the last one takes their slot.
     mutating func remove(_ id: PlayerID) {
         guard let slot = slots.removeValue(forKey: id) else { return }
         let last = values.removeLast()

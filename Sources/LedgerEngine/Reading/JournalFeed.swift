@@ -2,8 +2,8 @@ import Ledger
 
 /// Who waits for a first new entry of the journal, and the last entry that is committed.
 ///
-/// The sequencer tells it the last entry of every commit, once that is durable. Each session waits at most once at a
-/// time, so their number bounds the waits. A commit for which nobody waits costs one uncontended lock.
+/// The sequencer tells it the last entry of every commit, once that is durable. A session has at most one wait at a
+/// time, so there are never more waits than sessions. A commit for which nobody waits costs one uncontended lock.
 final class JournalFeed: Sendable {
     /// Names one wait; never given twice.
     typealias Ticket = UInt64
@@ -85,17 +85,12 @@ final class JournalFeed: Sendable {
         }
     }
 
-    /// Ends every wait; from now on nobody waits.
-    func end() {
+    /// Ends every wait, and its thread. From now on nobody waits.
+    func stop() {
         wake(.nothingNew) { state in
             state.hasEnded = true
             return { _ in true }
         }
-    }
-
-    /// Ends its thread.
-    func stop() {
-        end()
         let thread = state.withLock { state in
             defer { state.thread = nil }
             state.isStopped = true

@@ -1,27 +1,29 @@
 import Ledger
 
 /// Reads what sessions ask for, beside the writer, on threads of its own: first come, first served. A session has no
-/// more than one read here, so the sessions take turns.
+/// more than one read here, so the sessions take turns, and their number bounds what waits.
 final class Readers: Sendable {
-    /// Where a session waits before the journal is read.
-    let feed: JournalFeed
     private let store: any Store
     private let threads: WorkerPool
     private let report: @Sendable (LedgerEvent) -> Void
 
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
-        store: any Store, feed: JournalFeed, limits: EngineLimits, report: @escaping @Sendable (LedgerEvent) -> Void
+        store: any Store, limits: EngineLimits, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
-        self.feed = feed
         self.report = report
         threads = try WorkerPool("ledger-read", threads: limits.readerThreads)
     }
 
     /// Calls `done` with the answer, on a reader's thread.
-    func read(_ query: Query, done: @escaping @Sendable (Answer) -> Void) {
+    /// - Parameter isWanted: asked when the read's turn has come; where nobody wants it any more nothing is read, and
+    ///   `done` is not called.
+    func read(
+        _ query: Query, isWanted: @escaping @Sendable () -> Bool, done: @escaping @Sendable (Answer) -> Void
+    ) {
         threads.submit {
+            guard isWanted() else { return }
             do {
                 done(.success(try query.answer(from: self.store)))
             } catch {

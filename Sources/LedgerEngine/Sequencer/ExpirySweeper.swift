@@ -18,12 +18,12 @@ final class ExpirySweeper: Sendable {
     private let thread = Monitor<EngineThread?>(nil)
     private let intervalNanoseconds: UInt64
     /// Hands a sweep to the one order; its answer comes to ``swept(_:)``.
-    private let submit: @Sendable ([Operation], @escaping @Sendable ([Answer]) -> Void) -> Void
+    private let submit: @Sendable ([LedgerOperation], @escaping @Sendable ([Answer]) -> Void) -> Void
 
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
         intervalMilliseconds: Int64,
-        submit: @escaping @Sendable ([Operation], @escaping @Sendable ([Answer]) -> Void) -> Void
+        submit: @escaping @Sendable ([LedgerOperation], @escaping @Sendable ([Answer]) -> Void) -> Void
     ) throws {
         intervalNanoseconds = UInt64(max(intervalMilliseconds, 1)) * 1_000_000
         self.submit = submit

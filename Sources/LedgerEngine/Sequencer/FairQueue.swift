@@ -66,6 +66,15 @@ struct FairQueue {
         return nil
     }
 
+    /// Takes all away that a lane has here.
+    mutating func removeAll(of lane: LaneQueue) -> [Submission] {
+        defer { lane.waiting = Deque() }
+        if lane.waiting.isEmpty { return [] }
+        lanes.removeAll { $0 === lane }
+        count -= lane.waiting.count
+        return Array(lane.waiting)
+    }
+
     /// Takes what ``first()`` gives.
     mutating func removeFirst() -> Submission {
         guard let submission = first(), let lane = lanes.first else { preconditionFailure("nothing waits") }

@@ -20,13 +20,13 @@ final class Lane: Sendable {
 /// Operations of one lane that pass through the stages together. A read is the last of them.
 struct Submission: Sendable {
     let lane: Lane
-    var operations: [Operation]
+    var operations: [LedgerOperation]
     /// Where the last of them is a read: told, once everything before it was handed to the outlet, that it may begin;
     /// or nothing, where it was answered with the others.
     let readEnded: (@Sendable (Query?) -> Void)?
     let signedCount: Int
 
-    init(lane: Lane, operations: [Operation], readEnded: (@Sendable (Query?) -> Void)? = nil) {
+    init(lane: Lane, operations: [LedgerOperation], readEnded: (@Sendable (Query?) -> Void)? = nil) {
         self.lane = lane
         self.operations = operations
         self.readEnded = readEnded

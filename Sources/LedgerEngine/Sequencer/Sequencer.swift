@@ -17,8 +17,8 @@ import Ledger
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
 ///    without a JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage
 ///    in the order in which it came in, however its chunks overtake each other.
-/// 2. At most `verifierThreads` chunks are being verified by the pool's threads and one by the writer's, or one batch
-///    is committed there.
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads; the writer's thread commits one batch,
+///    or verifies one chunk.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
     private let queues: Monitor<SequencerQueues>
@@ -56,7 +56,7 @@ final class Sequencer: Sendable {
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
     /// - Parameter readEnded: where the last is a read: see ``Submission``.
     func submit(
-        _ operations: [Operation], from lane: Lane, readEnded: (@Sendable (Query?) -> Void)? = nil
+        _ operations: [LedgerOperation], from lane: Lane, readEnded: (@Sendable (Query?) -> Void)? = nil
     ) {
         var submissions: [Submission] = []
         var rest = operations[...]
@@ -70,6 +70,9 @@ final class Sequencer: Sendable {
         }
         update { $0.add(submissions, from: lane) }
     }
+
+    /// The lane's client is gone: what of it waits is dropped.
+    func drop(_ lane: Lane) { update { $0.drop(lane) } }
 
     /// Waits until everything that was submitted is answered, and ends the writer's thread.
     func stop() {
@@ -136,12 +139,14 @@ final class Sequencer: Sendable {
             for case .signed(let object, _, _) in submission.operations { objects.append(object) }
         }
         if objects.isEmpty { return }
+        // By the wall clock itself, though entries may be dated by another that is held back: what Apple signs now must
+        // not be refused because the ledger was idle for long.
         var verdicts = verifier.verify(objects, now: now())[...]
         for index in submissions.indices where submissions[index].signedCount > 0 {
             for place in submissions[index].operations.indices {
                 guard case .signed(_, let account, let actor) = submissions[index].operations[place] else { continue }
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS has no verdict") }
-                submissions[index].operations[place] = Operation(verdict, account: account, by: actor)
+                submissions[index].operations[place] = LedgerOperation(verdict, account: account, by: actor)
             }
         }
     }
@@ -160,27 +165,17 @@ final class Sequencer: Sendable {
                 if remembersCertificates(of: chunk) {
                     verify(chunk)
                 } else {
-                    verifiers.submit {
-                        self.giveWay()
-                        self.verify(chunk)
-                    }
+                    update { $0.handOver(chunk) }
                 }
             }
         }
-    }
-
-    /// What a submission is told.
-    private struct Decision: Sendable {
-        var answers: [Answer] = []
-        /// The read at its end, which may begin.
-        var read: Query?
     }
 
     /// Decides a batch. Its results are delivered when it is durable, perhaps by another thread.
     private func commit(_ batch: [Submission], isLast: Bool) {
         let fault = store.fault()
         let time = store.time(at: now())
-        store.commit(needs(of: batch, fault), isLast: isLast) { books in
+        store.commit(needs(of: batch, at: time, fault), isLast: isLast) { books in
             let decisions = batch.map { decide($0, on: &books, at: time, fault) }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
@@ -200,8 +195,9 @@ final class Sequencer: Sendable {
         }
     }
 
-    private func needs(of batch: [Submission], _ fault: StoreError?) -> Needs {
+    private func needs(of batch: [Submission], at time: Timestamp, _ fault: StoreError?) -> Needs {
         var needs = Needs()
+        needs.time = time
         for submission in batch {
             for operation in submission.operations where fault == nil || !operation.mayWrite {
                 switch operation {
@@ -220,14 +216,10 @@ final class Sequencer: Sendable {
         var decision = Decision()
         decision.answers.reserveCapacity(submission.operations.count)
         for operation in submission.operations {
-            precondition(decision.read == nil, "something was submitted behind a read")
             if let fault, operation.mayWrite {
                 decision.answers.append(.failure(.store(fault)))
-                continue
-            }
-            switch books.perform(operation, at: time, mayClose: fault == nil) {
-            case .answered(let answer): decision.answers.append(answer)
-            case .prepared(let query): decision.read = query
+            } else {
+                books.perform(operation, at: time, mayClose: fault == nil, into: &decision)
             }
         }
         return decision

@@ -43,6 +43,8 @@ struct SequencerQueues {
     private var chunks = Deque<Place>()
     /// The number of the first of them.
     private var firstChunk = 0
+    /// Chunks of these that the writer took and left to a thread.
+    private var handedOver = Deque<Chunk>()
     /// Threads that verify.
     private var verifying = 0
     private var verified: FairQueue
@@ -89,6 +91,21 @@ struct SequencerQueues {
         }
     }
 
+    /// Drops what waits of a lane whose client is gone: nobody would learn what became of it. What is being verified or
+    /// decided goes on.
+    mutating func drop(_ lane: Lane) {
+        for submission in unverified.removeAll(of: lane.unverified) {
+            leaveFirstStage(lane)
+            unverifiedCount -= submission.signedCount
+            operationCount -= submission.operations.count
+        }
+        for submission in verified.removeAll(of: lane.verified) {
+            verifiedCount -= submission.operations.count
+            if submission.signedCount == 0 { plainCount -= 1 }
+            operationCount -= submission.operations.count
+        }
+    }
+
     /// Whom there is work for who has none.
     mutating func wakes() -> Wakes {
         let isWriterWoken = !isWriting && (isWorthCommitting || hasLoneJWS)
@@ -106,8 +123,8 @@ struct SequencerQueues {
     /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than
     /// each alone; another helps where that would be many.
     private var wakesVerifier: Bool {
-        if unverified.isEmpty || verifying == verifierThreads { return false }
-        return verifying == 0 || unverifiedCount >= limits.verificationsPerThreadMin
+        if (unverified.isEmpty && handedOver.isEmpty) || verifying == verifierThreads { return false }
+        return verifying == 0 || !handedOver.isEmpty || unverifiedCount >= limits.verificationsPerThreadMin
     }
 
     /// Whether one JWS waits, and nobody is at another.
@@ -116,6 +133,7 @@ struct SequencerQueues {
     /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing
     /// waits.
     mutating func nextChunk() -> Chunk? {
+        if let chunk = handedOver.popFirst() { return chunk }
         guard !unverified.isEmpty else {
             verifying -= 1
             return nil
@@ -124,6 +142,9 @@ struct SequencerQueues {
         let share = max(limits.verificationsPerThreadMin, (unverifiedCount + free - 1) / free)
         return takeChunk(min(share, limits.verificationBatchMax))
     }
+
+    /// Leaves a chunk that the writer was given to the next thread that is free: all that is behind it waits for it.
+    mutating func handOver(_ chunk: Chunk) { handedOver.append(chunk) }
 
     private mutating func takeChunk(_ most: Int) -> Chunk {
         var chunk = Chunk(number: firstChunk + chunks.count, submissions: [])

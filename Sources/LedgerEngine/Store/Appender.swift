@@ -157,10 +157,16 @@ final class Appender: Sendable {
         assert(isReadBack(sealed, as: block), "block \(block.number) is not read as it was written")
         do throws(LogError) {
             try log.append(sealed)
-            try log.eraseNames(block)
         } catch {
             state.withLock { $0.failure = error }
             return StoreError(error)
+        }
+        do throws(LogError) {
+            try log.eraseNames(block)
+        } catch {
+            state.withLock { $0.failure = error }
+            // The block is durable: a repeat of its requests will know.
+            return StoreError(.unknown, error.description)
         }
         state.withLock { $0.head = sealed.head }
         appended(sealed)

@@ -5,7 +5,7 @@ import Ledger
 extension BlockLog {
     /// Erases the names that a durable block says are erased, from the blocks that added the accounts. A name that is
     /// erased already stays so.
-    /// - Throws: ``LogError``: `corrupt`, or `unknown`. The block is durable all the same; ``eraseLastNames(before:)``
+    /// - Throws: ``LogError``: `corrupt`, or `unknown`. The block is durable all the same; ``eraseLastNames(through:)``
     ///   does the rest.
     func eraseNames(_ block: Block) throws(LogError) {
         for row in block.rows.erasures {
@@ -28,8 +28,8 @@ extension BlockLog {
 
     /// Erases what a crash or a failure may have left of the names of the last block that has rows. Those of terms have
     /// none.
-    func eraseLastNames(before number: BlockNumber) throws {
-        for number in stride(from: number - 1, through: 1, by: -1) {
+    func eraseLastNames(through number: BlockNumber) throws {
+        for number in stride(from: number, through: 1, by: -1) {
             let block = try Block(opening: sealed(number), checks: .form)
             if block.rows.isEmpty { continue }
             return try eraseNames(block)

@@ -41,12 +41,13 @@ struct Leader {
     ) throws -> (head: LogHead, time: Timestamp) {
         var time: Timestamp = 0
         let sealed = try log.lead { last in
+            // Before a block is added: where a name cannot be erased, no try adds another.
+            if let last { try log.eraseLastNames(through: last.number) }
             let block = try termBlock(after: last, ledger, now: now)
             time = block.time
             var random = SystemRandomNumberGenerator()
             return SealedBlock(sealing: block, salts: &random, hash: hash)
         }
-        try log.eraseLastNames(before: sealed.number)
         term = sealed.term
         state = .leads
         return (sealed.head, time)

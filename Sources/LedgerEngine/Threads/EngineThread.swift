@@ -40,6 +40,9 @@ struct EngineThread {
         close(file)
     }
 
-    /// Waits for its end.
+    /// Waits for its end. Called once, or ``detach()`` is.
     func join() { pthread_join(thread, nil) }
+
+    /// Nobody waits for its end.
+    func detach() { pthread_detach(thread) }
 }

@@ -47,7 +47,7 @@ final class Monitor<State>: @unchecked Sendable {
         }
     }
 
-    /// What `wait(orUntil:)` asks.
+    /// What the body of ``waitOrUntil(_:)`` answers.
     enum Next<Result> {
         case ready(Result)
         /// Ask again when woken.

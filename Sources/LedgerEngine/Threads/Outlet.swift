@@ -3,7 +3,8 @@
 package struct Outlet: Sendable {
     /// Names the loop. Answers for several lanes of one loop are handed over together.
     let id: ObjectIdentifier
-    /// Carries something out later, on the loop. Called from any thread.
+    /// Carries something out on the loop. Called from any thread, and for a session under its lock: there it must not
+    /// be carried out before this returns.
     let execute: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     package init(id: ObjectIdentifier, execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {

@@ -1,5 +1,5 @@
-/// One operation of an ``Atomic``. Its own key is the atomic's.
-public enum AtomicOperation: Hashable, Sendable {
+/// What a game server asks under a key, by itself or as one of an ``Atomic``, whose key it then has.
+public enum KeyedOperation: Hashable, Sendable {
     /// A spend.
     case spend(Spend)
     /// A reversal.
@@ -19,29 +19,16 @@ public struct Atomic: Hashable, Sendable {
     /// The caller's name for this request, and of every operation in it.
     public var key: RequestKey
     /// 2 … ``Limits/atomicOperationsMax``, each with the atomic's key.
-    public var operations: [AtomicOperation]
+    public var operations: [KeyedOperation]
 
     /// An atomic. The server refuses as `invalid_params` one with too few or too many operations.
-    public init(key: RequestKey, operations: [AtomicOperation]) {
+    public init(key: RequestKey, operations: [KeyedOperation]) {
         self.key = key
         self.operations = operations
     }
 }
 
-/// What a game server asks under a key: one operation, or several that happen together.
-package enum KeyedRequest: Hashable, Sendable {
-    case operation(AtomicOperation)
-    case atomic(Atomic)
-
-    package var key: RequestKey {
-        switch self {
-        case .operation(let operation): operation.key
-        case .atomic(let atomic): atomic.key
-        }
-    }
-}
-
-extension AtomicOperation {
+extension KeyedOperation {
     /// The protocol's name of the operation. It stands in fingerprints too, and never changes.
     package var method: StaticString {
         switch self {

@@ -2,7 +2,8 @@
 package enum LedgerRequest: Hashable, Sendable {
     case credit(Credit)
     case notify(Notify)
-    case keyed(KeyedRequest)
+    case keyed(KeyedOperation)
+    case atomic(Atomic)
     case balance(BalanceQuery)
     case purchase(TransactionID)
     /// The customer has consented: a request that does not say so is none.

@@ -1,4 +1,5 @@
-/// The error of a reply: nothing was changed, and why.
+/// The error of a reply: nothing was changed, and why. Only `outcome_unknown` means that nobody knows yet whether the
+/// request was carried out; the same request, sent again, tells.
 ///
 /// The protocol's `{"code", "message", "data": {"reason", "retryable", …}}`.
 public struct WireError: Error, Hashable, Sendable {
@@ -36,7 +37,8 @@ public struct WireError: Error, Hashable, Sendable {
     public var reason: String
     /// For people. It never holds a token or a signed object.
     public var message: String
-    /// Whether the same request may be sent again: it cannot be done twice.
+    /// Whether the same request may be sent again. What has a key, or what Apple signed, cannot be done twice;
+    /// `forget` has neither, and after `outcome_unknown` a second one erases whoever has the name by then.
     public var retryable: Bool
     /// The other members of `data`, in the order sent.
     public var details: [Detail]

@@ -19,7 +19,7 @@ package struct Method: Sendable {
     /// Reads the object of its parameters.
     let read: @Sendable (inout JSONReader) throws(JSONError) -> Request
     /// Reads its parameters where it is an operation of an `atomic`; `nil` where it cannot be one.
-    let readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> AtomicOperation)?
+    let readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> KeyedOperation)?
 
     /// Why a connection of this role (`nil`: not authenticated) may not call the method; `nil` where it may.
     package func denial(to role: Role?) -> WireError? {
@@ -59,12 +59,12 @@ extension TypedMethod where Params: OperationParams {
     /// A method that may stand in an `atomic`.
     init(
         _ name: StaticString, _ access: Method.Access, _ params: Params.Type, _ result: Result.Type,
-        operation: @escaping @Sendable (Params) -> AtomicOperation
+        operation: @escaping @Sendable (Params) -> KeyedOperation
     ) {
         method = Method(
             name: name, access: access, isRepeatable: true,
             read: { (reader) throws(JSONError) in
-                .ledger(.keyed(.operation(operation(try Params(&reader, .alone)))))
+                .ledger(.keyed(operation(try Params(&reader, .alone))))
             },
             readOperation: { (reader) throws(JSONError) in operation(try Params(&reader, .inAtomic)) })
     }

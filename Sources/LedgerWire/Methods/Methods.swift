@@ -43,7 +43,7 @@ package enum Methods {
     package static let release = TypedMethod(
         "release", .roles([.game]), Release.self, ReleaseReceipt.self, operation: { .release($0) })
     package static let atomic = TypedMethod("atomic", .roles([.game]), Atomic.self, AtomicReceipt.self) {
-        .ledger(.keyed(.atomic($0)))
+        .ledger(.atomic($0))
     }
 
     package static let history = TypedMethod(

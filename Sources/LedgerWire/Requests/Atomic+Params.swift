@@ -4,7 +4,7 @@ package import StrictJSON
 extension Atomic: MethodParams {
     package init(params reader: inout JSONReader) throws(JSONError) {
         var key: RequestKey?
-        var operations: [AtomicOperation]?
+        var operations: [KeyedOperation]?
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
             case "key": key = try reader.requestKey()
@@ -35,13 +35,13 @@ extension Atomic: MethodParams {
 }
 
 extension JSONReader {
-    fileprivate mutating func operations() throws(JSONError) -> [AtomicOperation] {
-        var operations: [AtomicOperation] = []
+    fileprivate mutating func operations() throws(JSONError) -> [KeyedOperation] {
+        var operations: [KeyedOperation] = []
         var count = 0
         try array { (reader, index) throws(JSONError) in
             count = index + 1
             guard count <= Limits.atomicOperationsMax else { return try reader.skip() }
-            operations.append(try AtomicOperation(&reader))
+            operations.append(try KeyedOperation(&reader))
         }
         guard WireLimits.atomicOperationsMin...Limits.atomicOperationsMax ~= count else {
             throw fail("must be \(WireLimits.atomicOperationsMin) to \(Limits.atomicOperationsMax) operations")
@@ -50,15 +50,15 @@ extension JSONReader {
     }
 }
 
-extension AtomicOperation {
+extension KeyedOperation {
     /// `{"method", "params"}`, in any order.
     fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
         var method: Reader?
-        var operation: AtomicOperation?
+        var operation: KeyedOperation?
         var earlyParams: Range<Int>?
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
-            case "method": method = try AtomicOperation.method(&reader)
+            case "method": method = try KeyedOperation.method(&reader)
             case "params":
                 if let method {
                     operation = try method(&reader)
@@ -84,7 +84,7 @@ extension AtomicOperation {
         }
     }
 
-    private typealias Reader = @Sendable (inout JSONReader) throws(JSONError) -> AtomicOperation
+    private typealias Reader = @Sendable (inout JSONReader) throws(JSONError) -> KeyedOperation
 
     private static func method(_ reader: inout JSONReader) throws(JSONError) -> Reader {
         guard let read = Methods.named(try reader.text())?.readOperation else {
@@ -106,7 +106,7 @@ extension AtomicOperation {
     }
 
     /// The operation under its atomic's key.
-    fileprivate func keyed(_ key: RequestKey) -> AtomicOperation {
+    fileprivate func keyed(_ key: RequestKey) -> KeyedOperation {
         switch self {
         case .spend(var spend):
             spend.key = key

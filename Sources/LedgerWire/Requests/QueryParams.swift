@@ -35,7 +35,7 @@ extension HistoryQuery: MethodParams {
             case "account": account = try reader.accountName()
             case "currency": currency = try reader.currencyCode()
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.historyPageMax)))
-            case "before": before = try reader.integer(in: 1...Int64.max)
+            case "before": before = try reader.integer(in: 1...Limits.amountMax)
             default: throw reader.unknownParameter()
             }
         }
@@ -94,7 +94,7 @@ extension JournalQuery: MethodParams {
         var wait: Int64 = 0
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
-            case "after": after = try reader.integer(in: 0...Int64.max)
+            case "after": after = try reader.integer(in: 0...Limits.amountMax)
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.journalPageMax)))
             case "waitMilliseconds": wait = try reader.integer(in: 0...Limits.journalWaitMillisecondsMax)
             default: throw reader.unknownParameter()

@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Ledger
 import LedgerClient
+import LineServer
 import Logging
 import ServiceLifecycle
 

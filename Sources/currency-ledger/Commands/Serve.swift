@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Ledger
+import LineServer
 import Logging
 import ServiceLifecycle
 

@@ -111,7 +111,7 @@ extension AuditedStore {
     }
 
     @discardableResult
-    mutating func atomic(_ key: RequestKey, _ operations: [AtomicOperation]) throws -> AtomicReceipt {
+    mutating func atomic(_ key: RequestKey, _ operations: [KeyedOperation]) throws -> AtomicReceipt {
         switch ask(.atomic(Atomic(key: key, operations: operations))) {
         case .atomic(let receipt): return receipt
         case .refused(let refusal): throw refusal

@@ -68,8 +68,8 @@ struct GameModel {
         case .credit(let signed, let account):
             credit(signed, account!)
             return nil
-        case .keyed(.operation(let operation)): return keyed(operation.key, operation)
-        case .keyed(.atomic(let atomic)): return keyed(atomic)
+        case .keyed(let operation): return keyed(operation.key, operation)
+        case .atomic(let atomic): return keyed(atomic)
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil
@@ -77,7 +77,7 @@ struct GameModel {
         }
     }
 
-    private mutating func keyed(_ key: RequestKey, _ operation: AtomicOperation) -> Refusal? {
+    private mutating func keyed(_ key: RequestKey, _ operation: KeyedOperation) -> Refusal? {
         if let answered = answers[key] { return replay(answered) }
         do throws(Refusal.Reason) {
             let trace = try operate(operation)
@@ -120,7 +120,7 @@ struct GameModel {
 
     // MARK: Operations
 
-    private mutating func operate(_ operation: AtomicOperation) throws(Refusal.Reason) -> Trace {
+    private mutating func operate(_ operation: KeyedOperation) throws(Refusal.Reason) -> Trace {
         switch operation {
         case .spend(let spend):
             settle(spend.account)

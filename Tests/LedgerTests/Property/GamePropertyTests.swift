@@ -83,7 +83,8 @@ import Testing
 extension Command {
     fileprivate var key: RequestKey? {
         switch self {
-        case .keyed(let request): request.key
+        case .keyed(let operation): operation.key
+        case .atomic(let atomic): atomic.key
         case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: nil
         }
     }
@@ -116,9 +117,9 @@ struct GameWorkload {
         let key = RequestKey("k\(issued)")!
         let command = command(key, account, now, &random)
         switch command {
-        case .keyed(.operation(.hold)): holdKeys.append(key)
-        case .keyed(.operation(.spend)), .keyed(.operation(.capture)): spendKeys.append(key)
-        case .keyed(.atomic):
+        case .keyed(.hold): holdKeys.append(key)
+        case .keyed(.spend), .keyed(.capture): spendKeys.append(key)
+        case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
         case .keyed, .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
@@ -136,12 +137,12 @@ struct GameWorkload {
             }
             return .atomic(Atomic(key: key, operations: operations))
         }
-        return .keyed(.operation(operation(key, account, now, &random)))
+        return .keyed(operation(key, account, now, &random))
     }
 
     private func operation(
         _ key: RequestKey, _ account: AccountName, _ now: Timestamp, _ random: inout SplitMix64
-    ) -> AtomicOperation {
+    ) -> KeyedOperation {
         func number(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &random) }
         let currency: CurrencyCode = number(1...5) == 1 ? "tickets" : "gems"
         let amount = Amount(number(1...60))!

@@ -88,9 +88,9 @@ struct Model {
             if receipt.duplicate != isDuplicate { return "duplicate should be \(isDuplicate)" }
             guard let purchase = signed.purchase, let posted = receipt.purchase else { return nil }
             return take(purchase, account, .purchase(posted), isCredit: false)
-        case .keyed(.operation(.spend(let spend))): return take(spend, outcome)
-        case .keyed(.operation(.grant(let grant))): return take(grant, outcome)
-        case .keyed, .expire:
+        case .keyed(.spend(let spend)): return take(spend, outcome)
+        case .keyed(.grant(let grant)): return take(grant, outcome)
+        case .keyed, .atomic, .expire:
             return "the model takes purchases, spends and grants"
         case .balance, .purchase, .consumption, .forget: return "the model takes no such command"
         }

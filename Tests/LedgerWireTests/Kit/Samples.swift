@@ -46,8 +46,8 @@ enum Samples {
     }
 
     private static func operation<Params>(
-        _ typed: TypedMethod<Params, some WireValue>, _ params: Params, _ operation: AtomicOperation
-    ) -> Asked { Asked(typed, params, .ledger(.keyed(.operation(operation)))) }
+        _ typed: TypedMethod<Params, some WireValue>, _ params: Params, _ operation: KeyedOperation
+    ) -> Asked { Asked(typed, params, .ledger(.keyed(operation))) }
 
     private static func spend(_ spend: Spend) -> Asked { operation(Methods.spend, spend, .spend(spend)) }
     private static func grant(_ grant: Grant) -> Asked { operation(Methods.grant, grant, .grant(grant)) }
@@ -134,19 +134,19 @@ enum Samples {
             capture(Capture(key: try key("c"), holdKey: try key("a"), operation: 0, amount: try amount(1))),
             release(Release(key: try key("l"), holdKey: try key("h"))),
             release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
-            Asked(Methods.atomic, try atomic(), .ledger(.keyed(.atomic(try atomic())))),
+            Asked(Methods.atomic, try atomic(), .ledger(.atomic(try atomic()))),
             Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
             journal(JournalQuery(after: 0)),
             journal(
                 JournalQuery(
-                    after: Int64.max, limit: Limits.journalPageMax,
+                    after: Limits.amountMax, limit: Limits.journalPageMax,
                     waitMilliseconds: Limits.journalWaitMillisecondsMax)),
             find(.account(player)), find(.token(try token())), find(.key(try key(" ~"))),
             find(.transaction(try transaction("2000000849195831"))),
             balance(BalanceQuery(account: player)),
             balance(BalanceQuery(account: player, currency: gems, asOf: 1_767_225_600_000)),
             history(HistoryQuery(account: player)),
-            history(HistoryQuery(account: player, currency: gems, limit: 1, before: Int64.max)),
+            history(HistoryQuery(account: player, currency: gems, limit: 1, before: Limits.amountMax)),
             report(ReportRequest(kind: .trial)),
             report(
                 ReportRequest(

@@ -52,7 +52,7 @@ struct TestServer {
                 version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
                 engine: store.engine, currencies: []),
             logger: logs.logger)
-        let service = ServedLedger(ledger: ledger, loops: loops, lines: lines)
+        let service = LedgerService(ledger: ledger, group: loops, lines: lines)
         let group = ServiceGroup(
             configuration: .init(
                 services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],
@@ -72,22 +72,6 @@ struct TestServer {
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
         }
-    }
-}
-
-/// A ledger for as long as its server runs.
-private struct ServedLedger: Service {
-    let ledger: RunningLedger
-    let loops: MultiThreadedEventLoopGroup
-    let lines: LineService
-
-    func run() async throws {
-        ledger.start()
-        var failure: (any Error)?
-        do { try await lines.run() } catch { failure = error }
-        do { try await ledger.stop() } catch { failure = failure ?? error }
-        try await loops.shutdownGracefully()
-        if let failure { throw failure }
     }
 }
 

@@ -1,19 +1,19 @@
 import AppStore
 import Ledger
 
-extension Operation {
+extension LedgerOperation {
     /// What is to be decided of a JWS once it was verified.
     init(_ verified: Result<Verified, VerificationFailure>, account: AccountName?, by actor: String?) {
         switch verified {
         case .success(.transaction(let transaction)):
             guard let purchase = SignedPurchase(transaction) else {
-                self = .refused(Operation.unfitNumbers)
+                self = .refused(LedgerOperation.unfitNumbers)
                 return
             }
             self = .command(.credit(purchase, account: account), by: actor)
         case .success(.notification(let notification)):
             guard let signed = SignedNotification(notification) else {
-                self = .refused(Operation.unfitNumbers)
+                self = .refused(LedgerOperation.unfitNumbers)
                 return
             }
             self = .command(.notify(signed, account: account), by: actor)

@@ -5,8 +5,8 @@ import Ledger
 /// A read is a *barrier*: it begins when everything before it is answered, and what was submitted behind it waits here,
 /// undecided, until it is answered itself. So a client sees what it wrote, and nothing that it wrote later.
 ///
-/// A read's page may be long, so none begins without the client's permission, and each permission serves one read: it
-/// is given anew when the answer of the one before was taken.
+/// A read's page may be long, so none begins without the client's permission, which is for that read alone: it names
+/// how many answers of reads the client has taken. So no page is read before the one before it was taken.
 package final class LedgerSession: Sendable {
     /// What becomes of the read that is next.
     package enum ReadPermission: Sendable {
@@ -31,9 +31,14 @@ package final class LedgerSession: Sendable {
 
     private struct State {
         var barrier = Barrier.none
-        var permission = ReadPermission.read
+        /// Of the read before which so many answers of reads were taken.
+        var permission = (ReadPermission.wait, taken: 0)
+        /// Reads that have their answer.
+        var endedReads = 0
         /// What stands behind the barrier.
-        var behind: [Operation] = []
+        var behind: [LedgerOperation] = []
+        /// Whether it may wait for a first new entry of the journal.
+        var mayWait = true
         var isClosed = false
     }
 
@@ -41,36 +46,47 @@ package final class LedgerSession: Sendable {
     private let lane: Lane
     private let sequencer: Sequencer
     private let readers: Readers
+    private let feed: JournalFeed
 
-    init(_ lane: Lane, sequencer: Sequencer, readers: Readers) {
+    init(_ lane: Lane, sequencer: Sequencer, readers: Readers, feed: JournalFeed) {
         self.lane = lane
         self.sequencer = sequencer
         self.readers = readers
+        self.feed = feed
     }
 
     /// Takes operations over. Their answers come to the session's outlet, in order.
-    package func submit(_ operations: [Operation]) {
+    package func submit(_ operations: [LedgerOperation]) {
         state.withLock { state in
             if state.isClosed { return }
             if case .none = state.barrier { send(operations, &state) } else { state.behind += operations }
         }
     }
 
-    /// Says what becomes of the read that is next. Void while one goes on.
-    package func allowReads(_ permission: ReadPermission) {
+    /// Says what becomes of the next read. Said ahead, or anew, as often as the client likes.
+    /// - Parameter taken: how many answers of reads the client has taken since the beginning. Where there are more of
+    ///   them, this is void: the client will say it again when it has taken those.
+    package func allowRead(_ permission: ReadPermission, taken: Int) {
         state.withLock { state in
-            if state.isClosed { return }
-            switch state.barrier {
-            case .waiting, .reading: return
-            case .none, .preparing: state.permission = permission
-            case .ready(let query):
-                state.permission = permission
-                beginIfAllowed(query, &state)
-            }
+            // An answer may be taken before this session has noted that the read has ended.
+            if state.isClosed || taken < state.endedReads { return }
+            state.permission = (permission, taken)
+            if case .ready(let query) = state.barrier { beginIfAllowed(query, &state) }
         }
     }
 
-    /// Nobody takes answers any more: drops what stands behind a read. What was handed on before is carried out.
+    /// Answers at once if it waits for the journal, and lets it wait no more: its client is to be told to go.
+    package func endWaits() {
+        state.withLock { state in
+            state.mayWait = false
+            guard case .waiting(let journal, let ticket) = state.barrier, !state.isClosed else { return }
+            feed.cancel(ticket)
+            finish(LedgerSession.nothingNew(journal), &state)
+        }
+    }
+
+    /// The client is gone, and nobody takes answers any more: what is not being verified or decided yet is dropped. So
+    /// a client that sends much and goes away delays nobody, and a shutdown does not wait for what it sent.
     package func close() {
         let ticket = state.withLock { state -> JournalFeed.Ticket? in
             state.isClosed = true
@@ -78,13 +94,14 @@ package final class LedgerSession: Sendable {
             if case .waiting(_, let ticket) = state.barrier { return ticket }
             return nil
         }
-        if let ticket { readers.feed.cancel(ticket) }
+        if let ticket { feed.cancel(ticket) }
+        sequencer.drop(lane)
     }
 
     // MARK: The barrier
 
     /// Hands operations on, up to the first read and with it.
-    private func send(_ operations: [Operation], _ state: inout State) {
+    private func send(_ operations: [LedgerOperation], _ state: inout State) {
         guard let place = operations.firstIndex(where: \.isQuery) else {
             if !operations.isEmpty { sequencer.submit(operations, from: lane) }
             return
@@ -105,13 +122,13 @@ package final class LedgerSession: Sendable {
     }
 
     private func beginIfAllowed(_ query: Query, _ state: inout State) {
-        switch state.permission {
+        guard state.permission.taken == state.endedReads else { return }
+        switch state.permission.0 {
         case .wait: return
         case .refuse: finish(.failure(.overloaded), &state)
         case .read:
-            state.permission = .wait
-            if case .journal(let journal) = query, journal.waitMilliseconds > 0 {
-                let waiting = readers.feed.wait(for: journal.after, milliseconds: journal.waitMilliseconds) {
+            if case .journal(let journal) = query, journal.waitMilliseconds > 0, state.mayWait {
+                let waiting = feed.wait(for: journal.after, milliseconds: journal.waitMilliseconds) {
                     self.wake($0, $1)
                 }
                 switch waiting {
@@ -128,7 +145,9 @@ package final class LedgerSession: Sendable {
 
     private func read(_ query: Query, _ state: inout State) {
         state.barrier = .reading
-        readers.read(query) { answer in
+        readers.read(query) {
+            self.state.withLock { !$0.isClosed }
+        } done: { answer in
             self.state.withLock { self.finish(answer, &$0) }
         }
     }
@@ -156,6 +175,7 @@ package final class LedgerSession: Sendable {
     /// Lets what stands behind go on.
     private func pass(_ state: inout State) {
         state.barrier = .none
+        state.endedReads += 1
         let operations = state.behind
         state.behind = []
         send(operations, &state)

@@ -2,7 +2,7 @@ package import AppStore
 package import Ledger
 
 /// What a client asks of a ledger, in the order in which it takes effect.
-package enum Operation: Sendable {
+package enum LedgerOperation: Sendable {
     /// A JWS to be verified first.
     case signed(SignedObject, account: AccountName?, by: String? = nil)
     /// Apart, for it is moved from queue to queue, and a command has many texts that would each be retained.
@@ -14,7 +14,7 @@ package enum Operation: Sendable {
     case refused(Fault)
 }
 
-extension Operation {
+extension LedgerOperation {
     var isSigned: Bool {
         switch self {
         case .signed: true
@@ -36,7 +36,7 @@ extension Operation {
         case .query, .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .expire, .forget: true
             case .balance, .purchase, .consumption: false
             }
         }
@@ -50,7 +50,8 @@ extension Operation {
             self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
         case .notify(let notify):
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
-        case .keyed(let request): self = .command(.keyed(request), by: actor)
+        case .keyed(let operation): self = .command(.keyed(operation), by: actor)
+        case .atomic(let atomic): self = .command(.atomic(atomic), by: actor)
         case .purchase(let transaction): self = .command(.purchase(transaction))
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)

@@ -1,0 +1,58 @@
+import Ledger
+
+/// What became of a submission in the one order.
+struct Decision: Sendable {
+    /// One for each operation, but for a read that may begin.
+    var answers: [Answer] = []
+    /// The read at its end, which may begin: what it is to see is fixed.
+    var read: Query?
+}
+
+extension Books {
+    /// Decides one operation, behind those that `decision` has.
+    /// - Parameter mayClose: whether a period can be closed: it is the log that remembers it.
+    mutating func perform(
+        _ operation: LedgerOperation, at now: Timestamp, mayClose: Bool, into decision: inout Decision
+    ) {
+        precondition(decision.read == nil, "something was submitted behind a read")
+        switch operation {
+        case .command(let command, let actor):
+            decision.answers.append(.success(decide(command, by: actor, at: now)))
+        case .query(let query):
+            do throws(Fault) {
+                decision.read = try prepare(query, at: now, mayClose: mayClose)
+            } catch {
+                return decision.answers.append(.failure(error))
+            }
+            if let currency = query.currency, currencyID(currency) == nil {
+                decision.read = nil
+                decision.answers.append(.success(.refused(Refusal(.unknownCurrency(currency: currency)))))
+            }
+        case .refused(let fault): decision.answers.append(.failure(fault))
+        case .signed: preconditionFailure("a JWS reached the books unverified")
+        }
+    }
+
+    /// A time that a read counts up to is closed, so that its answer stays the same for ever.
+    private mutating func prepare(_ query: Query, at now: Timestamp, mayClose: Bool) throws(Fault) -> Query {
+        let latest = latestTime(now)
+        switch query {
+        case .history(let history):
+            // What has expired is not shown as available, so it is posted first, where anything can be.
+            if mayClose { settle(history.account, at: now) }
+            return query
+        case .journal, .find:
+            return query
+        case .report(var request):
+            let time = request.asOf ?? latest
+            guard time <= latest else { throw .futureTime }
+            if mayClose { close(through: time) }
+            request.asOf = time
+            return .report(request)
+        case .balances(_, let asOf):
+            guard asOf <= latest else { throw .futureTime }
+            if mayClose { close(through: asOf) }
+            return query
+        }
+    }
+}
