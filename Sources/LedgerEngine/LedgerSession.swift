@@ -32,7 +32,7 @@ package final class LedgerSession: Sendable {
     private struct State {
         var barrier = Barrier.none
         /// Of the read before which so many answers of reads were taken.
-        var permission = (ReadPermission.wait, taken: 0)
+        var permission = (kind: ReadPermission.wait, taken: 0)
         /// Reads that have their answer.
         var endedReads = 0
         /// What stands behind the barrier.
@@ -123,7 +123,7 @@ package final class LedgerSession: Sendable {
 
     private func beginIfAllowed(_ query: Query, _ state: inout State) {
         guard state.permission.taken == state.endedReads else { return }
-        switch state.permission.0 {
+        switch state.permission.kind {
         case .wait: return
         case .refuse: finish(.failure(.overloaded), &state)
         case .read:

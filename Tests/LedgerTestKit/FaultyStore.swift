@@ -12,7 +12,11 @@ package final class FaultyStore: Store {
         var reads = 0
         var areReadsHeld = false
         var fault: StoreError?
+        var journalPages = 0
+        var isJournalBroken = false
     }
+
+    private struct Broken: Error {}
 
     package let base: MemoryStore
     private let plan = Mutex(Plan())
@@ -36,6 +40,12 @@ package final class FaultyStore: Store {
 
     /// Why nothing can be made durable from now on.
     package func setFault(_ fault: StoreError?) { plan.withLock { $0.fault = fault } }
+
+    /// How many pages of the journal were read.
+    package var journalPages: Int { plan.withLock { $0.journalPages } }
+
+    /// From now on the journal cannot be read, for a reason that no store has.
+    package func breakJournal() { plan.withLock { $0.isJournalBroken = true } }
 
     /// How many pages were read.
     package var reads: Int { plan.withLock { $0.reads } }
@@ -88,7 +98,12 @@ package final class FaultyStore: Store {
     }
 
     package func journal(_ query: JournalQuery) throws -> JournalPage {
-        plan.withLock { $0.reads += 1 }
+        let isBroken = plan.withLock { plan in
+            plan.reads += 1
+            plan.journalPages += 1
+            return plan.isJournalBroken
+        }
+        if isBroken { throw Broken() }
         return try base.journal(query)
     }
 

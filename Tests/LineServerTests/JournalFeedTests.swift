@@ -3,7 +3,6 @@ import LedgerClient
 import LedgerEngine
 import LedgerTestKit
 import LedgerWire
-import Synchronization
 import Testing
 
 @testable import LineServer
@@ -37,7 +36,7 @@ extension ServerTests {
         }
 
         @Test func aWaitEndsWithTheFirstNewEntryAndHoldsNoReader() async throws {
-            let store = CountingStore()
+            let store = FaultyStore()
             try await TestServer.run(store: store, engineLimits: { $0.readerThreads = 1 }) { server in
                 let follower = try await server.connect()
                 try await follower.send(
@@ -49,26 +48,26 @@ extension ServerTests {
                 let writer = try await server.connect()
                 // The one reader is free, and nothing was read for the one who waits.
                 #expect(try await writer.ask(Requests.history("a")).result["entries"].count == 0)
-                #expect(store.pages == 0)
+                #expect(store.journalPages == 0)
                 // What is not committed is not shown, and a commit that fails wakes nobody.
-                store.faulty.failCommits(1)
+                store.failCommits(1)
                 #expect(try await writer.ask(Requests.grant("lost", "a", 1)).reason == "storage_unavailable")
-                store.faulty.hold()
+                store.hold()
                 try await writer.send(Requests.grant("kept", "a", 1) + "\n")
-                #expect(try await eventually { store.faulty.waiting == 1 })
+                #expect(try await eventually { store.waiting == 1 })
                 try await Task.sleep(for: .milliseconds(50))
-                #expect(store.pages == 0)
-                store.faulty.release()
+                #expect(store.journalPages == 0)
+                store.release()
                 let replies = try await follower.lines(2).map { try JSON($0) }
                 #expect(Self.entries(replies[0]) == [1] && replies[0].result["next"].int == 1)
                 #expect(replies[0].result["entries"][0]["key"].string == "kept")
                 #expect(replies.map(\.id) == [1, 2], "what was sent behind the wait is answered after it")
-                #expect(store.pages == 1)
+                #expect(store.journalPages == 1)
             }
         }
 
         @Test func aWaitIsAnsweredEmptyWhenItsTimeIsOver() async throws {
-            let store = CountingStore()
+            let store = FaultyStore()
             try await TestServer.run(store: store) { server in
                 let client = try await server.connect()
                 _ = try await client.ask(Requests.grant("g", "a", 1))
@@ -77,7 +76,7 @@ extension ServerTests {
                 let waited = asked.duration(to: .now)
                 #expect(waited >= .milliseconds(150) && waited < .seconds(9))
                 #expect(Self.entries(reply) == [] && reply.result["next"].int == 1)
-                #expect(store.pages == 0)
+                #expect(store.journalPages == 0)
                 // Where there is something newer nothing is waited for.
                 let page = try await client.ask(Requests.journal(after: 0, wait: 30_000))
                 #expect(Self.entries(page) == [1])
@@ -187,33 +186,4 @@ extension ServerTests {
             }
         }
     }
-}
-
-/// Counts the pages of the journal that are read.
-private final class CountingStore: Store {
-    let faulty = FaultyStore()
-    private let count = Mutex(0)
-
-    var pages: Int { count.withLock { $0 } }
-
-    var engine: String { faulty.engine }
-    func time(at clock: Timestamp) -> Timestamp { faulty.time(at: clock) }
-    func fault() -> StoreError? { faulty.fault() }
-    func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
-        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
-    ) {
-        faulty.commit(needs, isLast: isLast, decide, done: done)
-    }
-    func history(_ query: HistoryQuery) throws -> HistoryPage { try faulty.history(query) }
-    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
-        try faulty.balances(account, currency: currency, asOf: asOf)
-    }
-    func report(_ query: ReportQuery) throws -> ReportPage { try faulty.report(query) }
-    func journal(_ query: JournalQuery) throws -> JournalPage {
-        count.withLock { $0 += 1 }
-        return try faulty.journal(query)
-    }
-    func find(_ query: FindQuery) throws -> Finding { try faulty.find(query) }
-    func close() throws { try faulty.close() }
 }

@@ -110,30 +110,6 @@ private enum SchemaCheck {
     }
 }
 
-/// A memory store whose journal cannot be read, for a reason that no store has.
-private final class BrokenStore: Store {
-    private struct Broken: Error {}
-    private let base = MemoryStore()
-
-    var engine: String { base.engine }
-    func time(at clock: Timestamp) -> Timestamp { base.time(at: clock) }
-    func fault() -> StoreError? { base.fault() }
-    func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
-        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
-    ) {
-        base.commit(needs, isLast: isLast, decide, done: done)
-    }
-    func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
-    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
-        try base.balances(account, currency: currency, asOf: asOf)
-    }
-    func report(_ query: ReportQuery) throws -> ReportPage { try base.report(query) }
-    func journal(_ query: JournalQuery) throws -> JournalPage { throw Broken() }
-    func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
-    func close() throws { try base.close() }
-}
-
 /// Real requests and their replies, over real sockets, in the order in which they went.
 private struct RecordedConversation {
     private(set) var records: [[String: Any]] = []
@@ -395,7 +371,9 @@ private struct RecordedConversation {
             let overloaded = try #require(try await refused.line())
             talk.records.append(["reply": overloaded])
         }
-        try await TestServer.run(store: BrokenStore()) { server in
+        let broken = FaultyStore()
+        broken.breakJournal()
+        try await TestServer.run(store: broken) { server in
             try await talk.say(try await server.connect(), Requests.journal(after: 0))
         }
         self = talk

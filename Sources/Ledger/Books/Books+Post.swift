@@ -83,8 +83,8 @@ extension Books {
         return position.actor
     }
 
-    /// Whether `amount` may be moved without a balance leaving ±(2^53 − 1). What is credited to wallets must fit them
-    /// together with all that is held, so that a hold can always be given back.
+    /// Whether `amount` may be moved without a balance leaving ±(2^53 − 1). What is credited to wallets must fit
+    /// them together with all that is held, so that a hold can always be given back.
     func allows(_ amount: Int64, _ currency: CurrencyID, debit: AccountKind, credit: AccountKind) -> Bool {
         let debited = totals[currency, debit].balance + amount
         let held = credit == .wallet ? totals[currency, .held].balance : 0

@@ -35,18 +35,14 @@ final class JournalFeed: Sendable {
         var waiting: [Ticket: Wait] = [:]
         /// Not later than the first deadline.
         var nextDeadline = UInt64.max
-        var hasEnded = false
         var isStopped = false
-        var thread: EngineThread?
     }
 
     private let state = Monitor(State())
+    private let thread = OwnThread()
 
     /// - Throws: ``StoreError`` where the system has no more threads.
-    init() throws {
-        let thread = try EngineThread("ledger-feed") { [self] in serve() }
-        state.withLock { $0.thread = thread }
-    }
+    init() throws { try thread.begin("ledger-feed") { [self] in serve() } }
 
     /// Calls `wake` once, on some thread, with the wait's ticket, when an entry after `after` is committed or the time
     /// is over; never, where one is committed already or nobody may wait any more. Both are decided under one lock, so
@@ -57,7 +53,7 @@ final class JournalFeed: Sendable {
         let deadline = monotonicNanoseconds() + UInt64(max(milliseconds, 0)) * 1_000_000
         let (waiting, mustWake) = state.withLock { state -> (Waiting, Bool) in
             if state.last > after { return (.ended(.newEntry), false) }
-            if state.hasEnded { return (.ended(.nothingNew), false) }
+            if state.isStopped { return (.ended(.nothingNew), false) }
             state.nextTicket += 1
             state.waiting[state.nextTicket] = Wait(after: after, deadline: deadline, wake: wake)
             let isFirst = deadline < state.nextDeadline
@@ -88,16 +84,11 @@ final class JournalFeed: Sendable {
     /// Ends every wait, and its thread. From now on nobody waits.
     func stop() {
         wake(.nothingNew) { state in
-            state.hasEnded = true
+            state.isStopped = true
             return { _ in true }
         }
-        let thread = state.withLock { state in
-            defer { state.thread = nil }
-            state.isStopped = true
-            return state.thread
-        }
         state.wakeAll()
-        thread?.join()
+        thread.join()
     }
 
     /// Ends the waits that `choose` says, once the lock is free again.

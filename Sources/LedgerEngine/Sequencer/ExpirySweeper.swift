@@ -15,7 +15,7 @@ final class ExpirySweeper: Sendable {
     }
 
     private let state = Monitor(State.unstarted)
-    private let thread = Monitor<EngineThread?>(nil)
+    private let thread = OwnThread()
     private let intervalNanoseconds: UInt64
     /// Hands a sweep to the one order; its answer comes to ``swept(_:)``.
     private let submit: @Sendable ([LedgerOperation], @escaping @Sendable ([Answer]) -> Void) -> Void
@@ -27,8 +27,7 @@ final class ExpirySweeper: Sendable {
     ) throws {
         intervalNanoseconds = UInt64(max(intervalMilliseconds, 1)) * 1_000_000
         self.submit = submit
-        let own = try EngineThread("ledger-sweep") { [self] in serve() }
-        thread.withLock { $0 = own }
+        try thread.begin("ledger-sweep") { [self] in serve() }
     }
 
     /// Submits the first sweep before it returns. Called once.
@@ -44,10 +43,7 @@ final class ExpirySweeper: Sendable {
     func stop() {
         state.withLock { $0 = .stopped }
         state.wakeAll()
-        thread.withLock { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.join()
     }
 
     private func serve() {

@@ -39,7 +39,7 @@ final class Appender: Sendable {
     private let state: Monitor<State>
     /// Told every block that is durable, in order.
     private let appended: @Sendable (SealedBlock) -> Void
-    private let thread: Monitor<EngineThread?>
+    private let thread = OwnThread()
 
     init(
         _ log: any BlockLog, head: LogHead, batchesMax: Int, hash: @escaping HashFunction,
@@ -50,9 +50,7 @@ final class Appender: Sendable {
         self.batchesMax = batchesMax
         self.appended = appended
         state = Monitor(State(head: head))
-        thread = Monitor(nil)
-        let own = try EngineThread("ledger-append") { [self] in serve() }
-        thread.withLock { $0 = own }
+        try thread.begin("ledger-append") { [self] in serve() }
     }
 
     /// The last block that is durable.
@@ -100,10 +98,7 @@ final class Appender: Sendable {
     func stop() {
         state.withLock { $0.isStopped = true }
         state.wakeAll()
-        thread.withLock { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.join()
     }
 
     /// The appender's own thread.

@@ -94,7 +94,9 @@ package final class Engine: Store, @unchecked Sendable {
         self.leader = leader
         self.clock = clock
         self.now = { clock.time(at: now()) }
-        try projection.catchUp(with: log, to: head.number) { try catchingUp($0, head.number) }
+        try projection.catchUp(
+            with: log, to: head.number, stepBytesMax: configuration.limits.projectionStepBytesMax
+        ) { try catchingUp($0, head.number) }
         let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
@@ -156,8 +158,8 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
-    /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked for
-    /// there by name.
+    /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked
+    /// for there by name.
     private func projectErasures() throws(StoreError) {
         guard let number = erasures else { return }
         appender.awaitIdle()

@@ -18,7 +18,7 @@ package final class OpeningStore: Store {
     package let engine: String
     private let state = Monitor(State.opening(progress: "the ledger is being opened"))
     private let isAbandoned = Monitor(false)
-    private let thread = Monitor<EngineThread?>(nil)
+    private let thread = OwnThread()
 
     /// - Parameters:
     ///   - engine: as the store will name itself.
@@ -29,7 +29,7 @@ package final class OpeningStore: Store {
         open: @escaping @Sendable (_ progress: @escaping @Sendable (String) throws -> Void) throws -> any Store
     ) throws {
         self.engine = engine
-        let own = try EngineThread("ledger-open") { [self] in
+        try thread.begin("ledger-open") { [self] in
             do {
                 let store = try open { [self] progress in
                     if isAbandoned.withLock({ $0 }) { throw Abandoned() }
@@ -42,7 +42,6 @@ package final class OpeningStore: Store {
             }
             state.wakeAll()
         }
-        thread.withLock { $0 = own }
     }
 
     /// Waits until it is open, but not longer than a time.
@@ -101,10 +100,7 @@ package final class OpeningStore: Store {
     /// - Throws: what kept the store from opening.
     package func close() throws {
         isAbandoned.withLock { $0 = true }
-        thread.withLock { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.join()
         switch state.withLock({ $0 }) {
         case .open(let store): try store.close()
         case .failed(let error): if !(error is Abandoned) { throw error }

@@ -26,14 +26,18 @@ extension Projection {
     }
 
     /// Applies the blocks of the log that the tables lack, up to `head`.
-    /// - Parameter progress: told the last block that is projected, before each step; what it throws ends it.
+    /// - Parameters:
+    ///   - stepBytesMax: bytes of blocks that are applied in one transaction.
+    ///   - progress: told the last block that is projected, before each step; what it throws ends it.
     /// - Throws: ``LogError`` or ``StoreError``.
-    package func catchUp(with log: any BlockLog, to head: BlockNumber, _ progress: (BlockNumber) throws -> Void) throws
-    {
+    package func catchUp(
+        with log: any BlockLog, to head: BlockNumber, stepBytesMax: Int = EngineLimits().projectionStepBytesMax,
+        _ progress: (BlockNumber) throws -> Void
+    ) throws {
         var next = try state().head?.number ?? 0
         while next < head {
             try progress(next)
-            let blocks = try log.read(after: next, bytesMax: EngineLimits().projectionStepBytesMax)
+            let blocks = try log.read(after: next, bytesMax: stepBytesMax)
             guard let last = blocks.last else {
                 throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head)")
             }

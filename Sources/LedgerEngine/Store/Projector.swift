@@ -29,7 +29,7 @@ final class Projector: Sendable {
     private let projection: any Projection
     private let limits: EngineLimits
     private let state: Monitor<State>
-    private let thread: Monitor<EngineThread?>
+    private let thread = OwnThread()
     /// Told of a failure, once, and of its end.
     private let report: @Sendable (StoreError?) -> Void
 
@@ -42,9 +42,7 @@ final class Projector: Sendable {
         self.limits = limits
         self.report = report
         state = Monitor(State(projected: projected))
-        thread = Monitor(nil)
-        let own = try EngineThread("ledger-project") { [self] in serve() }
-        thread.withLock { $0 = own }
+        try thread.begin("ledger-project") { [self] in serve() }
     }
 
     /// The last block that is projected.
@@ -99,10 +97,7 @@ final class Projector: Sendable {
     func stop() {
         state.withLock { $0.isStopping = true }
         state.wakeAll()
-        thread.withLock { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.join()
     }
 
     // MARK: The thread

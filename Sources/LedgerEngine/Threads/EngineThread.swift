@@ -1,6 +1,30 @@
 import Glibc
 import Ledger
 
+/// The thread of a type that runs one of its own: begun once, when the rest of the type is there, and joined by whoever
+/// stops it.
+final class OwnThread: Sendable {
+    private let thread = Monitor<EngineThread?>(nil)
+
+    /// - Throws: ``StoreError`` where the system has no more threads.
+    func begin(_ name: String, _ run: @escaping @Sendable () -> Void) throws {
+        let begun = try EngineThread(name, run)
+        thread.withLock { thread in
+            guard case .none = thread else { preconditionFailure("the thread \(name) was begun before") }
+            thread = begun
+        }
+    }
+
+    /// Waits for its end. Does nothing where it was joined before, or never begun.
+    func join() {
+        let own = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        own?.join()
+    }
+}
+
 /// A thread of the engine's own, which runs until its body returns.
 struct EngineThread {
     private final class Body {
