@@ -39,6 +39,7 @@ let package = Package(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
+        .target(name: "LedgerAudit", dependencies: ["AppStore", "Ledger"], swiftSettings: settings),
         .target(
             name: "LedgerEngine",
             dependencies: ["AppStore", "Ledger", .product(name: "DequeModule", package: "swift-collections")],
@@ -77,8 +78,8 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer",
-                "LoadGenerator", "SQLiteProjection", "StrictJSON",
+                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire",
+                "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -132,6 +133,12 @@ let package = Package(
             name: "SQLiteProjectionTests",
             dependencies: [
                 "Ledger", "LedgerSchema", "LedgerTestKit", "SQLiteProjection",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerAuditTests",
+            dependencies: [
+                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerEngine", "LedgerTestKit", "SQLiteProjection",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], swiftSettings: settings),
         .testTarget(

@@ -79,11 +79,12 @@ enum DatabaseFile {
         }
     }
 
+    /// - Parameter keepsTransactions: whether a transaction may stay open from one access to the next.
     /// - Throws: ``ProjectionOpeningError``
-    static func openReadOnly(_ path: String) throws -> DatabaseQueue {
+    static func openReadOnly(_ path: String, keepsTransactions: Bool = false) throws -> DatabaseQueue {
         try opening(path) {
             try expectChecks(path)
-            let queue = try readOnlyQueue(path)
+            let queue = try readOnlyQueue(path, keepsTransactions: keepsTransactions)
             guard try queue.read({ db in try checkForm(db, path) }) else {
                 throw ProjectionOpeningError(.rebuild, "\(path) has no tables")
             }
@@ -91,9 +92,10 @@ enum DatabaseFile {
         }
     }
 
-    private static func readOnlyQueue(_ path: String) throws -> DatabaseQueue {
+    private static func readOnlyQueue(_ path: String, keepsTransactions: Bool = false) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = true
+        configuration.allowsUnsafeTransactions = keepsTransactions
         configuration.busyMode = .timeout(SQLiteLimits.busySeconds)
         return try DatabaseQueue(path: path, configuration: configuration)
     }

@@ -138,6 +138,23 @@ struct PreparedStatement {
         return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
+    /// Adds a column's value to a row, of whatever type it is.
+    func add(_ column: Int32, to row: inout TableRow) {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: row.add(sqlite3_column_int64(handle, column))
+        case SQLITE_FLOAT: row.add(sqlite3_column_double(handle, column))
+        case SQLITE_TEXT:
+            let start = sqlite3_column_text(handle, column)
+            row.add(
+                text: UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+        case SQLITE_BLOB:
+            let start = sqlite3_column_blob(handle, column)
+            row.add(
+                blob: UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+        default: row.addNull()
+        }
+    }
+
     /// An error like GRDB's: code, message and SQL, but no bound values.
     private func failure(_ code: Int32) -> DatabaseError {
         let message = sqlite3_db_handle(handle).flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) }

@@ -17,6 +17,10 @@ package enum SQLiteLimits {
     static let walPagesWarned = 64_000
     /// Pages in the WAL from which nothing more is applied until that read ends, before the disk is full; 4 GiB.
     static let walPagesMax = 1_000_000
+    /// How often several connections try to begin in the same state. One that applies blocks commits once a second.
+    static let snapshotAttemptsMax = 100
+    /// Faults of one check that SQLite names.
+    static let integrityFaultsMax = 100
     /// Bytes that the WAL's file keeps when it begins anew after it was longer.
     static let walBytesKept = 64 << 20
 }

@@ -8,6 +8,8 @@ package final class SandboxApp: Sendable {
     package let app: App
     package let verifier: Verifier
     private let chain: SandboxChain
+    /// What its verifier trusts.
+    package var root: Certificate { chain.root }
 
     /// Verifiers that believe an app's chain and want something else.
     package struct Relabelled: Sendable {

@@ -7,6 +7,8 @@ extension Block {
         case names(HashFunction)
         /// Neither: the block was sealed by this process.
         case form
+        /// The body's form only: the redactable part is not looked at, and no account has a name.
+        case bodyOnly
     }
 
     /// What to bring along of signed evidence.
@@ -33,13 +35,15 @@ extension Block {
             }
             names = hash
         case .names(let hash): names = hash
-        case .form: break
+        case .form, .bodyOnly: break
         }
+        var hasNames = true
+        if case .bodyOnly = checks { hasNames = false }
         let opened: Result<Block, BlockError> = sealed.body.withUnsafeBytes { bytes in
             sealed.redactable.withUnsafeBytes { redactable in
                 Result { () throws(BlockError) -> Block in
                     var decoder = BlockDecoder(sealed, BlockReader(bytes), evidence)
-                    return try decoder.block(redactable, names)
+                    return try decoder.block(hasNames ? redactable : nil, names)
                 }
             }
         }
@@ -170,7 +174,7 @@ struct BlockDecoder {
     }
 
     mutating func block(
-        _ redactable: UnsafeRawBufferPointer, _ names: HashFunction?
+        _ redactable: UnsafeRawBufferPointer?, _ names: HashFunction?
     ) throws(BlockError) -> Block {
         let head = try BlockHead(&reader, block: sealed.number)
         time = head.time
@@ -197,7 +201,7 @@ struct BlockDecoder {
             if !reader.isAtEnd { throw error(.malformed, section, "the section is larger than its rows") }
             reader.leave(outer)
         }
-        try checkParts(redactable)
+        if let redactable { try checkParts(redactable) }
         try checkTogether(head)
         var block = Block(
             number: head.number, term: head.term, time: head.time, previous: head.previous, position: head.position,

@@ -26,8 +26,9 @@ extension BlockDecoder {
         }
     }
 
+    /// - Parameter redactable: `nil` where the names are not looked at.
     mutating func accounts(
-        _ count: Int, _ redactable: UnsafeRawBufferPointer, _ hash: HashFunction?
+        _ count: Int, _ redactable: UnsafeRawBufferPointer?, _ hash: HashFunction?
     ) throws(BlockError) {
         var id = try before(position.account, count, .accounts)
         rows.accounts.reserveCapacity(room(count, rowBytesMin: Digest.byteCount))
@@ -36,6 +37,10 @@ extension BlockDecoder {
             id += 1
             let digest = reader.digest()
             try check(.accounts, row: row)
+            guard let redactable else {
+                rows.accounts.append(BlockRows.AccountRow(id: id, name: nil))
+                continue
+            }
             guard redactable.count - place >= BlockForm.nameOverhead,
                 redactable.count - place >= BlockForm.nameOverhead + Int(redactable[place + 1])
             else { throw error(.nameMismatch, .accounts, row: row, "the redactable part ends too early") }

@@ -1,0 +1,318 @@
+package import AppStore
+import Dispatch
+package import Ledger
+import Synchronization
+
+/// Computes a ledger again from its blocks, with every signature, and compares its tables with that. It trusts nothing
+/// but the anchors that it is given, and shares no code with what decides and projects but the reading of blocks and
+/// of stored answers.
+package struct Audit: Sendable {
+    package struct Configuration: Sendable {
+        /// Trusted beside Apple Root CA – G3.
+        package var anchors: [Certificate]
+        /// Threads that open blocks and verify signatures, beside the one that computes the books.
+        package var jobs: Int
+        /// Signatures of blocks up to this one are taken as verified by an earlier audit; everything else is computed
+        /// from the first block on.
+        package var since: BlockNumber
+
+        package init(anchors: [Certificate] = [], jobs: Int, since: BlockNumber = 0) {
+            self.anchors = anchors
+            self.jobs = jobs
+            self.since = since
+        }
+    }
+
+    private let configuration: Configuration
+    private let hash: HashFunction
+    /// Begins to read the log.
+    private let openLog: @Sendable () throws -> any LogInspector
+    /// Opens the tables; `nil` where there are none.
+    private let openTables: @Sendable () throws -> (any TableReader)?
+
+    package init(
+        _ configuration: Configuration, hash: @escaping HashFunction,
+        openLog: @escaping @Sendable () throws -> any LogInspector,
+        openTables: @escaping @Sendable () throws -> (any TableReader)?
+    ) {
+        self.configuration = configuration
+        self.hash = hash
+        self.openLog = openLog
+        self.openTables = openTables
+    }
+
+    /// - Parameters:
+    ///   - progress: told how many of how many blocks were read.
+    ///   - tell: told what does not hold, in the order of the blocks, up to ``AuditLimits/findingsToldMax``.
+    /// - Throws: what keeps the log from being read at all.
+    package func run(
+        progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
+    ) throws -> AuditSummary {
+        var run = AuditRun(configuration, hash, openLog: openLog, openTables: openTables)
+        return try run.run(progress: progress, tell: tell)
+    }
+}
+
+/// One audit under way.
+private struct AuditRun {
+    private let configuration: Audit.Configuration
+    private let hash: HashFunction
+    private let openLog: @Sendable () throws -> any LogInspector
+    private let openTables: @Sendable () throws -> (any TableReader)?
+    private let findings = Findings()
+    private var summary = AuditSummary()
+
+    init(
+        _ configuration: Audit.Configuration, _ hash: @escaping HashFunction,
+        openLog: @escaping @Sendable () throws -> any LogInspector,
+        openTables: @escaping @Sendable () throws -> (any TableReader)?
+    ) {
+        self.configuration = configuration
+        self.hash = hash
+        self.openLog = openLog
+        self.openTables = openTables
+    }
+
+    mutating func run(
+        progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
+    ) throws -> AuditSummary {
+        let adder = RowAdder()
+        let replay = Replay(hash: hash, findings: findings, rows: adder)
+        let evidence = try read(into: replay, progress: progress, tell: tell)
+        replay.finish()
+        summarize(replay, evidence)
+        told(tell)
+        do {
+            if let tables = try openTables() { try compare(tables, replay, adder, tell: tell) }
+        } catch {
+            findings.add(block: nil, "the tables: \(error)")
+        }
+        told(tell)
+        return summary
+    }
+
+    private mutating func told(_ tell: (AuditFinding) -> Void) {
+        for finding in findings.take() {
+            summary.findings += 1
+            if summary.findings <= AuditLimits.findingsToldMax { tell(finding) }
+        }
+    }
+
+    private mutating func summarize(_ replay: Replay, _ evidence: EvidenceCheck?) {
+        summary.bundleID = replay.ledger?.bundleID ?? ""
+        summary.environment = replay.ledger?.environment ?? ""
+        summary.head = replay.head
+        summary.position = replay.position
+        summary.purchases = replay.purchases.count
+        summary.signatures = evidence?.count ?? 0
+        summary.currencies = replay.currencies
+        summary.totals = replay.turnovers
+    }
+
+    // MARK: The log
+
+    /// Reads the whole log: opens blocks on all threads, then verifies their signatures there while the books are
+    /// computed here.
+    /// - Returns: what verified the signatures; `nil` where the first block does not say whose books these are.
+    private mutating func read(
+        into replay: Replay, progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void,
+        tell: (AuditFinding) -> Void
+    ) throws -> EvidenceCheck? {
+        let log = try openLog()
+        let workers = Workers(configuration.jobs)
+        var evidence: EvidenceCheck?
+        while let chunk = Chunk(log, findings, bytesMax: AuditLimits.chunkBytes) {
+            let blocks = workers.map(chunk.blocks) { [hash] in CheckedBlock($0, hash) }
+            // Those of the chunk before.
+            workers.wait()
+            told(tell)
+            if evidence == nil, let ledger = blocks.first?.block?.rows.ledger {
+                evidence = check(of: ledger, log.identity)
+            }
+            if let evidence {
+                for block in blocks { evidence.add(block.block?.rows.headers ?? []) }
+                let items = signed(blocks, replay)
+                workers.begin(items, perBatch: AuditLimits.signaturesPerBatch) { evidence.verify($0) }
+            }
+            for block in blocks {
+                for finding in block.findings { findings.add(finding) }
+                chunk.passLost(before: block.sealed.number, replay)
+                replay.apply(block)
+            }
+            chunk.passLost(before: .max, replay)
+            progress(replay.head?.number ?? 0, log.head?.number ?? 0)
+        }
+        workers.wait()
+        if let head = log.head, replay.head.map({ $0.number < head.number }) ?? true {
+            findings.add(block: head.number, "it was acknowledged, and is missing")
+        }
+        return evidence
+    }
+
+    /// What is signed in blocks of which no earlier audit verified it.
+    private func signed(_ blocks: [CheckedBlock], _ replay: Replay) -> [EvidenceCheck.Item] {
+        let account = replay.accounts(with: blocks)
+        return blocks.filter { $0.sealed.number > configuration.since }.flatMap { checked in
+            checked.block.map { EvidenceCheck.items($0, account: account) } ?? []
+        }
+    }
+
+    private func check(of ledger: BlockRows.LedgerRow, _ identity: Digest?) -> EvidenceCheck {
+        if identity != Digest(of: ledger, hash) {
+            findings.add(block: 1, "it says that the books are another app's than the log's files say")
+        }
+        let app = App(bundleID: ledger.bundleID, environment: Environment(rawValue: ledger.environment))
+        return EvidenceCheck(app, configuration.anchors, findings)
+    }
+
+    // MARK: The tables
+
+    private mutating func compare(
+        _ tables: any TableReader, _ replay: Replay, _ adder: RowAdder, tell: (AuditFinding) -> Void
+    ) throws {
+        for words in try tables.check() { findings.add(block: nil, "the tables: \(words)") }
+        guard let projected = tables.head else {
+            return findings.add(block: nil, "the tables are empty")
+        }
+        guard !replay.isBroken, let head = replay.head else { return }
+        var (replay, expected) = (replay, adder)
+        if projected.number < head.number {
+            expected = RowAdder()
+            replay = Replay(hash: hash, findings: Findings(), rows: expected)
+            try read(from: 0, through: projected.number, into: replay)
+        } else if projected.number > head.number {
+            try read(from: head.number, through: projected.number, into: replay)
+        }
+        guard replay.head == projected else {
+            return findings.add(
+                block: projected.number, "the tables are of another block of this number, or of one that there is not")
+        }
+        summary.tables = projected.number
+        replay.addState()
+        let unknown = replay.unknownNames
+        let actual = TableScan(tables, unknown).sums(jobs: configuration.jobs)
+        summary.tableRows = actual.rows
+        var differences = expected.sums.differences(from: actual.sums)
+        for (table, words) in actual.unread {
+            findings.add(block: nil, "table \(table.rawValue) cannot be read: \(words)")
+            differences[table] = nil
+        }
+        if !differences.isEmpty { try name(differences, tables, projected.number, unknown) }
+    }
+
+    /// Blocks that are only computed, without their signatures.
+    private func read(from first: BlockNumber, through last: BlockNumber, into replay: Replay) throws {
+        let log = try openLog()
+        let workers = Workers(configuration.jobs)
+        while (replay.head?.number ?? 0) < last,
+            let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes)
+        {
+            for block in workers.map(chunk.blocks, { [hash] in CheckedBlock($0, hash) })
+            where block.sealed.number > first && block.sealed.number <= last {
+                chunk.passLost(before: block.sealed.number, replay)
+                replay.apply(block)
+            }
+        }
+    }
+
+    /// Reads the log and the tables again, and names the rows that differ.
+    private func name(
+        _ differences: [AuditedTable: Set<Int>], _ tables: any TableReader, _ block: BlockNumber,
+        _ unknown: Set<PlayerID>
+    ) throws {
+        let expected = RowCollector(differences)
+        let replay = Replay(hash: hash, findings: Findings(), rows: expected)
+        try read(from: 0, through: block, into: replay)
+        replay.addState()
+        let actual = RowCollector(differences)
+        try TableScan(tables, unknown).collect(Set(differences.keys), actual)
+        for table in AuditedTable.allCases where differences[table] != nil {
+            name(table, expected.rows[table] ?? [:], actual.rows[table] ?? [:])
+        }
+    }
+
+    private func name(
+        _ table: AuditedTable, _ expected: [ArraySlice<UInt8>: [ArraySlice<UInt8>]],
+        _ actual: [ArraySlice<UInt8>: [ArraySlice<UInt8>]]
+    ) {
+        var count = 0
+        func add(_ key: ArraySlice<UInt8>, _ words: String) {
+            count += 1
+            if count <= AuditLimits.rowsNamedMax {
+                findings.add(block: nil, "table \(table.words(key)): \(words)")
+            }
+        }
+        for key in Set(expected.keys).union(actual.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            let (must, are) = (expected[key] ?? [], actual[key] ?? [])
+            if must == are { continue }
+            if are.isEmpty {
+                add(key, "the row is missing")
+            } else if must.isEmpty {
+                add(key, "the row should not be there")
+            } else if are.count != must.count {
+                add(key, "the row is there \(are.count) times")
+            } else {
+                let columns = zip(table.columns, zip(TableRow.words(must[0]), TableRow.words(are[0])))
+                let differing = columns.filter { $0.1.0 != $0.1.1 }
+                add(key, differing.map { "\($0.0) is \($0.1.1), not \($0.1.0)" }.joined(separator: "; "))
+            }
+        }
+        if count > AuditLimits.rowsNamedMax {
+            findings.add(block: nil, "table \(table.rawValue): \(count) rows differ in all")
+        }
+    }
+}
+
+/// Blocks that are worked on together, with what is lost between them.
+private struct Chunk {
+    private(set) var blocks: [SealedBlock] = []
+    private var lost: [ClosedRange<BlockNumber>] = []
+
+    /// `nil` at the end of the log.
+    init?(_ log: any LogInspector, _ findings: Findings, bytesMax: Int) {
+        var bytes = 0
+        var isEmpty = true
+        while bytes < bytesMax, let step = log.next() {
+            isEmpty = false
+            switch step {
+            case .block(let block):
+                bytes += block.byteCount
+                blocks.append(block)
+            case .damage(let words, let lost):
+                findings.add(block: lost?.lowerBound, words)
+                if let lost { self.lost.append(lost) }
+            }
+        }
+        if isEmpty { return nil }
+    }
+
+    /// Passes over the lost blocks that stand before a block.
+    func passLost(before number: BlockNumber, _ replay: Replay) {
+        let from = replay.head?.number ?? 0
+        for range in lost where range.upperBound < number && range.upperBound > from {
+            replay.pass(through: range.upperBound)
+        }
+    }
+}
+
+extension Replay {
+    /// The names of accounts, of which some stand in blocks that are not applied yet.
+    fileprivate func accounts(with blocks: [CheckedBlock]) -> (PlayerID) -> AccountName? {
+        var added: [PlayerID: AccountName] = [:]
+        for row in blocks.lazy.compactMap({ $0.block?.rows.accounts }).joined() { added[row.id] = row.name }
+        return { [accountNames] id in
+            added[id] ?? (id <= accountNames.count ? accountNames[Int(id) - 1].map { AccountName(stored: $0) } : nil)
+        }
+    }
+
+    fileprivate var turnovers: Totals {
+        var all = Totals(currencies: currencies.count)
+        for number in currencies.indices {
+            for kind in AccountKind.allCases {
+                let currency = CurrencyID(number + 1)
+                all[currency, kind] = totals[Replay.total(currency, kind)]
+            }
+        }
+        return all
+    }
+}

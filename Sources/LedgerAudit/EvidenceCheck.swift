@@ -1,0 +1,171 @@
+import AppStore
+import Ledger
+import Synchronization
+
+/// Verifies what Apple signed again, from the root, and compares what it says with what the blocks say that it does.
+final class EvidenceCheck: Sendable {
+    /// A row of a block with the JWS that belongs to it.
+    struct Item: Sendable {
+        enum Row: Sendable {
+            /// - purchase: the purchase, where this is its first evidence.
+            case evidence(BlockRows.EvidenceRow, purchase: BlockRows.PurchaseRow?)
+            case notification(BlockRows.NotificationRow)
+        }
+
+        var block: BlockNumber
+        var row: Row
+        /// The name of the purchase's account, where the log has it.
+        var account: AccountName?
+    }
+
+    private let verifier: Verifier
+    private let findings: Findings
+    private let headers = Mutex<[JWSHeader]>([])
+    private let verified = Mutex(0)
+    /// Later than every time that can be signed: whether a JWS came from the future was judged when it came, by a
+    /// clock that the blocks do not know.
+    private static let now = Limits.amountMax
+
+    init(_ app: App, _ anchors: [Certificate], _ findings: Findings) {
+        verifier = Verifier(app: app, anchors: anchors)
+        self.findings = findings
+    }
+
+    /// How many JWS were good.
+    var count: Int { verified.withLock { $0 } }
+
+    /// Notes the header segments that a block adds.
+    func add(_ rows: [BlockRows.HeaderRow]) {
+        if rows.isEmpty { return }
+        headers.withLock { headers in
+            for row in rows { headers.append(JWSHeader(segment: Array(row.text))) }
+        }
+    }
+
+    /// What of a block is signed.
+    static func items(_ block: Block, account: (PlayerID) -> AccountName?) -> [Item] {
+        var purchases: [TransactionID: BlockRows.PurchaseRow] = [:]
+        for row in block.rows.purchases { purchases[row.facts.transaction] = row }
+        return block.rows.evidence.map { row in
+            let purchase = row.isFirst ? purchases[row.transaction] : nil
+            return Item(
+                block: block.number, row: .evidence(row, purchase: purchase),
+                account: purchase?.account.flatMap(account))
+        } + block.rows.notifications.map { Item(block: block.number, row: .notification($0)) }
+    }
+
+    /// Verifies some of them together.
+    func verify(_ items: ArraySlice<Item>) {
+        let headers = headers.withLock { $0 }
+        var objects: [SignedObject] = []
+        var known: [Item] = []
+        for item in items {
+            guard let object = object(item, headers) else {
+                findings.add(block: item.block, "\(item.words) names a header that there is not")
+                continue
+            }
+            objects.append(object)
+            known.append(item)
+        }
+        var good = 0
+        for (item, result) in zip(known, verifier.verify(objects, now: EvidenceCheck.now)) {
+            switch result {
+            case .failure(let failure):
+                findings.add(block: item.block, "\(item.words): \(failure.reason): \(failure.message)")
+            case .success(let verified):
+                good += 1
+                if let member = item.difference(from: verified) {
+                    findings.add(block: item.block, "\(item.words): its \(member) is not what Apple signed")
+                }
+            }
+        }
+        verified.withLock { $0 += good }
+    }
+
+    private func object(_ item: Item, _ headers: [JWSHeader]) -> SignedObject? {
+        func header(_ id: HeaderID) -> JWSHeader? { id >= 1 && id <= headers.count ? headers[Int(id) - 1] : nil }
+        switch item.row {
+        case .evidence(let row, _):
+            guard let header = header(row.header) else { return nil }
+            return .transaction(
+                Evidence(header: header, payload: Array(row.payload), signature: Array(row.signature)).jws)
+        case .notification(let row):
+            guard let header = header(row.header) else { return nil }
+            var payload = Array(row.payload)
+            if let nested = row.nested {
+                guard let inner = self.header(nested.header, headers), nested.at <= payload.count else { return nil }
+                payload.insert(contentsOf: inner.segment, at: Int(nested.at))
+            }
+            return .notification(
+                Evidence(header: header, payload: payload, signature: Array(row.signature)).jws)
+        }
+    }
+
+    private func header(_ id: HeaderID, _ headers: [JWSHeader]) -> JWSHeader? {
+        id >= 1 && id <= headers.count ? headers[Int(id) - 1] : nil
+    }
+}
+
+extension EvidenceCheck.Item {
+    fileprivate var words: String {
+        switch row {
+        case .evidence(let row, _): "evidence \(row.id) of purchase \(row.transaction)"
+        case .notification(let row): "notification \(row.uuid)"
+        }
+    }
+
+    /// The first member that the blocks have otherwise than Apple signed it.
+    fileprivate func difference(from verified: Verified) -> String? {
+        switch (row, verified) {
+        case (.evidence(let row, let purchase), .transaction(let signed)):
+            return difference(row, signed.payload) ?? purchase.flatMap { difference($0, signed.payload) }
+        case (.notification(let row), .notification(let signed)): return difference(row, signed)
+        case (.evidence, .notification), (.notification, .transaction): return "kind"
+        }
+    }
+
+    private func difference(_ row: BlockRows.EvidenceRow, _ payload: TransactionPayload) -> String? {
+        if payload.transactionID != String(row.transaction.number) { return "transactionId" }
+        if payload.signedDate != row.signedDate { return "signedDate" }
+        if payload.revoked != row.revoked { return "revocationPercentage" }
+        return nil
+    }
+
+    private func difference(_ row: BlockRows.PurchaseRow, _ payload: TransactionPayload) -> String? {
+        let facts = row.facts
+        if facts.source != .appStore { return "source" }
+        if payload.productID != facts.product { return "productId" }
+        if payload.quantity != facts.quantity { return "quantity" }
+        if payload.purchaseDate != facts.purchaseDate { return "purchaseDate" }
+        if payload.price != facts.price { return "price" }
+        if payload.currency != facts.priceCurrency { return "currency" }
+        if payload.storefront != facts.storefront { return "storefront" }
+        if payload.offerType?.rawValue != facts.offer?.type { return "offerType" }
+        if facts.offer != nil && payload.offerIdentifier != facts.offer?.identifier { return "offerIdentifier" }
+        if facts.offer != nil && payload.offerDiscountType?.rawValue != facts.offer?.discountType {
+            return "offerDiscountType"
+        }
+        if payload.originalTransactionID.flatMap({ TransactionID($0) }) != facts.original {
+            return "originalTransactionId"
+        }
+        if payload.inAppOwnershipType?.rawValue != facts.ownership { return "inAppOwnershipType" }
+        // Of an account whose name was erased nobody can say any more whether it had the token's.
+        if let token = payload.appAccountToken {
+            if row.account == nil { return "appAccountToken" }
+            if let account, AccountName(token) != account { return "appAccountToken" }
+        }
+        return nil
+    }
+
+    private func difference(_ row: BlockRows.NotificationRow, _ signed: VerifiedNotification) -> String? {
+        let payload = signed.payload
+        if payload.notificationUUID != row.uuid { return "notificationUUID" }
+        if payload.notificationType.rawValue != row.type { return "notificationType" }
+        if payload.subtype?.rawValue != row.subtype { return "subtype" }
+        if payload.signedDate != row.signedDate { return "signedDate" }
+        if payload.data?.consumptionRequestReason?.rawValue != row.reason { return "consumptionRequestReason" }
+        let carried = signed.transaction.flatMap { $0.payload.type == .consumable ? $0.payload.transactionID : nil }
+        if carried != row.transaction.map({ String($0.number) }) { return "signedTransactionInfo" }
+        return nil
+    }
+}

@@ -1,0 +1,101 @@
+import Ledger
+
+/// A lot as its transfers made it. What each transfer does is written here once more, from the page BlockFormat
+/// ("What transfers do") and not from the code that decides: an auditor must not share its mistakes.
+struct LotBook {
+    let id: LotID
+    let account: PlayerID
+    let currency: CurrencyID
+    let lotClass: LotClass
+    let transaction: TransactionID?
+    let time: Timestamp
+    let price: Int64
+    let granted: Int64
+    let expiresAt: Timestamp?
+    var remaining: Int64 = 0
+    var held: Int64 = 0
+    var spent: Int64 = 0
+    var expired: Int64 = 0
+    var refunded: Int64 = 0
+    var indebted: Int64 = 0
+    var recovered: Int64 = 0
+    var writtenOff: Int64 = 0
+    var repaid: Int64 = 0
+    var lastTransfer: TransferID = 0
+
+    var owed: Int64 { indebted &- recovered }
+    var isOpen: Bool { remaining > 0 || held > 0 || owed > 0 }
+
+    /// Whether no part is below 0, and together they are what was granted.
+    var isWhole: Bool {
+        let parts = remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid
+        let gone = spent &+ held &+ expired &+ repaid &+ (refunded &- indebted &- writtenOff)
+        return parts >= 0 && recovered <= indebted && remaining == granted &- gone
+    }
+}
+
+/// A wallet as its transfers made it.
+struct WalletBook {
+    let account: PlayerID
+    let currency: CurrencyID
+    var available: Int64 = 0
+    var paid: Int64 = 0
+    var held: Int64 = 0
+    var heldPaid: Int64 = 0
+    var debt: Int64 = 0
+    var version: Int64 = 0
+    var lastEntry: EntryID = 0
+    var lastTransfer: TransferID = 0
+
+    var isWhole: Bool {
+        available >= 0 && available <= Limits.amountMax && held >= 0 && held <= Limits.amountMax && debt >= 0
+            && debt <= Limits.amountMax && (debt == 0 || available == 0) && paid >= 0 && paid <= available
+            && heldPaid >= 0 && heldPaid <= held
+    }
+
+    var balance: Balance { Balance(available: available, held: held, debt: debt, paid: paid, version: version) }
+}
+
+/// A hold, and how it ended.
+struct HoldBook {
+    enum State: String {
+        case open, closed, expired
+    }
+
+    let row: BlockRows.HoldRow
+    var left: Int64
+    var state = State.open
+    var ended: EntryID?
+}
+
+/// A purchase: what it granted, and what its newest JWS says.
+struct PurchaseBook {
+    let grants: [PurchaseRegister.Grant]
+    let price: Int64?
+    var account: PlayerID?
+    /// The lot of its first grant; those of the others follow it. 0 while it has no account.
+    var firstLot: LotID = 0
+    var signedDate: Timestamp
+    var revoked: Int64
+
+    /// What stands of `units`: `(100000 − revoked) / 100000` of them, rounded up.
+    func standing(of units: Int64) -> Int64 {
+        let left = Int128(units) * Int128(100_000 - revoked)
+        return Int64((left + 99_999) / 100_000)
+    }
+
+    /// Each grant's part of the price by its weight, rounded down; the last takes the rest.
+    var shares: [Int64] {
+        let whole = grants.reduce(UInt128(0)) { $0 + UInt128(max($1.weight, 0)) }
+        var rest = price ?? 0
+        return grants.enumerated().map { index, grant in
+            if index == grants.count - 1 { return rest }
+            let share = whole == 0 ? 0 : Int64(UInt128(max(price ?? 0, 0)) * UInt128(max(grant.weight, 0)) / whole)
+            rest &-= share
+            return share
+        }
+    }
+
+    /// What was bought for nothing is free.
+    var lotClass: LotClass { price == 0 ? .free : .paid }
+}

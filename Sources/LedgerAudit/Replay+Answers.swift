@@ -1,0 +1,214 @@
+import Ledger
+
+/// What a key was answered is what its entry did.
+extension Replay {
+    /// One operation of a request, as the answer tells it.
+    private struct Operation {
+        enum Kind {
+            case spend, grant, reversal, hold, capture, release
+        }
+
+        var kind: Kind
+        var drawn: [DrawnLot] = []
+        var trace: KeyedAnswer.Trace?
+        var expiresAt: Timestamp?
+    }
+
+    /// Compares an entry with the request that it carried out, and with the answer of that.
+    func check(
+        _ entry: Entry, _ own: ArraySlice<Transfer>, _ request: BlockRows.RequestRow?, _ answer: KeyedAnswer?,
+        _ block: BlockNumber
+    ) {
+        let isKeyed = entry.kind.isKeyed
+        expect((request != nil) == isKeyed, block, "entry \(entry.id) has a key that it cannot have, or lacks one")
+        guard let request else { return }
+        expect(entry.key == request.key, block, "entry \(entry.id) is another key's than \(request.key)")
+        guard let answer else { return }
+        guard let operations = operations(of: answer), answer.kind == entry.kind else {
+            return fault(block, "key \(request.key) has an answer that is not of an entry like \(entry.id)")
+        }
+        var rest = own
+        for (index, operation) in operations.enumerated() where !take(operation, from: &rest) {
+            let place = operations.count > 1 ? ", operation \(index)," : ""
+            return fault(block, "key \(request.key)\(place) was answered what entry \(entry.id) did not do")
+        }
+        expect(rest.isEmpty, block, "entry \(entry.id) did more than key \(request.key) was answered")
+        checkBalances(own, request.key, answer, block)
+        if case .grant = answer { checkGrant(entry, own, request, block) }
+    }
+
+    /// Of a grant the entry has everything that was asked for, so the fingerprint of the request is known as well; of
+    /// other requests it has conditions that no row repeats.
+    private func checkGrant(
+        _ entry: Entry, _ own: ArraySlice<Transfer>, _ request: BlockRows.RequestRow, _ block: BlockNumber
+    ) {
+        guard let first = own.first, case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
+            let currency = CurrencyCode(code(first.debit.currency)), let amount = Amount(first.amount)
+        else { return }
+        let grant = Grant(
+            key: request.key, account: AccountName.erased(first.player), currency: currency, amount: amount,
+            note: entry.note, expiresAt: lots[place].expiresAt)
+        expect(
+            request.fingerprint == KeyedOperation.grant(grant).fingerprint(of: first.player, hash), block,
+            "key \(request.key) asked for something else than entry \(entry.id) granted")
+    }
+
+    // MARK: Operations
+
+    private func operations(of answer: KeyedAnswer) -> [Operation]? {
+        switch answer {
+        case .spend(let receipt, let trace): [Operation(kind: .spend, drawn: receipt.drawn, trace: trace)]
+        case .grant: [Operation(kind: .grant)]
+        case .reversal(let receipt): [Operation(kind: .reversal, drawn: receipt.returned)]
+        case .hold(let receipt, let trace):
+            [Operation(kind: .hold, trace: trace, expiresAt: receipt.expiresAt)]
+        case .capture(let receipt, let trace): [Operation(kind: .capture, drawn: receipt.drawn, trace: trace)]
+        case .release: [Operation(kind: .release)]
+        case .atomic(let receipt, let traces, _):
+            receipt.results.count == traces.count
+                ? zip(receipt.results, traces).map { result, trace in
+                    switch result {
+                    case .spend(let drawn): Operation(kind: .spend, drawn: drawn, trace: trace)
+                    case .reverse(let returned): Operation(kind: .reversal, drawn: returned)
+                    case .grant: Operation(kind: .grant)
+                    case .hold(let expiresAt): Operation(kind: .hold, trace: trace, expiresAt: expiresAt)
+                    case .capture(let drawn): Operation(kind: .capture, drawn: drawn, trace: trace)
+                    case .release: Operation(kind: .release)
+                    }
+                } : nil
+        case .refused: nil
+        }
+    }
+
+    /// Takes an operation's transfers; `false` where they are not what its answer says.
+    private func take(_ operation: Operation, from rest: inout ArraySlice<Transfer>) -> Bool {
+        guard let first = rest.first else { return false }
+        if let trace = operation.trace, trace.first != first.id || trace.player != first.player { return false }
+        switch operation.kind {
+        case .spend: return take(operation.drawn, from: &rest, .wallet, .spent)
+        case .grant:
+            guard first.debit.kind == .granted else { return false }
+            rest.removeFirst()
+            skipWhatFollows(&rest)
+        case .reversal: return take(operation.drawn, from: &rest, .spent, .wallet, interrupted: true)
+        case .hold:
+            guard let hold = holds[first.id], hold.row.expiresAt == operation.expiresAt else { return false }
+            var units: Int64 = 0
+            while units < hold.row.amount, let next = rest.first, next.credit.kind == .held {
+                units &+= next.amount
+                rest.removeFirst()
+            }
+        case .capture:
+            guard take(operation.drawn, from: &rest, .held, .spent) else { return false }
+            skipReleased(&rest, of: first.reference)
+        case .release:
+            guard first.debit.kind == .held, first.credit.kind == .wallet else { return false }
+            skipReleased(&rest, of: first.reference)
+        }
+        return true
+    }
+
+    /// Takes transfers that are one for each drawn lot, in their order.
+    /// - Parameter interrupted: whether what came back may pay debts or expire in between.
+    private func take(
+        _ drawn: [DrawnLot], from rest: inout ArraySlice<Transfer>, _ debit: AccountKind, _ credit: AccountKind,
+        interrupted: Bool = false
+    ) -> Bool {
+        for part in drawn {
+            if interrupted { skipWhatFollows(&rest) }
+            guard let next = rest.popFirst(), next.debit.kind == debit, next.credit.kind == credit,
+                next.lot == part.lot, next.amount == part.amount.units,
+                code(next.debit.currency) == part.currency.text,
+                case let place = Int(lotPlaces[Int(next.lot) - 1]), place >= 0,
+                lots[place].transaction == part.transaction
+            else { return false }
+        }
+        if interrupted { skipWhatFollows(&rest) }
+        return !drawn.isEmpty
+    }
+
+    private func skipReleased(_ rest: inout ArraySlice<Transfer>, of hold: TransferID?) {
+        while let next = rest.first, next.debit.kind == .held, next.credit.kind == .wallet, next.reference == hold {
+            rest.removeFirst()
+        }
+        skipWhatFollows(&rest)
+    }
+
+    /// What came back into a wallet may expire, or pay debts, at once.
+    private func skipWhatFollows(_ rest: inout ArraySlice<Transfer>) {
+        while let next = rest.first, next.debit.kind == .wallet,
+            next.credit.kind == .expired || next.credit.kind == .receivable
+        {
+            rest.removeFirst()
+        }
+    }
+
+    // MARK: Balances
+
+    /// The balances that were told are those after the entry, of all wallets that it changed.
+    private func checkBalances(
+        _ own: ArraySlice<Transfer>, _ key: RequestKey, _ answer: KeyedAnswer, _ block: BlockNumber
+    ) {
+        var told: [Int64: Balance] = [:]
+        func tell(_ account: PlayerID, _ balances: [CurrencyBalance]) {
+            for item in balances {
+                let index = currencies.firstIndex(of: item.currency) ?? -1
+                told[Replay.key(account, CurrencyID(index + 1))] = item.balance
+            }
+        }
+        if case .atomic(let receipt, _, let players) = answer {
+            for (player, balances) in zip(players, receipt.balances) { tell(player, balances.balances) }
+        } else if let player = own.first?.player {
+            tell(player, answer.balances)
+        }
+        let changed = Set(own.map { Replay.key($0.player, $0.debit.currency) })
+        guard Set(told.keys) == changed else {
+            return fault(block, "key \(key) was told the balances of other wallets than were changed")
+        }
+        for (wallet, balance) in told {
+            guard let place = walletPlaces[wallet] else { continue }
+            expect(
+                wallets[place].balance == balance, block,
+                "key \(key) was told a balance of account \(wallets[place].account) that it did not have")
+        }
+    }
+}
+
+extension EntryKind {
+    /// Whether a request with a key asks for it.
+    fileprivate var isKeyed: Bool {
+        switch self {
+        case .spend, .grant, .reversal, .hold, .capture, .release, .atomic: true
+        case .credit, .refund, .reinstatement, .holdExpiry, .expiry: false
+        }
+    }
+}
+
+extension KeyedAnswer {
+    /// The kind of entry that it tells of; `nil` for a refusal.
+    fileprivate var kind: EntryKind? {
+        switch self {
+        case .spend: .spend
+        case .grant: .grant
+        case .reversal: .reversal
+        case .hold: .hold
+        case .capture: .capture
+        case .release: .release
+        case .atomic: .atomic
+        case .refused: nil
+        }
+    }
+
+    /// Of an answer to one operation.
+    fileprivate var balances: [CurrencyBalance] {
+        switch self {
+        case .spend(let receipt, _): receipt.balances
+        case .grant(let receipt): receipt.balances
+        case .reversal(let receipt): receipt.balances
+        case .hold(let receipt, _): receipt.balances
+        case .capture(let receipt, _): receipt.balances
+        case .release(let receipt): receipt.balances
+        case .atomic, .refused: []
+        }
+    }
+}

@@ -1,0 +1,310 @@
+import Ledger
+
+/// The rows that the tables must have after the blocks that were applied: written once more from the tables'
+/// definition, and not from the code that fills them.
+extension Replay {
+    private func emit(_ table: AuditedTable, _ fill: (inout TableRow) -> Void) {
+        row.begin()
+        fill(&row)
+        rows.add(row, to: table)
+    }
+
+    /// Adds the rows of a block that are never changed.
+    func add(_ sealed: SealedBlock, _ block: Block) {
+        let rows = block.rows
+        emit(.block) { row in
+            row.add(block.number)
+            row.endKey()
+            row.add(block.term)
+            row.add(block.time)
+            row.add(sealed.hash)
+            row.add(block.position.entry)
+            row.add(block.position.transfer)
+        }
+        for (index, currency) in rows.currencies.enumerated() {
+            emit(.currency) { row in
+                row.add(Int64(currencies.count - rows.currencies.count + index + 1))
+                row.endKey()
+                row.add(currency.code.text)
+            }
+        }
+        for actor in rows.actors {
+            emit(.actor) { row in
+                row.add(actor.id)
+                row.endKey()
+                row.add(actor.name)
+            }
+        }
+        for header in rows.headers {
+            emit(.header) { row in
+                row.add(header.id)
+                row.endKey()
+                row.add(Digest(of: Array(header.text), hash))
+                row.add(block.number)
+            }
+        }
+        for entry in rows.entries { add(entry) }
+        for transfer in rows.transfers { add(transfer) }
+        for request in rows.requests {
+            emit(.request) { row in
+                row.add(request.key.text)
+                row.endKey()
+                row.add(request.fingerprint)
+                row.add(request.entry)
+                request.answer.withUnsafeBytes { row.add(blob: $0) }
+            }
+        }
+        addPurchases(block)
+        for notification in rows.notifications { add(notification, block.number) }
+    }
+
+    private func add(_ entry: Entry) {
+        emit(.entry) { row in
+            row.add(entry.id)
+            row.endKey()
+            row.add(entry.time)
+            row.add(entry.kind.name)
+            row.add(entry.firstTransfer)
+            row.add(entry.transaction?.number)
+            row.add(entry.key?.text)
+            row.add(entry.note)
+            row.add(entry.actor)
+        }
+    }
+
+    private func add(_ transfer: Transfer) {
+        emit(.transfer) { row in
+            row.add(transfer.id)
+            row.endKey()
+            row.add(transfer.entry)
+            row.add(transfer.player)
+            row.add(Int64(transfer.debit.currency))
+            row.add(transfer.debit.kind.name)
+            row.add(transfer.credit.kind.name)
+            row.add(transfer.amount)
+            row.add(transfer.lot)
+            row.add(transfer.debtLot)
+            row.add(transfer.previous)
+            row.add(transfer.spendOrder?.rawValue)
+            row.add(transfer.reference)
+        }
+    }
+
+    private func add(_ notification: BlockRows.NotificationRow, _ block: BlockNumber) {
+        emit(.notification) { row in
+            row.add(notification.uuid)
+            row.endKey()
+            row.add(notification.id)
+            row.add(notification.type)
+            row.add(notification.subtype)
+            row.add(notification.signedDate)
+            row.add(notification.reason)
+            row.add(notification.time)
+            row.add(notification.transaction?.number)
+            row.add(block)
+        }
+        guard let transaction = notification.transaction else { return }
+        let kind: String
+        switch notification.type {
+        case "CONSUMPTION_REQUEST": kind = "consumption_request"
+        case "REFUND_DECLINED": kind = "refund_declined"
+        default: return
+        }
+        emit(.event) { row in
+            row.add(transaction.number)
+            row.add(kind)
+            row.add(notification.id)
+            row.endKey()
+            row.add(notification.time)
+            row.add(notification.signedDate)
+            row.addNull()
+            row.addNull()
+            row.add(notification.reason)
+            row.add(block)
+        }
+    }
+
+    // MARK: Purchases
+
+    private func addPurchases(_ block: Block) {
+        let rows = block.rows
+        for purchase in rows.purchases where purchase.account != nil {
+            let place = purchase.evidence &- position(before: block) &- 1
+            guard place >= 0, place < rows.evidence.count else { continue }
+            add(purchase, rows.evidence[Int(place)], block.number)
+        }
+        for assignment in rows.assignments {
+            if var known = unassigned.removeValue(forKey: assignment.transaction) {
+                known.row.account = assignment.account
+                known.row.entry = assignment.entry
+                add(known.row, known.evidence, known.block)
+            }
+            emit(.event) { row in
+                row.add(assignment.transaction.number)
+                row.add("assigned")
+                row.add(assignment.id)
+                row.endKey()
+                row.add(assignment.time)
+                row.addNull()
+                row.addNull()
+                row.add(assignment.entry)
+                row.addNull()
+                row.add(block.number)
+            }
+        }
+        for evidence in rows.evidence where !evidence.isFirst {
+            emit(.event) { row in
+                row.add(evidence.transaction.number)
+                row.add("signed")
+                row.add(evidence.id)
+                row.endKey()
+                row.add(evidence.time)
+                row.add(evidence.signedDate)
+                row.add(evidence.revoked)
+                row.add(evidence.entry)
+                row.addNull()
+                row.add(block.number)
+            }
+        }
+    }
+
+    private func position(before block: Block) -> EvidenceID {
+        block.position.evidence - Int64(block.rows.evidence.count)
+    }
+
+    private func add(_ purchase: BlockRows.PurchaseRow, _ first: BlockRows.EvidenceRow, _ block: BlockNumber) {
+        let facts = purchase.facts
+        emit(.purchase) { row in
+            row.add(facts.transaction.number)
+            row.endKey()
+            row.add(purchase.account)
+            row.add(purchase.entry)
+            row.add(facts.product)
+            row.add(facts.quantity)
+            row.add(facts.purchaseDate)
+            row.add(facts.price)
+            row.add(facts.priceCurrency)
+            switch facts.source {
+            case .appStore: row.add("app_store")
+            case .imported: row.add("imported")
+            case .external: row.add("external")
+            }
+            row.add(facts.storefront)
+            row.add(facts.offer?.type)
+            row.add(facts.offer?.identifier)
+            row.add(facts.offer?.discountType)
+            row.add(facts.original?.number)
+            row.add(facts.ownership)
+            row.add(purchase.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " "))
+            row.add(first.signedDate)
+            row.add(first.revoked)
+            row.add(first.time)
+            row.add(first.id)
+            row.add(block)
+        }
+    }
+
+    // MARK: What is changed
+
+    /// Adds the rows that blocks change, as they are after the last block.
+    func addState() {
+        guard let head, let ledger else { return }
+        emit(.projection) { row in
+            row.add(Int64(1))
+            row.endKey()
+            row.add(ledger.bundleID)
+            row.add(ledger.environment)
+            row.add(head.number)
+            row.add(head.term)
+            row.add(head.hash)
+            row.add(time)
+            for number in [
+                position.currency, position.actor, position.account, position.header, position.entry,
+                position.transfer, position.evidence, position.assignment, position.notification, position.request,
+                position.time, closedThrough,
+            ] { row.add(number) }
+        }
+        for account in stride(from: 1, through: position.account, by: 1) where !isNameUnknown(account) {
+            emit(.account) { row in
+                row.add(account)
+                row.endKey()
+                row.add(erased.contains(account) ? nil : accountNames[Int(account) - 1])
+            }
+        }
+        for known in unassigned.values { add(known.row, known.evidence, known.block) }
+        for wallet in wallets { add(wallet) }
+        for lot in lots { add(lot) }
+        for hold in holds.values { add(hold) }
+        for number in currencies.indices {
+            for kind in AccountKind.allCases {
+                let turnover = totals[Replay.total(CurrencyID(number + 1), kind)]
+                emit(.total) { row in
+                    row.add(Int64(number + 1))
+                    row.add(kind.name)
+                    row.endKey()
+                    row.add(turnover.debits)
+                    row.add(turnover.credits)
+                }
+            }
+        }
+    }
+
+    private func add(_ wallet: WalletBook) {
+        emit(.wallet) { row in
+            row.add(wallet.account)
+            row.add(Int64(wallet.currency))
+            row.endKey()
+            row.add(wallet.available)
+            row.add(wallet.paid)
+            row.add(wallet.held)
+            row.add(wallet.heldPaid)
+            row.add(wallet.debt)
+            row.add(wallet.version)
+            row.add(wallet.lastEntry)
+            row.add(wallet.lastTransfer)
+        }
+    }
+
+    private func add(_ lot: LotBook) {
+        emit(.lot) { row in
+            row.add(lot.id)
+            row.endKey()
+            row.add(lot.account)
+            row.add(Int64(lot.currency))
+            switch lot.lotClass {
+            case .paid: row.add("paid")
+            case .free: row.add("free")
+            }
+            row.add(lot.transaction?.number)
+            row.add(lot.time)
+            row.add(lot.price)
+            row.add(lot.granted)
+            row.add(lot.remaining)
+            row.add(lot.held)
+            row.add(lot.spent)
+            row.add(lot.expired)
+            row.add(lot.refunded)
+            row.add(lot.indebted)
+            row.add(lot.recovered)
+            row.add(lot.writtenOff)
+            row.add(lot.repaid)
+            row.add(lot.expiresAt)
+            row.add(lot.lastTransfer)
+            row.add(Int64(lot.isOpen ? 1 : 0))
+        }
+    }
+
+    private func add(_ hold: HoldBook) {
+        emit(.hold) { row in
+            row.add(hold.row.id)
+            row.endKey()
+            row.add(hold.row.entry)
+            row.add(hold.row.account)
+            row.add(Int64(hold.row.currency))
+            row.add(hold.row.amount)
+            row.add(hold.row.expiresAt)
+            row.add(hold.state.rawValue)
+            row.add(hold.ended)
+        }
+    }
+}

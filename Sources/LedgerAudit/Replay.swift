@@ -1,0 +1,279 @@
+import Ledger
+
+/// The books, computed again from blocks alone, and checked while that is done: chain, numbers, times, sums, lots,
+/// holds, keys and their answers, purchases, closed periods.
+///
+/// It goes on after what does not hold, so that all of it is named. Nothing of it traps, whatever the blocks say.
+///
+/// It keeps about 150 bytes for each lot, 17 for each transfer, and 50 for each purchase, key and notification.
+final class Replay {
+    let hash: HashFunction
+    let findings: Findings
+    /// What the tables must have by now.
+    let rows: any RowSink
+    var row = TableRow()
+
+    // The chain.
+    private(set) var head: LogHead?
+    private(set) var time = Timestamp.min
+    private(set) var position = LastNumbers()
+    private(set) var ledger: BlockRows.LedgerRow?
+    private(set) var closedThrough: Timestamp = -1
+    /// Why nothing can be computed any more.
+    private(set) var isBroken = false
+
+    // What blocks name by numbers.
+    private(set) var currencies: [CurrencyCode] = []
+    private var actors: Set<String> = []
+    private var headers: Set<Digest> = []
+    private var names: [Fingerprint: PlayerID] = [:]
+    private(set) var erased: Set<PlayerID> = []
+    /// As they stand in the log, by account from 1.
+    private(set) var accountNames: [String?] = []
+    /// Accounts whose names the last block that has rows erased: it may have been the last before a crash.
+    private var lastErasures: [PlayerID] = []
+
+    // The books.
+    var lots: [LotBook] = []
+    /// The place of a lot by its transfer from 1; -1 for transfers that open none.
+    var lotPlaces: [Int32] = []
+    var wallets: [WalletBook] = []
+    var walletPlaces: [Int64: Int] = [:]
+    /// What can go back of each transfer that spent or set aside, and into which lot, by transfer from 1.
+    var returnable: [Int64] = []
+    var drawnLots: [LotID] = []
+    /// Whether a transfer goes on with what the one before it began, by transfer from 1.
+    var continues: [Bool] = []
+    /// What the transfer before moved.
+    var last: (debit: AccountKind, credit: AccountKind) = (.wallet, .wallet)
+    var holds: [TransferID: HoldBook] = [:]
+    var totals: [Totals.Turnover] = []
+    var purchases: [TransactionID: PurchaseBook] = [:]
+    /// Those without an account, as their rows were.
+    var unassigned: [TransactionID: Unassigned] = [:]
+    private var notifications: Set<Fingerprint> = []
+    private var keys: Set<Fingerprint> = []
+
+    struct Unassigned {
+        var row: BlockRows.PurchaseRow
+        var evidence: BlockRows.EvidenceRow
+        var block: BlockNumber
+    }
+
+    init(hash: @escaping HashFunction, findings: Findings, rows: any RowSink) {
+        self.hash = hash
+        self.findings = findings
+        self.rows = rows
+    }
+
+    func fault(_ block: BlockNumber, _ words: String) { findings.add(block: block, words) }
+
+    func expect(_ holds: Bool, _ block: BlockNumber, _ words: @autoclosure () -> String) {
+        if !holds { fault(block, words()) }
+    }
+
+    /// Goes on behind blocks that are lost: the chain, and nothing else.
+    func pass(through lost: BlockNumber) {
+        if !isBroken {
+            isBroken = true
+            fault(lost, "what follows from it cannot be computed again: what is checked of later blocks is the chain,")
+        }
+        head = LogHead(number: lost, term: head?.term ?? 1, hash: .zero)
+    }
+
+    /// Goes on by a block.
+    func apply(_ checked: CheckedBlock) {
+        let sealed = checked.sealed
+        follow(sealed)
+        guard let block = checked.block else { return pass(through: sealed.number) }
+        expect(block.time >= time, block.number, "its time is earlier than that of the block before")
+        time = max(time, block.time)
+        if isBroken { return }
+        number(block)
+        name(block.rows, block)
+        record(block)
+        if !isBroken { post(block, checked.answers) }
+        if isBroken { return }
+        checkPurchases(block)
+        note(block, checked.answers)
+        close(block)
+        position = block.position
+        add(sealed, block)
+    }
+
+    private func follow(_ sealed: SealedBlock) {
+        let number = sealed.number
+        expect(number == (head?.number ?? 0) + 1, number, "it follows block \(head?.number ?? 0)")
+        let isAfterLoss = head.map { $0.hash == .zero } ?? false
+        expect(
+            isAfterLoss || sealed.previous == head?.hash ?? .zero, number,
+            "it does not continue the block before it, by its hash")
+        expect(sealed.term >= max(head?.term ?? 1, 1), number, "its term is less than that of the block before")
+        head = sealed.head
+    }
+
+    /// Each number of the position is that of the block before, and the count of the rows that the block adds.
+    private func number(_ block: Block) {
+        let rows = block.rows
+        var expected = position
+        expected.currency &+= Int64(rows.currencies.count)
+        expected.actor &+= Int64(rows.actors.count)
+        expected.account &+= Int64(rows.accounts.count)
+        expected.header &+= Int64(rows.headers.count)
+        expected.entry &+= Int64(rows.entries.count)
+        expected.transfer &+= Int64(rows.transfers.count)
+        expected.evidence &+= Int64(rows.evidence.count)
+        expected.assignment &+= Int64(rows.assignments.count)
+        expected.notification &+= Int64(rows.notifications.count)
+        expected.request &+= Int64(rows.requests.count)
+        if let last = rows.entries.last { expected.time = last.time }
+        expect(expected == block.position, block.number, "its numbers do not follow those of the block before")
+        if expected != block.position { isBroken = true }
+    }
+
+    /// Says why nothing can be computed from here on.
+    func breakOff(_ block: BlockNumber, _ words: String) {
+        fault(block, words)
+        isBroken = true
+    }
+
+    // MARK: Names
+
+    private func name(_ rows: BlockRows, _ block: Block) {
+        let number = block.number
+        if let row = rows.ledger { ledger = row }
+        for row in rows.currencies {
+            expect(!currencies.contains(row.code), number, "currency \(row.code) is numbered twice")
+            currencies.append(row.code)
+            totals += Array(repeating: Totals.Turnover(), count: AccountKind.allCases.count)
+        }
+        for row in rows.actors {
+            expect(actors.insert(row.name).inserted, number, "actor \(row.id) has another's name")
+        }
+        if !rows.isEmpty {
+            for account in lastErasures where accountNames[Int(account) - 1] != nil {
+                fault(number, "account \(account) was erased before it, and its name is still there")
+            }
+            lastErasures = []
+        }
+        for row in rows.erasures {
+            guard row.account >= 1, row.account <= block.position.account else {
+                fault(number, "it erases the name of account \(row.account), which there is not")
+                continue
+            }
+            expect(erased.insert(row.account).inserted, number, "account \(row.account) is erased twice")
+            lastErasures.append(row.account)
+        }
+        for row in rows.accounts {
+            accountNames.append(row.name?.text)
+            guard let name = row.name, !erased.contains(row.id) else { continue }
+            if let other = names.updateValue(row.id, forKey: Fingerprint(name.text)), !erased.contains(other) {
+                fault(number, "account \(row.id) has the name of account \(other)")
+            }
+        }
+        for row in rows.headers {
+            let digest = Digest(of: Array(row.text), hash)
+            expect(headers.insert(digest).inserted, number, "header \(row.id) is another's again")
+        }
+        if rows.hasLaterRows || !block.skippedSections.isEmpty {
+            fault(number, "it has rows of a later version, which this one cannot compute")
+            isBroken = true
+        }
+    }
+
+    /// Whether an account's name is gone from the log though no block that was applied says so: a later one does.
+    func isNameUnknown(_ account: PlayerID) -> Bool {
+        accountNames[Int(account) - 1] == nil && !erased.contains(account)
+    }
+
+    /// Accounts of which nobody can say what name the tables must have.
+    var unknownNames: Set<PlayerID> {
+        Set(stride(from: PlayerID(1), through: PlayerID(accountNames.count), by: 1).filter(isNameUnknown))
+    }
+
+    // MARK: Notifications, keys, periods
+
+    private func note(_ block: Block, _ answers: [KeyedAnswer?]) {
+        for row in block.rows.notifications {
+            expect(
+                notifications.insert(Fingerprint(row.uuid)).inserted, block.number,
+                "notification \(row.uuid) is kept twice")
+            if let transaction = row.transaction {
+                expect(
+                    purchases[transaction] != nil, block.number,
+                    "notification \(row.uuid) carries purchase \(transaction), which is not recorded")
+            }
+        }
+        for (row, answer) in zip(block.rows.requests, answers) {
+            expect(keys.insert(Fingerprint(row.key.text)).inserted, block.number, "key \(row.key) has two answers")
+            guard let answer else {
+                fault(block.number, "the answer of key \(row.key) cannot be read")
+                continue
+            }
+            expect(answer.entry == row.entry, block.number, "key \(row.key) and its answer name different entries")
+            expect(
+                answer.encoded == Array(row.answer), block.number,
+                "the answer of key \(row.key) is not in its canonical form")
+        }
+    }
+
+    private func close(_ block: Block) {
+        if let closed = block.rows.closedThrough {
+            expect(closed > closedThrough, block.number, "it closes a period that was closed before")
+            expect(
+                position.entry == 0 || closed >= position.time, block.number,
+                "it closes a period that ends before the last entry")
+            closedThrough = max(closedThrough, closed)
+        }
+    }
+
+    // MARK: The end
+
+    /// What only the whole of the books can show.
+    func finish() {
+        guard let head, !isBroken else { return }
+        var sums = wallets.map { WalletBook(account: $0.account, currency: $0.currency) }
+        for lot in lots {
+            guard let place = walletPlaces[Replay.key(lot.account, lot.currency)] else { continue }
+            sums[place].available &+= lot.remaining
+            sums[place].held &+= lot.held
+            sums[place].debt &+= lot.owed
+            if lot.lotClass == .paid {
+                sums[place].paid &+= lot.remaining
+                sums[place].heldPaid &+= lot.held
+            }
+        }
+        var held: [Int64: Int64] = [:]
+        for hold in holds.values where hold.state == .open {
+            held[Replay.key(hold.row.account, hold.row.currency), default: 0] &+= hold.row.amount
+        }
+        for (wallet, sum) in zip(wallets, sums) {
+            let isSum =
+                wallet.available == sum.available && wallet.paid == sum.paid && wallet.held == sum.held
+                && wallet.heldPaid == sum.heldPaid && wallet.debt == sum.debt
+            let words = "the wallet of account \(wallet.account), currency \(code(wallet.currency))"
+            expect(isSum, head.number, words + " is not the sum of its lots")
+            expect(
+                held[Replay.key(wallet.account, wallet.currency)] ?? 0 == wallet.held, head.number,
+                words + " has not held what its open holds set aside")
+        }
+        for (index, code) in currencies.enumerated() {
+            var balance: Int64 = 0
+            for kind in AccountKind.allCases {
+                let turnover = totals[Replay.total(CurrencyID(index + 1), kind)]
+                balance &+= turnover.debits &- turnover.credits
+            }
+            expect(balance == 0, head.number, "the accounts of \(code) do not add up to zero, but to \(balance)")
+        }
+    }
+
+    func code(_ currency: CurrencyID) -> String {
+        currency >= 1 && Int(currency) <= currencies.count ? currencies[Int(currency) - 1].text : "\(currency)"
+    }
+
+    static func key(_ account: PlayerID, _ currency: CurrencyID) -> Int64 { account << 8 | Int64(currency) }
+
+    static func total(_ currency: CurrencyID, _ kind: AccountKind) -> Int {
+        (Int(currency) - 1) * AccountKind.allCases.count + Int(kind.rawValue) - 1
+    }
+}

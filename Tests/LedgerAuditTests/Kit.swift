@@ -1,0 +1,121 @@
+import Foundation
+import Ledger
+import LedgerEngine
+import LedgerTestKit
+import SQLiteProjection
+import Synchronization
+
+@testable import LedgerAudit
+
+/// A folder that is gone when the test is.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-audit-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+}
+
+/// A ledger that random commands made, with an engine over a log in memory and real tables. What it credits is signed
+/// by nobody: of signatures these tests say nothing.
+final class RandomLedger {
+    let folder: TemporaryFolder
+    let blocks: [SealedBlock]
+    var tables: String { folder.path("projection.sqlite") }
+
+    init(seed: UInt64, commands: Int) throws {
+        folder = try TemporaryFolder()
+        let log = MemoryLog()
+        let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+        let clock = Mutex(Timestamp(1_750_000_000_000))
+        let engine = try Engine(
+            log: log,
+            projection: try SQLiteProjection(
+                path: folder.path("projection.sqlite"), ledger: row, hash: Workload.hash),
+            configuration: Engine.Configuration(
+                bundleID: row.bundleID, environment: row.environment, catalog: Workload.catalog),
+            hash: Workload.hash, now: { clock.withLock { $0 } }, report: { _ in })
+        var workload = Workload(seed: seed)
+        var done = 0
+        while done < commands {
+            let now = clock.withLock { time in
+                time += Int64.random(in: 0...60, using: &workload.generator)
+                return time
+            }
+            workload.now = now
+            var batch: [Command] = []
+            for _ in 0..<Int.random(in: 1...8, using: &workload.generator) {
+                if workload.generator.chance(3) {
+                    let player = Workload.account(Int.random(in: 0..<workload.players, using: &workload.generator))
+                    batch.append(.forget(player))
+                } else {
+                    batch.append(workload.next())
+                }
+            }
+            let closes = workload.generator.chance(5)
+            var needs = Needs()
+            needs.time = now
+            for command in batch { needs.add(command) }
+            try engine.run(needs) { [batch] books in
+                for command in batch { _ = books.decide(command, by: "a token", at: now) }
+                if closes { books.close(through: now) }
+            }
+            done += batch.count
+        }
+        try engine.close()
+        blocks = log.blocks
+    }
+}
+
+/// What the books, computed from blocks, say of them.
+struct Replayed {
+    let replay: Replay
+    let findings: [AuditFinding]
+    let sums: TableSums
+
+    init(_ blocks: [SealedBlock]) {
+        let findings = Findings()
+        let adder = RowAdder()
+        replay = Replay(hash: Workload.hash, findings: findings, rows: adder)
+        for block in blocks {
+            let checked = CheckedBlock(block, Workload.hash)
+            for finding in checked.findings { findings.add(finding) }
+            replay.apply(checked)
+        }
+        replay.finish()
+        replay.addState()
+        self.findings = findings.take()
+        sums = adder.sums
+    }
+}
+
+/// Blocks as an inspection hands them over.
+final class Steps: LogInspector {
+    let identity: Digest?
+    let head: LogHead?
+    private var steps: ArraySlice<LogStep>
+
+    init(_ blocks: [SealedBlock], identity: Digest?) {
+        self.identity = identity
+        head = blocks.last?.head
+        steps = blocks.map { .block($0) }[...]
+    }
+
+    func next() -> LogStep? { steps.popFirst() }
+}
+
+extension SealedBlock {
+    /// The same body behind another block: the previous hash stands at byte 28 of every body (docs: BlockFormat).
+    func continuing(_ previous: Digest, _ hash: HashFunction) -> SealedBlock {
+        var body = self.body
+        body.replaceSubrange(28..<60, with: previous.bytes)
+        return SealedBlock(
+            number: number, term: term, previous: previous, hash: Digest(of: body, hash), body: body,
+            redactable: redactable)
+    }
+}

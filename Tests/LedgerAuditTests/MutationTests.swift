@@ -1,0 +1,327 @@
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import LedgerAudit
+
+/// Books that are wrong, in blocks that are right: whatever a writer with a defect, or a thief with the writer's
+/// rights, puts into a chain that fits by its hashes, the auditor finds.
+@Suite struct MutationTests {
+    @Test(arguments: 0..<UInt64(2))
+    func whateverIsChangedInABlockIsFound(run: UInt64) throws {
+        let seed = Seed.drawn() &+ run
+        let ledger = try RandomLedger(seed: seed, commands: 600)
+        var generator = SplitMix64(seed: seed ^ 0x5EED)
+        var tried: [String: Int] = [:]
+        for _ in 0..<800 {
+            guard let (mutation, blocks) = try Mutation.random(ledger.blocks, &generator) else { continue }
+            tried[mutation.name, default: 0] += 1
+            let findings = Replayed(blocks).findings
+            #expect(!findings.isEmpty, "seed \(seed): \(mutation.name) in block \(mutation.block) is not found")
+            if let first = findings.first?.block {
+                #expect(first >= mutation.block, "seed \(seed): \(mutation.name): \(findings[0])")
+            }
+        }
+        #expect(tried.count >= Mutation.all.count - 3, "tried only \(tried.keys.sorted())")
+    }
+}
+
+/// One change of one block's rows, and the chain made anew behind it.
+struct Mutation {
+    let name: String
+    let block: BlockNumber
+
+    typealias Change = @Sendable (inout BlockRows, inout SplitMix64) -> Bool
+
+    static func random(
+        _ blocks: [SealedBlock], _ generator: inout SplitMix64
+    ) throws -> (Mutation, [SealedBlock])? {
+        let (name, change) = all.randomElement(using: &generator)!
+        let index = Int.random(in: 1..<blocks.count, using: &generator)
+        var block = try Block(opening: blocks[index], checks: .names(Workload.hash))
+        guard change(&block.rows, &generator) else { return nil }
+        // The names of accounts cannot be sealed again where they were erased.
+        guard !block.rows.accounts.contains(where: { $0.name == nil }) else { return nil }
+        block.position = position(before: blocks[index - 1]).after(block.rows)
+        var chain = Array(blocks[..<index])
+        var salts = SplitMix64(seed: 1)
+        chain.append(SealedBlock(sealing: block, salts: &salts, hash: Workload.hash))
+        // What comes behind is as it was, but for the hash that it continues.
+        for sealed in blocks[(index + 1)...] {
+            let before = chain[chain.count - 1].hash
+            chain.append(sealed.continuing(before, Workload.hash))
+        }
+        return (Mutation(name: name, block: blocks[index].number), chain)
+    }
+
+    private static func position(before block: SealedBlock) -> LastNumbers {
+        (try? Block(opening: block, checks: .bodyOnly))?.position ?? LastNumbers()
+    }
+
+    static let all: [(String, Change)] = [
+        (
+            "a transfer's amount",
+            { rows, generator in
+                change(&rows.transfers, &generator) { $0.amount += 1 }
+            }
+        ),
+        (
+            "a transfer's player",
+            { rows, generator in
+                let holds = Set(rows.holds.map(\.id))
+                return change(&rows.transfers, &generator, where: { !holds.contains($0.id) }) { transfer in
+                    let player = transfer.player % 3 + 1
+                    transfer = transfer.with(player: player == transfer.player ? player + 1 : player)
+                }
+            }
+        ),
+        (
+            "a transfer's accounts",
+            { rows, generator in
+                let holds = Set(rows.holds.map(\.id))
+                return change(&rows.transfers, &generator, where: { !holds.contains($0.id) }) { transfer in
+                    let others: [AccountKind] = [.spent, .expired, .refunded]
+                    transfer = transfer.with(
+                        credit: others.first { $0 != transfer.credit.kind && $0 != transfer.debit.kind })
+                }
+            }
+        ),
+        (
+            "a transfer's lot",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.lot != $0.id && $0.previous > 1 }) { transfer in
+                    transfer.lot = transfer.lot == 1 ? 2 : transfer.lot - 1
+                }
+            }
+        ),
+        (
+            "a transfer's predecessor",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.lot == $0.id && $0.previous > 1 }) { $0.previous -= 1 }
+            }
+        ),
+        (
+            "a transfer's reference",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { ($0.reference ?? 0) > 1 }) { $0.reference! -= 1 }
+            }
+        ),
+        (
+            "a transfer without a reference",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.reference != nil }) { $0.reference = nil }
+            }
+        ),
+        (
+            "a draw without an order",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.spendOrder != nil }) { $0.spendOrder = nil }
+            }
+        ),
+        (
+            "an entry's time",
+            { rows, generator in
+                guard !rows.entries.isEmpty else { return false }
+                for index in rows.entries.indices { rows.entries[index].time -= 100_000_000 }
+                return true
+            }
+        ),
+        (
+            "an entry's kind",
+            { rows, generator in
+                change(&rows.entries, &generator) { $0.kind = $0.kind == .credit ? .reinstatement : .credit }
+            }
+        ),
+        (
+            "a lot's class",
+            { rows, generator in
+                change(&rows.lots, &generator, where: { $0.expiresAt == nil && $0.price == 0 }) {
+                    $0.lotClass = $0.lotClass == .paid ? .free : .paid
+                }
+            }
+        ),
+        (
+            "a lot's price",
+            { rows, generator in
+                change(&rows.lots, &generator) { $0.price += 1 }
+            }
+        ),
+        (
+            "a lot's expiry",
+            // Of a grant among several operations nothing repeats when it expires.
+            { rows, generator in
+                let grants = Set(rows.entries.filter { $0.kind == .grant }.map(\.firstTransfer))
+                return change(&rows.lots, &generator, where: { $0.expiresAt != nil && grants.contains($0.id) }) {
+                    $0.expiresAt! -= 1
+                }
+            }
+        ),
+        (
+            "a purchase's grant",
+            { rows, generator in
+                change(&rows.purchases, &generator, where: { $0.account != nil }) { $0.grants[0].units += 1 }
+            }
+        ),
+        (
+            "a purchase's account",
+            { rows, generator in
+                change(&rows.purchases, &generator, where: { $0.account != nil }) {
+                    $0.account! += $0.account! > 1 ? -1 : 1
+                }
+            }
+        ),
+        (
+            "an evidence's share",
+            { rows, generator in
+                // Of a purchase without an account nothing is posted; there it is the signature that says it.
+                change(&rows.evidence, &generator, where: { $0.entry != nil }) {
+                    $0.revoked = $0.revoked == 50_000 ? 70_000 : 50_000
+                }
+            }
+        ),
+        (
+            "an evidence's date",
+            { rows, generator in
+                change(&rows.evidence, &generator, where: { !$0.isFirst }) { $0.signedDate -= 1_000 }
+            }
+        ),
+        (
+            "an answer",
+            { rows, generator in
+                change(&rows.requests, &generator, where: { $0.entry != nil }) { row in
+                    var answer = Array(row.answer)
+                    answer[answer.count - 1] ^= 1
+                    row.answer = answer[...]
+                }
+            }
+        ),
+        (
+            "a key that is used",
+            { rows, generator in
+                guard rows.requests.count > 1 else { return false }
+                rows.requests[1].key = rows.requests[0].key
+                for index in rows.entries.indices where rows.entries[index].id == rows.requests[1].entry {
+                    rows.entries[index].key = rows.requests[0].key
+                }
+                return true
+            }
+        ),
+        (
+            "a request's entry",
+            { rows, generator in
+                guard let index = rows.requests.indices.filter({ rows.requests[$0].entry != nil }).first else {
+                    return false
+                }
+                for entry in rows.entries.indices where rows.entries[entry].id == rows.requests[index].entry {
+                    rows.entries[entry].key = nil
+                }
+                rows.requests[index].entry = nil
+                return true
+            }
+        ),
+        (
+            "a hold's amount",
+            { rows, generator in
+                change(&rows.holds, &generator) { $0.amount += 1 }
+            }
+        ),
+        (
+            "a hold's time",
+            { rows, generator in
+                change(&rows.holds, &generator) { $0.expiresAt += 1 }
+            }
+        ),
+        (
+            "an entry that is left out",
+            { rows, generator in
+                guard let last = rows.entries.last, rows.purchases.allSatisfy({ $0.entry != last.id }),
+                    rows.assignments.allSatisfy({ $0.entry != last.id }),
+                    rows.evidence.allSatisfy({ $0.entry != last.id }),
+                    rows.holds.allSatisfy({ $0.entry != last.id })
+                else { return false }
+                rows.entries.removeLast()
+                rows.transfers.removeAll { $0.entry == last.id }
+                rows.lots.removeAll { $0.id >= last.firstTransfer }
+                for index in rows.requests.indices where rows.requests[index].entry == last.id {
+                    rows.requests[index].entry = nil
+                }
+                return true
+            }
+        ),
+        (
+            "an entry that is there twice",
+            { rows, generator in
+                guard let last = rows.entries.last, last.kind == .spend, let end = rows.transfers.last?.id else {
+                    return false
+                }
+                let own = rows.transfers.filter { $0.entry == last.id }
+                var copy = last
+                copy.id += 1
+                copy.key = nil
+                copy.firstTransfer = end + 1
+                rows.entries.append(copy)
+                for (index, transfer) in own.enumerated() {
+                    var again = transfer
+                    again.id = end + Int64(index) + 1
+                    again.entry = copy.id
+                    again.previous = end + Int64(index)
+                    rows.transfers.append(again)
+                }
+                return true
+            }
+        ),
+        (
+            "a closed period",
+            { rows, generator in
+                guard let last = rows.entries.last, rows.closedThrough == nil else { return false }
+                rows.closedThrough = last.time - 10_000_000
+                return true
+            }
+        ),
+        (
+            "an erasure of nobody",
+            { rows, generator in
+                rows.erasures.append(BlockRows.ErasureRow(account: 1 << 40, time: 0, actor: nil))
+                return true
+            }
+        ),
+    ]
+
+    private static func change<Row>(
+        _ rows: inout [Row], _ generator: inout SplitMix64, where fits: (Row) -> Bool = { _ in true },
+        _ body: (inout Row) -> Void
+    ) -> Bool {
+        guard let index = rows.indices.filter({ fits(rows[$0]) }).randomElement(using: &generator) else { return false }
+        body(&rows[index])
+        return true
+    }
+}
+
+extension Transfer {
+    fileprivate func with(player: PlayerID? = nil, credit: AccountKind? = nil) -> Transfer {
+        let owner = player ?? self.player
+        return Transfer(
+            id: id, entry: entry, player: owner,
+            debit: LedgerAccount(debit.kind, debit.currency, player: owner),
+            credit: LedgerAccount(credit ?? self.credit.kind, debit.currency, player: owner), amount: amount, lot: lot,
+            debtLot: debtLot, previous: previous, spendOrder: spendOrder, reference: reference)
+    }
+}
+
+extension LastNumbers {
+    fileprivate func after(_ rows: BlockRows) -> LastNumbers {
+        var end = self
+        end.currency += Int64(rows.currencies.count)
+        end.actor += Int64(rows.actors.count)
+        end.account += Int64(rows.accounts.count)
+        end.header += Int64(rows.headers.count)
+        end.entry += Int64(rows.entries.count)
+        end.transfer += Int64(rows.transfers.count)
+        end.evidence += Int64(rows.evidence.count)
+        end.assignment += Int64(rows.assignments.count)
+        end.notification += Int64(rows.notifications.count)
+        end.request += Int64(rows.requests.count)
+        if let last = rows.entries.last { end.time = last.time }
+        return end
+    }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import GRDB
+import Ledger
+import LedgerTestKit
+import SQLiteProjection
+import Synchronization
+import Testing
+
+@testable import LedgerAudit
+
+/// Whatever another hand changes in the tables, by a program that leaves the pages' checksums right, is found.
+@Suite struct TableTests {
+    @Test func everyChangedMissingOrAddedRowIsFound() throws {
+        let seed = Seed.drawn()
+        let ledger = try RandomLedger(seed: seed, commands: 500)
+        let expected = Replayed(ledger.blocks).sums
+        var generator = SplitMix64(seed: seed)
+        var tables: [AuditedTable: Int] = [:]
+        for number in 0..<1_000 {
+            let table = AuditedTable.allCases[number % AuditedTable.allCases.count]
+            let copy = ledger.folder.path("copy.sqlite")
+            try copyTables(ledger.tables, to: copy)
+            guard let what = try edit(copy, table, &generator) else { continue }
+            tables[table, default: 0] += 1
+            let scanned = TableScan(try SQLiteTables(path: copy, connections: 1), []).sums(jobs: 1)
+            let differences = expected.differences(from: scanned.sums)
+            #expect(differences[table]?.count == 1 || differences[table]?.count == 2, "seed \(seed): \(what)")
+            #expect(differences.count == 1, "seed \(seed): \(what) in \(differences.keys)")
+        }
+        #expect(tables.count == AuditedTable.allCases.count, "only \(tables)")
+    }
+
+    @Test(arguments: AuditedTable.allCases)
+    func theRowIsNamed(table: AuditedTable) throws {
+        let seed = Seed.drawn()
+        let ledger = try RandomLedger(seed: seed, commands: 500)
+        var generator = SplitMix64(seed: seed)
+        for _ in 0..<3 {
+            let copy = ledger.folder.path("copy.sqlite")
+            try copyTables(ledger.tables, to: copy)
+            guard let what = try edit(copy, table, &generator) else { continue }
+            var findings: [String] = []
+            let blocks = ledger.blocks
+            let identity = Digest(
+                of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), Workload.hash)
+            let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
+                Steps(blocks, identity: identity)
+            } openTables: {
+                try SQLiteTables(path: copy, connections: 2)
+            }
+            let summary = try audit.run(progress: { _, _ in }) { findings.append("\($0)") }
+            // Nobody signed what these random commands credit.
+            let own = findings.filter { !$0.contains("evidence") && !$0.contains("notification ") }
+            #expect(own.count >= 1 && own.count <= 2, "seed \(seed): \(what): \(own)")
+            if own.contains(where: { $0.contains("the tables are of another block") }) {
+                // Of tables that say that they are of another block no row can be compared.
+                #expect(table == .projection && summary.tables == nil)
+                continue
+            }
+            #expect(own.allSatisfy { $0.hasPrefix("table \(table.rawValue), ") }, "seed \(seed): \(what): \(own)")
+            #expect(summary.tables == blocks.last?.number)
+        }
+    }
+
+    @Test func aDefinitionThatIsNotOursIsFound() throws {
+        let ledger = try RandomLedger(seed: 1, commands: 50)
+        for (sql, words) in [
+            ("CREATE TRIGGER thief AFTER INSERT ON entry BEGIN SELECT 1; END", "there is a trigger thief"),
+            ("CREATE TABLE more (a)", "there is a table more"),
+            ("DROP INDEX hold_open", "index hold_open is not defined"),
+            ("DROP VIEW balance", "view balance is not defined"),
+        ] {
+            let copy = ledger.folder.path("copy.sqlite")
+            try copyTables(ledger.tables, to: copy)
+            try write(copy) { try $0.execute(sql: sql) }
+            let found = try SQLiteTables(path: copy, connections: 1).check()
+            #expect(found.count == 1 && found[0].hasPrefix(words), "\(sql): \(found)")
+        }
+    }
+
+    @Test func tablesThatAreBehindOrAheadAreCompared() throws {
+        let ledger = try RandomLedger(seed: 7, commands: 200)
+        let folder = try TemporaryFolder()
+        let behind = folder.path("behind.sqlite")
+        let some = Array(ledger.blocks.prefix(ledger.blocks.count / 2))
+        let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+        let projection = try SQLiteProjection(path: behind, ledger: row, hash: Workload.hash)
+        try projection.apply(some)
+        try projection.close()
+        let identity = Digest(of: row, Workload.hash)
+        for (blocks, tables) in [(ledger.blocks, behind), (some, ledger.tables)] {
+            let all = ledger.blocks
+            let opened = Opened()
+            let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
+                // A writer goes on while the audit reads: the second time the log has more.
+                Steps(opened.next() == 1 ? blocks : all, identity: identity)
+            } openTables: {
+                try SQLiteTables(path: tables, connections: 2)
+            }
+            var own: [String] = []
+            let summary = try audit.run(progress: { _, _ in }) { finding in
+                let words = "\(finding)"
+                if !words.contains("evidence") && !words.contains("notification ") { own.append(words) }
+            }
+            #expect(own == [])
+            #expect(summary.tables == (tables == behind ? some : ledger.blocks).last?.number)
+        }
+    }
+
+    // MARK: Editing
+
+    private func copyTables(_ path: String, to copy: String) throws {
+        for suffix in ["", "-wal", "-shm", "-checkpoint"] {
+            try? FileManager.default.removeItem(atPath: copy + suffix)
+        }
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+    }
+
+    /// Through this program's own files with their checksums.
+    private func write(_ path: String, _ body: (Database) throws -> Void) throws {
+        _ = try SQLiteTables(path: path, connections: 1)
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
+            try body(db)
+            _ = try db.checkpoint(.truncate)
+        }
+        try queue.close()
+    }
+
+    /// Changes, deletes or adds a row.
+    /// - Returns: what was done; `nil` where the table has no row.
+    private func edit(_ path: String, _ table: AuditedTable, _ generator: inout SplitMix64) throws -> String? {
+        var what: String?
+        let name = table.rawValue
+        let kind = Int.random(in: 0..<4, using: &generator)
+        let column = table.columns[table.keyColumns...].randomElement(using: &generator) ?? table.columns[0]
+        let bits = generator.next()
+        try write(path) { db in
+            let count = try Int.fetchOne(db, sql: "SELECT count(*) FROM \(name)") ?? 0
+            if count == 0 { return }
+            let row = try Row.fetchOne(
+                db, sql: "SELECT \(table.columns.joined(separator: ", ")) FROM \(name) LIMIT 1 OFFSET ?",
+                arguments: [Int(bits % UInt64(count))])
+            guard let row else { return }
+            let key = table.columns.prefix(table.keyColumns)
+            let condition = key.map { "\($0) = ?" }.joined(separator: " AND ")
+            let keys = key.map { row[$0] as DatabaseValue }
+            switch kind {
+            case 0 where table != .projection:
+                try db.execute(sql: "DELETE FROM \(name) WHERE \(condition)", arguments: StatementArguments(keys))
+                what = "\(name) without \(keys)"
+            case 1 where table != .projection:
+                // The same row under another key.
+                var values = table.columns.map { row[$0] as DatabaseValue }
+                let last = table.keyColumns - 1
+                if let number = Int64.fromDatabaseValue(values[last]) {
+                    values[last] = (number + 1_000_000).databaseValue
+                } else if let text = String.fromDatabaseValue(values[last]) {
+                    values[last] = (text + "x").databaseValue
+                }
+                // Names are unique; one more is another.
+                for (index, name) in table.columns.enumerated() where name == "name" || name == "code" {
+                    values[index] = "another".databaseValue
+                }
+                if let digest = table.columns.firstIndex(of: "digest") {
+                    values[digest] = Data(repeating: 7, count: 32).databaseValue
+                }
+                let marks = values.map { _ in "?" }.joined(separator: ", ")
+                try db.execute(
+                    sql: "INSERT INTO \(name) (\(table.columns.joined(separator: ", "))) VALUES (\(marks))",
+                    arguments: StatementArguments(values))
+                what = "\(name) with one more, like \(keys)"
+            default:
+                let old = row[column] as DatabaseValue
+                let new: DatabaseValue
+                if let number = Int64.fromDatabaseValue(old) {
+                    new = (number ^ (1 << Int64(bits >> 32 % 40))).databaseValue
+                } else if let data = Data.fromDatabaseValue(old), case .blob = old.storage {
+                    var bytes = Array(data)
+                    bytes[Int(bits >> 32) % bytes.count] ^= 1
+                    new = Data(bytes).databaseValue
+                } else if let text = String.fromDatabaseValue(old) {
+                    new = (text + "x").databaseValue
+                } else {
+                    // Of the type that the column has.
+                    let isText =
+                        ["name", "note", "key", "reason", "subtype", "spend_order", "storefront", "offer_id"]
+                        .contains(column) || column.hasPrefix("offer_d") || column == "ownership"
+                        || column == "price_currency"
+                    new = isText ? "x".databaseValue : 7.databaseValue
+                }
+                try db.execute(
+                    sql: "UPDATE \(name) SET \(column) = ? WHERE \(condition)",
+                    arguments: StatementArguments([new] + keys))
+                what = "\(name) \(keys) with \(column) \(new) instead of \(old)"
+            }
+        }
+        return what
+    }
+}
+
+/// How often something was opened.
+private final class Opened: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
