@@ -178,7 +178,8 @@ extension FileLog {
         return FileLog(disk, hash, catalog, [], nil)
     }
 
-    private static func isWritten(_ disk: any Disk, _ folder: String) -> Bool {
+    /// True where a writer has the log in `folder` open.
+    static func isWritten(_ disk: any Disk, _ folder: String) -> Bool {
         do {
             let file = try disk.open(folder + "/" + lockName, .reading)
             defer { disk.close(file) }

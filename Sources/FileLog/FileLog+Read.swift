@@ -68,9 +68,7 @@ extension FileLog {
         case .whole(let block, let byteCount): return (block, byteCount)
         case .noHeader, .bodyDamaged: break
         case .redactableDamaged(let header, var block):
-            guard case .note(let note) = note, note.number == number, note.recordChecksum == header.checksum,
-                note.redactable.count == block.redactable.count
-            else { break }
+            guard case .note(let note) = note, note.isOf(header) else { break }
             block.redactable = note.redactable
             return (block, header.recordBytes)
         }

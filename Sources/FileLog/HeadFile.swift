@@ -93,30 +93,54 @@ final class HeadFile: @unchecked Sendable {
         guard bytes.count == byteCount else { throw damaged(path, "it has \(bytes.count) bytes") }
         var newest: LogHead?
         for offset in slotOffsets {
-            let slot = Array(bytes[offset..<(offset + slotBytes)])
-            guard let head = try head(slot, path, identity) else { continue }
-            if head.number > newest?.number ?? -1 { newest = head }
+            switch Slot(bytes, at: offset) {
+            case .torn: continue
+            case .format(let version):
+                throw LogError(.corrupt, "the head file \(path) \(LogFormat.unknownFormat(version))")
+            case .damaged(let words): throw damaged(path, words)
+            case .head(let head, let owner):
+                guard owner == identity else {
+                    throw LogError(
+                        .corrupt,
+                        "the head file \(path) belongs to another ledger: its bundle id or environment differs")
+                }
+                if head.number > newest?.number ?? -1 { newest = head }
+            }
         }
         guard let newest else { throw damaged(path, "neither of its two slots is whole") }
         return .head(newest.number == 0 ? nil : newest)
     }
 
-    /// What a slot says; `nil` where it is torn.
-    private static func head(_ bytes: [UInt8], _ path: String, _ identity: Digest) throws(LogError) -> LogHead? {
-        try bytes.withUnsafeBufferPointer { (bytes) throws(LogError) in
-            let slot = UnsafeRawBufferPointer(bytes)
-            guard isWhole(slot) else { return nil }
+    /// What a slot was found to hold.
+    enum Slot {
+        /// It does not count: it is torn, or was never stored into.
+        case torn
+        case format(UInt32)
+        /// Its checksum is right, but no writer left it so.
+        case damaged(String)
+        /// The last acknowledged block, with number 0 where there was none, and whose ledger it is.
+        case head(LogHead, identity: Digest)
+
+        init(_ file: [UInt8], at offset: Int) {
+            self = file.withUnsafeBytes { Slot($0.bytes(at: offset, count: HeadFile.slotBytes)) }
+        }
+
+        private init(_ slot: UnsafeRawBufferPointer) {
+            guard HeadFile.isWhole(slot) else {
+                self = .torn
+                return
+            }
             let version: UInt32 = slot.number(at: 8)
-            guard version == LogFormat.version else {
-                throw LogError(.corrupt, "the head file \(path) \(LogFormat.unknownFormat(version))")
+            if version != LogFormat.version {
+                self = .format(version)
+            } else if slot.number(at: 12) != UInt32(0) {
+                self = .damaged("bytes 12 to 15 of a slot are not 0")
+            } else if (slot.number(at: 16) as BlockNumber) < 0 {
+                self = .damaged("a slot names no block")
+            } else {
+                let head = LogHead(number: slot.number(at: 16), term: slot.number(at: 24), hash: slot.digest(at: 64))
+                self = .head(head, identity: slot.digest(at: 32))
             }
-            guard slot.number(at: 12) == UInt32(0) else { throw damaged(path, "bytes 12 to 15 of a slot are not 0") }
-            guard slot.number(at: 16) as BlockNumber >= 0 else { throw damaged(path, "a slot names no block") }
-            guard slot.digest(at: 32) == identity else {
-                throw LogError(
-                    .corrupt, "the head file \(path) belongs to another ledger: its bundle id or environment differs")
-            }
-            return LogHead(number: slot.number(at: 16), term: slot.number(at: 24), hash: slot.digest(at: 64))
         }
     }
 

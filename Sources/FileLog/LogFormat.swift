@@ -49,11 +49,13 @@ struct SegmentHeader: Hashable {
         return (SegmentHeader(first: first, identity: identity, previous: previous, checksum: checksum), bytes)
     }
 
-    private static func checksum(_ header: UnsafeRawBufferPointer) -> UInt32 {
+    static func checksum(_ header: UnsafeRawBufferPointer) -> UInt32 {
         var checksum = Checksum()
         checksum.add(UnsafeRawBufferPointer(rebasing: header[..<92]))
         return checksum.value
     }
+
+    static func storedChecksum(_ header: UnsafeRawBufferPointer) -> UInt32 { header.number(at: 92) }
 
     enum Fault: Error {
         case damaged
@@ -76,7 +78,7 @@ struct SegmentHeader: Hashable {
             let version: UInt32 = bytes.number(at: 8)
             guard version == LogFormat.version else { throw .version(version) }
             let checksum = SegmentHeader.checksum(bytes)
-            guard bytes.number(at: 92) == checksum, bytes.number(at: 12) == UInt32(0),
+            guard SegmentHeader.storedChecksum(bytes) == checksum, bytes.number(at: 12) == UInt32(0),
                 bytes.number(at: 88) == UInt32(0)
             else { throw .damaged }
             return SegmentHeader(
@@ -188,6 +190,17 @@ extension UnsafeRawBufferPointer {
 
     func bytes(at offset: Int, count: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self[offset..<(offset + count)])
+    }
+
+    /// True where all bytes are 0; of eight at a time.
+    var isZero: Bool {
+        var bits: UInt64 = 0
+        let wordsEnd = count / 8 * 8
+        for offset in stride(from: 0, to: wordsEnd, by: 8) {
+            bits |= loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        }
+        for offset in wordsEnd..<count { bits |= UInt64(self[offset]) }
+        return bits == 0
     }
 }
 

@@ -25,16 +25,22 @@ struct LogScan {
 
 extension LogScan {
     /// The first blocks of the segments in `folder`, ascending.
+    /// - Throws: ``LogError`` `corrupt` where the segment with block 1 is missing.
     static func firsts(_ disk: any Disk, _ folder: String) throws(LogError) -> [BlockNumber] {
-        let names: [String]
-        do { names = try disk.list(folder) } catch { throw LogError(.unknown, "listing the log \(folder): \(error)") }
-        let firsts = names.compactMap(SegmentFile.first).sorted()
+        let firsts = try listed(disk, folder)
         guard let first = firsts.first else { throw LogError(.corrupt, "the log \(folder) has no segment file") }
         guard first == 1 else {
             throw LogError(
                 .corrupt, "segment file \(folder)/\(SegmentFile.name(1)), which begins with block 1, is missing")
         }
         return firsts
+    }
+
+    /// The first blocks of the segments in `folder`, ascending, whichever are there.
+    static func listed(_ disk: any Disk, _ folder: String) throws(LogError) -> [BlockNumber] {
+        do { return try disk.list(folder).compactMap(SegmentFile.first).sorted() } catch {
+            throw LogError(.unknown, "listing the log \(folder): \(error)")
+        }
     }
 
     /// Finds the head of the chain.

@@ -40,6 +40,11 @@ extension RedactionNote {
         self.init(number: number, recordChecksum: header.checksum, redactable: redactable)
     }
 
+    /// True where the note's bytes are to stand in the record that `header` begins.
+    func isOf(_ header: RecordHeader) -> Bool {
+        number == header.number && recordChecksum == header.checksum && redactable.count == header.redactableBytes
+    }
+
     /// What a note's file was found to hold.
     enum Content {
         /// There is no file, or only zeros in it.
@@ -49,16 +54,35 @@ extension RedactionNote {
         case note(RedactionNote)
     }
 
-    /// - Throws: ``LogError`` `corrupt` where the note's format is not known, `unknown` where it cannot be read now.
+    /// - Throws: ``LogError`` `corrupt` where the file is no note's or the note's format is not known, `unknown` where
+    ///   it cannot be read now.
     static func content(_ disk: any Disk, _ path: String) throws(LogError) -> Content {
-        let bytes: [UInt8]
+        guard let bytes = try bytes(disk, path) else { return .none }
+        return try content(of: bytes, path)
+    }
+
+    /// All bytes of a note's file; `nil` where there is none.
+    static func bytes(_ disk: any Disk, _ path: String) throws(LogError) -> [UInt8]? {
+        let status: FileStatus?
+        do { status = try disk.statusIfThere(at: path) } catch {
+            throw LogError(.unknown, "reading \(path): \(error)")
+        }
+        guard let status else { return nil }
+        guard status.kind == .file else { throw LogError(.corrupt, "\(path) is no file") }
+        guard status.byteCount <= headerBytes + Int(UInt32.max) else {
+            throw LogError(
+                .corrupt, "\(path) has \(status.byteCount) bytes, more than the note of a redaction can have")
+        }
         do {
-            guard try disk.statusIfThere(at: path) != nil else { return .none }
             let file = OwnedFile(disk, try disk.open(path, .reading))
-            bytes = try disk.readAll(file.file, at: 0, byteCount: try disk.status(file.file).byteCount)
+            return try disk.readAll(file.file, at: 0, byteCount: status.byteCount)
         } catch {
             throw LogError(.unknown, "reading \(path): \(error)")
         }
+    }
+
+    /// - Parameter bytes: all of the file's.
+    static func content(of bytes: [UInt8], _ path: String) throws(LogError) -> Content {
         if bytes.allSatisfy({ $0 == 0 }) { return .none }
         return try bytes.withUnsafeBufferPointer { (buffer) throws(LogError) in
             let bytes = UnsafeRawBufferPointer(buffer)

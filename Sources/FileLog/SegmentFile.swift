@@ -53,8 +53,14 @@ final class SegmentFile: Sendable {
         do { bytes = try disk.readAll(file, at: 0, byteCount: SegmentHeader.byteCount) } catch {
             throw LogError(.unknown, "reading segment file \(path): \(error)")
         }
-        let header: SegmentHeader
-        do { header = try SegmentHeader(bytes) } catch {
+        let header = try header(bytes, path, first)
+        try check(header, path, first, identity)
+        return header
+    }
+
+    /// - Parameter bytes: those at the beginning of the file at `path`.
+    static func header(_ bytes: [UInt8], _ path: String, _ first: BlockNumber) throws(LogError) -> SegmentHeader {
+        do { return try SegmentHeader(bytes) } catch {
             switch error {
             case .damaged:
                 throw LogError(
@@ -65,6 +71,12 @@ final class SegmentFile: Sendable {
                     "segment file \(path), which begins with block \(first), \(LogFormat.unknownFormat(version))")
             }
         }
+    }
+
+    /// - Throws: ``LogError`` where a whole header is not the one that belongs into the file at `path`.
+    static func check(
+        _ header: SegmentHeader, _ path: String, _ first: BlockNumber, _ identity: Digest
+    ) throws(LogError) {
         guard header.identity == identity else {
             throw LogError(
                 .corrupt, "segment file \(path) belongs to another ledger: its bundle id or environment differs")
@@ -73,7 +85,6 @@ final class SegmentFile: Sendable {
             throw LogError(
                 .corrupt, "segment file \(path) begins with block \(header.first), not with the \(first) of its name")
         }
-        return header
     }
 
     /// True where `bytes` are those of `header`.
@@ -142,13 +153,30 @@ struct ReadWindow {
         at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(DiskError) -> Result? {
         guard offset + count <= end else { return nil }
-        if offset < start || offset + count > start + buffer.count {
-            buffer = try segment.disk.readAll(
-                segment.file, at: offset, byteCount: min(max(count, stepBytes), end - offset))
-            start = offset
-        }
+        if offset < start || offset + count > start + buffer.count { try read(from: offset, count: count) }
         guard offset + count <= start + buffer.count else { return nil }
         return buffer.withUnsafeBytes { body($0.bytes(at: offset - start, count: count)) }
+    }
+
+    /// Reads a step from `offset` on. Where not all of it can be read, what comes before that is enough if it has
+    /// `count` bytes.
+    private mutating func read(from offset: Int, count: Int) throws(DiskError) {
+        start = offset
+        buffer = []
+        var bytes = [UInt8](repeating: 0, count: min(max(count, stepBytes), end - offset))
+        var done = 0
+        do {
+            try bytes.withUnsafeMutableBufferPointer { (target) throws(DiskError) in
+                while done < target.count {
+                    let rest = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: target[done...]))
+                    let read = try segment.disk.read(segment.file, rest, at: offset + done)
+                    guard read > 0 else { break }
+                    done += read
+                }
+            }
+        } catch  where done >= count {}
+        bytes.removeLast(bytes.count - done)
+        buffer = bytes
     }
 
     /// Forgets what was read, so that the file is asked again.
@@ -226,23 +254,36 @@ extension SegmentFile {
                 RecordHeader($0, segmentChecksum: segmentChecksum, offset: offset)
             } ?? nil
         guard let header, header.format == LogFormat.version else { return .noHeader }
-        let record = try window.bytes(at: offset, count: header.recordBytes) { bytes -> Record in
-            // The header again, from the same bytes: they may have been read again since.
-            guard let header = RecordHeader(bytes, segmentChecksum: segmentChecksum, offset: offset),
-                header.format == LogFormat.version
-            else { return .noHeader }
-            guard header.recordBytes <= bytes.count else { return .bodyDamaged(header) }
-            let body = bytes.bytes(at: RecordHeader.byteCount, count: header.bodyBytes)
-            let redactable = bytes.bytes(at: RecordHeader.byteCount + header.bodyBytes, count: header.redactableBytes)
-            guard Digest(of: body, hash) == header.hash else { return .bodyDamaged(header) }
-            let block = SealedBlock(
-                number: header.number, term: header.term, previous: header.previous, hash: header.hash,
-                body: [UInt8](body), redactable: [UInt8](redactable))
-            guard RecordHeader.redactableChecksum(redactable, header.checksum) == header.redactableChecksum else {
-                return .redactableDamaged(header, block)
-            }
-            return .whole(block, byteCount: header.recordBytes)
+        return try window.bytes(at: offset, count: header.recordBytes) {
+            Record($0, segmentChecksum: segmentChecksum, offset: offset, hash)
+        } ?? .bodyDamaged(header)
+    }
+}
+
+extension SegmentFile.Record {
+    /// - Parameter bytes: those at `offset`, as many as a header says that was read there. They may have been read
+    ///   again since, so they have the header that counts.
+    init(_ bytes: UnsafeRawBufferPointer, segmentChecksum: UInt32, offset: Int, _ hash: HashFunction) {
+        guard let header = RecordHeader(bytes, segmentChecksum: segmentChecksum, offset: offset),
+            header.format == LogFormat.version
+        else {
+            self = .noHeader
+            return
         }
-        return record ?? .bodyDamaged(header)
+        guard header.recordBytes <= bytes.count else {
+            self = .bodyDamaged(header)
+            return
+        }
+        let body = bytes.bytes(at: RecordHeader.byteCount, count: header.bodyBytes)
+        let redactable = bytes.bytes(at: RecordHeader.byteCount + header.bodyBytes, count: header.redactableBytes)
+        guard Digest(of: body, hash) == header.hash else {
+            self = .bodyDamaged(header)
+            return
+        }
+        let block = SealedBlock(
+            number: header.number, term: header.term, previous: header.previous, hash: header.hash,
+            body: [UInt8](body), redactable: [UInt8](redactable))
+        let isWhole = RecordHeader.redactableChecksum(redactable, header.checksum) == header.redactableChecksum
+        self = isWhole ? .whole(block, byteCount: header.recordBytes) : .redactableDamaged(header, block)
     }
 }
