@@ -24,6 +24,10 @@ package enum FileLogLimits {
     /// Places in a segment have 32 bits.
     static let segmentBytesMax = Int(UInt32.max)
 
+    /// A file that names a block beyond this one is damaged: no ledger gets there, and numbers up to it, with all that
+    /// a segment can hold added, are numbers still.
+    static let blockNumberMax: Int64 = 1 << 62
+
     /// How much of a segment is read at once while only the headers of its records are looked at.
     static let scanBytes = 64 << 10
 
@@ -33,6 +37,6 @@ package enum FileLogLimits {
     /// How many segments' indexes are kept, beside the one that is written to: four bytes a block each.
     static let indexesMax = 8
 
-    /// How often an open for reading begins again because a writer changed the file meanwhile.
+    /// How often a file is read before what a writer may just be changing counts as damage.
     static let readingAttemptsMax = 5
 }

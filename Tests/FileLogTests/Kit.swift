@@ -41,6 +41,10 @@ struct TestLedger {
             folder: folder.log, headFile: folder.headFile, identity: testIdentity, hash: testSHA256, disk: disk)
     }
 
+    func inspect() throws(LogError) -> LogInspection {
+        try LogInspection(folder: folder.log, headFile: folder.headFile, hash: testSHA256, disk: disk)
+    }
+
     func segment(_ first: BlockNumber) -> String {
         let digits = String(first)
         return folder.log + "/" + String(repeating: "0", count: 20 - digits.count) + digits

@@ -88,6 +88,8 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     private var random: SplitMix64
     private var fault: (Call) -> Fault? = { _ in nil }
     private var capacity = Int.max
+    private var unreadable: (path: String, bytes: Range<Int>)?
+    private var claimed: (path: String, byteCount: Int)?
 
     /// A disk that has the directory `/ledger`.
     package init(seed: UInt64) {
@@ -110,6 +112,16 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
 
     /// How many bytes all files together may have.
     package func setCapacity(_ bytes: Int) { mutex.withLock { _ in capacity = bytes } }
+
+    /// Reading these bytes of a file fails; of a read that begins before them, those before are given.
+    package func setUnreadable(_ path: String, _ bytes: Range<Int>) {
+        mutex.withLock { _ in unreadable = (path, bytes) }
+    }
+
+    /// Says that a file has so many bytes, more than fit into memory. Reading ends where its bytes do.
+    package func setByteCount(_ path: String, _ byteCount: Int) {
+        mutex.withLock { _ in claimed = (path, byteCount) }
+    }
 
     package var usedBytes: Int { mutex.withLock { _ in used(root) } }
 
@@ -191,7 +203,11 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
             try ask(.read, path)
             takeMapping(node)
             guard offset < node.cached.count else { return 0 }
-            let count = min(target.count, node.cached.count - offset)
+            var count = min(target.count, node.cached.count - offset)
+            if let unreadable, unreadable.path == path, unreadable.bytes.overlaps(offset..<offset + count) {
+                count = unreadable.bytes.lowerBound - offset
+                guard count > 0 else { throw .failed }
+            }
             target.copyBytes(from: node.cached[offset..<(offset + count)])
             return count
         }
@@ -245,14 +261,14 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         try locked { () throws(DiskError) in
             let (node, path) = try open(file)
             try ask(.status, path)
-            return status(node)
+            return status(node, path)
         }
     }
 
     package func status(at path: String) throws(DiskError) -> FileStatus {
         try locked { () throws(DiskError) in
             try ask(.status, path)
-            return status(try node(path))
+            return status(try node(path), path)
         }
     }
 
@@ -459,10 +475,10 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         }
     }
 
-    private func status(_ node: Node) -> FileStatus {
+    private func status(_ node: Node, _ path: String) -> FileStatus {
         FileStatus(
             kind: node.isDirectory ? .directory : .file, device: 1, inode: node.inode, links: node.links,
-            byteCount: node.cached.count)
+            byteCount: claimed?.path == path ? claimed?.byteCount ?? 0 : node.cached.count)
     }
 
     /// Each node that has a name, or had one on the disk; in the order in which they were made, so that a seed always

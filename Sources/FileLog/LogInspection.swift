@@ -1,0 +1,167 @@
+package import Ledger
+
+/// Looks at every byte of a log's files: hands the blocks over in their order, and tells what is not as it was written
+/// (docs: FileLog.md, "Inspection").
+///
+/// It locks, writes and repairs nothing, and goes on behind damage. Beside a writer it ends with the block that was
+/// acknowledged last when it began. It needs memory for a step of reading or a block, whichever is larger. One thread
+/// at a time uses it.
+///
+/// What holds between two steps:
+/// 1. Each block before `number` was handed over, or is in the range of one damage, once.
+/// 2. `number` is not behind the last block that belongs into the open segment by more than one.
+/// 3. `previous` is the hash of the block before `number`, or `nil` where that is not known.
+package final class LogInspection: LogInspector {
+    /// Whose ledger it is: as the first segment says whose header is whole, or the head file where none is. All other
+    /// files were compared with it; block 1 is left to the caller.
+    package let identity: Digest?
+    /// The last block that was acknowledged when the inspection began, as the head file says.
+    package let head: LogHead?
+    /// Whether a writer had the log open when the inspection began.
+    package let isWritten: Bool
+
+    let folder: String
+    let headPath: String
+    let disk: any Disk
+    let hash: HashFunction
+    /// What the whole slots of the head file name; block 0 where nothing was acknowledged.
+    let slots: [LogHead]
+    /// The newest of them; `nil` where the head file does not say.
+    let acknowledged: BlockNumber?
+    /// The head file's bytes when the inspection began.
+    private let headBytes: [UInt8]
+    /// A redaction that was begun and is not finished.
+    let note: RedactionNote?
+    var isNotedBlockMet = false
+
+    /// What is behind this block is a writer's, and not looked at.
+    var limit: BlockNumber?
+    /// The first blocks of the segments that are not opened yet.
+    var firsts: ArraySlice<BlockNumber>
+    var segment: SegmentInspection?
+    var number: BlockNumber = 1
+    var previous: Digest? = .zero
+    private var steps: [LogStep] = []
+    private var isFinished = false
+
+    /// - Parameters:
+    ///   - folder: the log's own.
+    ///   - headFile: where the head's number and hash are kept, outside of the log.
+    /// - Throws: ``LogError`` `unknown` where the folder cannot be listed. Anything else is a step.
+    package init(
+        folder: String, headFile: String, hash: @escaping HashFunction, disk: any Disk = SystemDisk()
+    ) throws(LogError) {
+        let wasWritten = FileLog.isWritten(disk, folder)
+        let headFindings = HeadFile.Findings(disk, headFile)
+        let noteFindings = RedactionNote.Findings(disk, folder + "/" + RedactionNote.name)
+        // After the head file: they have every block that it names.
+        let listed = try LogScan.listed(disk, folder)
+        isWritten = wasWritten || FileLog.isWritten(disk, folder)
+
+        let firsts = listed.prefix { $0 <= FileLogLimits.blockNumberMax }
+        let owner =
+            LogInspection.identity(disk, folder, firsts) ?? headFindings.heads.first?.identity
+        let slots = headFindings.heads.filter { $0.identity == owner }.map(\.head)
+        let newest = slots.max { $0.number < $1.number }
+        identity = owner
+        head = newest.flatMap { $0.number > 0 ? $0 : nil }
+        self.folder = folder
+        headPath = headFile
+        self.disk = disk
+        self.hash = hash
+        self.slots = slots
+        acknowledged = newest?.number
+        headBytes = headFindings.bytes
+        // Beside a writer a note comes and goes.
+        note = isWritten ? nil : noteFindings.note
+        limit = isWritten ? newest?.number : nil
+        self.firsts = firsts
+
+        var faults = headFindings.faults
+        if slots.count < headFindings.heads.count {
+            faults.append("the head file \(headFile) belongs to another ledger: its bundle id or environment differs")
+        }
+        faults += LogInspection.lockFaults(disk, folder + "/" + FileLog.lockName)
+        if !isWritten { faults += noteFindings.faults }
+        faults += listed[firsts.endIndex...].map {
+            "segment file \(folder)/\(SegmentFile.name($0)) is damaged: no ledger has so many blocks"
+        }
+        if firsts.isEmpty { faults.append("the log \(folder) has no segment file") }
+        for fault in faults { damage(fault) }
+    }
+
+    private static func identity(_ disk: any Disk, _ folder: String, _ firsts: ArraySlice<BlockNumber>) -> Digest? {
+        for first in firsts {
+            do {
+                let file = OwnedFile(disk, try disk.open(folder + "/" + SegmentFile.name(first), .reading))
+                let bytes = try disk.readAll(file.file, at: 0, byteCount: SegmentHeader.byteCount)
+                return try SegmentHeader(bytes).identity
+            } catch {
+                // It is told when the segment is inspected.
+                continue
+            }
+        }
+        return nil
+    }
+
+    private static func lockFaults(_ disk: any Disk, _ path: String) -> [String] {
+        do {
+            // Each writer makes a missing one.
+            guard let status = try disk.statusIfThere(at: path) else { return [] }
+            guard status.kind == .file else { return ["the lock file \(path) is no file"] }
+            return status.byteCount == 0 ? [] : ["the lock file \(path) has \(status.byteCount) bytes; it has none"]
+        } catch {
+            return ["asking for the size of the lock file \(path): \(error)"]
+        }
+    }
+
+    /// What comes next; `nil` at the end.
+    package func next() -> LogStep? {
+        while steps.isEmpty, !isFinished {
+            if let segment { inspectRecord(segment) } else { openSegment() }
+        }
+        return steps.isEmpty ? nil : steps.removeFirst()
+    }
+
+    // MARK: - What is told
+
+    func damage(_ words: String) { steps.append(.damage(words: words, lost: nil)) }
+
+    /// The blocks from the next one up to `last` cannot be handed over; those behind the limit are not looked at.
+    func lose(through last: BlockNumber, _ words: String) {
+        let last = min(last, limit ?? last)
+        steps.append(.damage(words: words, lost: number...last))
+        number = last + 1
+        previous = nil
+    }
+
+    func handOver(_ block: SealedBlock) { steps.append(.block(block)) }
+
+    /// The blocks from the next one up to `last`, for words.
+    func blocks(through last: BlockNumber) -> String {
+        number == last ? "block \(number)" : "blocks \(number) to \(last)"
+    }
+
+    // MARK: - The end
+
+    /// True where a writer opened the log since the inspection began: what is behind the blocks may be half written.
+    var hasWriterCome: Bool {
+        FileLog.isWritten(disk, folder) || HeadFile.Findings(disk, headPath).bytes != headBytes
+    }
+
+    func finish() {
+        segment = nil
+        firsts = []
+        isFinished = true
+        if let note, !isNotedBlockMet, note.number < 1 || note.number >= number {
+            damage(
+                "the redaction noted in \(folder)/\(RedactionNote.name) is of block \(note.number); the log has no "
+                    + "such block")
+        }
+        guard let acknowledged, number <= acknowledged else { return }
+        lose(
+            through: acknowledged,
+            "the log went back in time: block \(acknowledged) was acknowledged, as the head file \(headPath) says, "
+                + "but \(folder) ends before block \(number)")
+    }
+}
