@@ -143,8 +143,10 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "LedgerEngineTests",
-            dependencies: ["AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerTestKit", "SQLiteProjection"],
-            swiftSettings: settings),
+            dependencies: [
+                "AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerTestKit", "SQLiteProjection",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
         .testTarget(
             name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "LedgerEngine"],
             swiftSettings: settings),

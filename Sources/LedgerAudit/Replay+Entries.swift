@@ -107,8 +107,7 @@ extension Replay {
         let wallet = wallet(transfer.player, transfer.debit.currency)
         expect(
             transfer.previous == wallets[wallet].lastTransfer, block,
-            "transfer \(id) follows \(transfer.previous) in its wallet, which ended with \(wallets[wallet].lastTransfer)"
-        )
+            "transfer \(id) follows \(transfer.previous) in its wallet, whose last is \(wallets[wallet].lastTransfer)")
         wallets[wallet].lastTransfer = id
         if !posting.wallets.contains(wallet) { posting.wallets.append(wallet) }
 

@@ -26,6 +26,10 @@ package struct EngineLimits: Sendable {
     package var projectionRetryMilliseconds: UInt64 = 500
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
+    /// How long after tables could not be made anew it is tried again: each try reads the whole log.
+    package var renewalRetryMilliseconds: UInt64 = 10_000
+    /// How much nicer the thread is that makes tables anew beside those in use: those are not to wait for it.
+    package var renewalNiceness: Int32 = 10
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
     /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.

@@ -4,8 +4,14 @@ package import Ledger
 package enum LedgerEvent: Sendable {
     case projectionFailed(StoreError)
     case projectionWorksAgain
-    /// What the projection has is not what was written. Said once.
+    /// What the projection has is not what was written. Said once for each time that it is made anew.
     case tablesDamaged(StoreError)
+    case tablesBeingRenewed(reason: String)
+    /// The new tables have taken the others' place.
+    /// - failures: how many requests had met damage since it was said.
+    case tablesRenewed(block: BlockNumber, failures: Int)
+    /// Tables could not be made anew; it is tried again. In words.
+    case renewalFailed(String)
     case logFailed(LogError)
     case logWorksAgain(LogHead)
     /// The wall clock is too far ahead to be believed: entries go on from this time.

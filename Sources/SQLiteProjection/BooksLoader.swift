@@ -25,6 +25,8 @@ final class BooksLoader {
     let selectHoldState: PreparedStatement
     let selectExpiries: PreparedStatement
     private let usedKeys: UsedKeys
+    /// Players whose rows do not fit.
+    private var unreadable: Set<PlayerID> = []
 
     init(_ db: Database, _ usedKeys: UsedKeys) throws {
         self.usedKeys = usedKeys
@@ -69,6 +71,7 @@ final class BooksLoader {
             """)
     }
 
+    /// - Throws: ``Unreadable``, or what keeps anything else from being loaded.
     func load(_ needs: Needs, into books: inout Books) throws {
         // The first read says what this transaction sees; what `usedKeys` says must not be older.
         _ = try selectState.first { _ in }
@@ -272,7 +275,9 @@ final class BooksLoader {
     // MARK: What expires
 
     /// The players of whom something has expired by `time`, those of whom it did first, and as many as one batch posts.
-    /// Those whom memory knows better (what was due of them was posted, and the tables do not say so yet) do not count.
+    /// Those whom memory knows better (what was due of them was posted, and the tables do not say so yet) do not count,
+    /// and neither do those who cannot be read.
+    /// - Throws: ``Unreadable`` for one of whom a row does not fit.
     private func loadExpiries(by time: Timestamp, into books: inout Books) throws {
         var due: [PlayerID] = []
         var seen: Set<PlayerID> = []
@@ -284,8 +289,26 @@ final class BooksLoader {
             {
                 continue
             }
-            if seen.insert(id).inserted { due.append(id) }
+            if !unreadable.contains(id), seen.insert(id).inserted { due.append(id) }
         }
-        for id in due { try load(player: id, into: &books) }
+        for id in due {
+            do {
+                try load(player: id, into: &books)
+            } catch let error as StoreError where error.kind == .corrupt {
+                throw Unreadable(player: id, error: error)
+            } catch let error as DatabaseError where error.isDamage {
+                throw Unreadable(player: id, error: .corrupt("loading account \(id): \(error.sentence)"))
+            }
+        }
     }
+
+    /// A player who cannot be read, and of whom something has expired. Nobody asks for them by name, and the others are
+    /// not to wait for them.
+    struct Unreadable: Error {
+        let player: PlayerID
+        let error: StoreError
+    }
+
+    /// From now on what expires of a player waits for tables that are made anew.
+    func leaveOut(_ player: PlayerID) { unreadable.insert(player) }
 }

@@ -15,6 +15,9 @@ package enum SQLiteLimits {
     /// Pages in the WAL from which the operator is told: someone keeps a read open for so long that the WAL cannot
     /// begin anew; 256 MiB.
     static let walPagesWarned = 64_000
+    /// Pages in the WAL from which the tables are made anew beside it, so that whoever keeps the read open keeps the
+    /// old ones and nobody else waits: 512 MiB.
+    static let walPagesRenewed = 128_000
     /// Pages in the WAL from which nothing more is applied until that read ends, before the disk is full; 4 GiB.
     static let walPagesMax = 1_000_000
     /// How often several connections try to begin in the same state. One that applies blocks commits once a second.
@@ -29,6 +32,7 @@ package enum SQLiteLimits {
 package struct SQLiteBounds: Sendable {
     package var checkpointPages = SQLiteLimits.checkpointPages
     package var walPagesWarned = SQLiteLimits.walPagesWarned
+    package var walPagesRenewed = SQLiteLimits.walPagesRenewed
     package var walPagesMax = SQLiteLimits.walPagesMax
 
     package init() {}

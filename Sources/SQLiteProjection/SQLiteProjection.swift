@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 package import Ledger
+import Synchronization
 
 /// The tables in a local SQLite database.
 ///
@@ -13,8 +14,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let loading: DatabaseQueue
     private let usedKeys: UsedKeys
     private let hash: HashFunction
+    private let bounds: SQLiteBounds
     private let writer: Writer
     private let loader: Loader
+    private let renewal = Mutex<String?>(nil)
 
     /// Opens the tables at `path`, or creates them.
     /// - Parameters:
@@ -28,6 +31,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         let areNew: Bool
         (pool, loading, areNew) = try DatabaseFile.open(path, ledger)
         self.hash = hash
+        self.bounds = bounds
         let usedKeys = UsedKeys()
         self.usedKeys = usedKeys
         writer = try DatabaseFile.opening(path) { [pool] in
@@ -80,11 +84,22 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     package func apply(_ blocks: [OpenedBlock]) throws {
         if blocks.isEmpty { return }
         try faults("applying blocks") {
-            try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) }
+            do {
+                try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                renewal.withLock { $0 = "another process keeps a lock on the tables" }
+                throw error
+            }
+        }
+        if walPages >= bounds.walPagesRenewed {
+            renewal.withLock { $0 = "another process has kept a read of the tables open for so long" }
         }
     }
 
-    package func load(_ needs: Needs, into books: inout Books) throws {
+    package var reasonForRenewal: String? { renewal.withLock { $0 } }
+
+    @discardableResult
+    package func load(_ needs: Needs, into books: inout Books) throws -> StoreError? {
         try faults("loading") {
             try loading.inDatabase { db in try loader.load(needs, into: &books, db) }
         }
@@ -225,8 +240,25 @@ private final class Loader {
             commit: try PreparedStatement(db, "COMMIT"))
     }
 
-    func load(_ needs: Needs, into books: inout Books, _ db: Database) throws {
+    /// - Returns: why somebody of whom something has expired was left out.
+    func load(_ needs: Needs, into books: inout Books, _ db: Database) throws -> StoreError? {
         guard let statements else { throw StoreError("the tables are closed") }
+        var leftOut: StoreError?
+        while true {
+            do {
+                try loadOnce(needs, into: &books, statements, db)
+                return leftOut
+            } catch let error as BooksLoader.Unreadable {
+                // The transaction is over: SQLite ends it where a page cannot be read.
+                statements.books.leaveOut(error.player)
+                leftOut = leftOut ?? error.error
+            }
+        }
+    }
+
+    private func loadOnce(
+        _ needs: Needs, into books: inout Books, _ statements: Statements, _ db: Database
+    ) throws {
         try statements.begin.run()
         do {
             try statements.books.load(needs, into: &books)

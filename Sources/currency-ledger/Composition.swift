@@ -2,6 +2,7 @@ import AppStore
 import FileLog
 import Foundation
 import Ledger
+import LedgerAudit
 import LedgerEngine
 import LedgerWire
 import LineServer
@@ -56,7 +57,7 @@ enum Composition {
 
     /// Reads certificates.
     /// - Throws: ``ConfigurationError`` with all that cannot be read.
-    private static func anchors(_ paths: [String]) throws(ConfigurationError) -> [Certificate] {
+    static func anchors(_ paths: [String]) throws(ConfigurationError) -> [Certificate] {
         var anchors: [Certificate] = []
         var faults: [String] = []
         for path in paths {
@@ -114,8 +115,8 @@ enum Composition {
             let engine: Engine
             do {
                 engine = try Engine(
-                    log: log, projection: projection, configuration: configuration, hash: sha256, now: Clock.now,
-                    catchingUp: tables.show
+                    log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
+                    hash: sha256, now: Clock.now, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)
@@ -168,6 +169,20 @@ enum Composition {
         let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
         try Tables(folder: folder, log: log, ledger: ledger, logger: logger, progress: { _ in }).make()
         return head.number
+    }
+
+    /// An audit of the ledger at `path`, beside its service or without one.
+    static func audit(
+        _ path: String, _ configuration: LedgerAudit.Audit.Configuration
+    ) throws -> LedgerAudit.Audit {
+        let folder = LedgerFolder(path)
+        try folder.check()
+        return LedgerAudit.Audit(configuration, hash: sha256) {
+            try LogInspection(folder: folder.log, headFile: folder.headFile, hash: sha256)
+        } openTables: {
+            guard FileManager.default.fileExists(atPath: folder.projection) else { return nil }
+            return try SQLiteTables(path: folder.projection, connections: configuration.jobs)
+        }
     }
 
     private final class HighMark: Sendable {
@@ -223,10 +238,9 @@ enum Composition {
         /// Makes them beside the old ones, which stay until the new ones are whole: an interrupted run, or a block
         /// that cannot be read, leaves those.
         func make() throws {
-            let new = folder.projection + ".new"
-            try SQLiteProjection.remove(at: new)
+            try SQLiteProjection.remove(at: newPath)
             do {
-                let projection = try open(new)
+                let projection = try open(newPath)
                 if let head = log.head {
                     try projection.catchUp(with: log, to: head.number) { try show($0, of: head.number) }
                 }
@@ -234,12 +248,27 @@ enum Composition {
                 try projection.close()
             } catch {
                 bar.end()
-                try? SQLiteProjection.remove(at: new)
+                try? SQLiteProjection.remove(at: newPath)
                 throw error
             }
-            try SQLiteProjection.move(from: new, to: folder.projection)
+            try SQLiteProjection.move(from: newPath, to: folder.projection)
             try? FileManager.default.removeItem(atPath: folder.damageMark)
         }
+
+        /// How they are made anew while they are in use.
+        var renewal: TableRenewal {
+            TableRenewal {
+                try SQLiteProjection.remove(at: newPath)
+                return try open(newPath)
+            } replace: {
+                try SQLiteProjection.move(from: newPath, to: folder.projection)
+                try? FileManager.default.removeItem(atPath: folder.damageMark)
+            } open: {
+                try open(folder.projection)
+            }
+        }
+
+        private var newPath: String { folder.projection + ".new" }
 
         func show(_ block: BlockNumber, of head: BlockNumber) throws {
             bar.show(block, of: head)
@@ -288,8 +317,15 @@ extension Logger {
             self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
         case .tablesDamaged(let error):
             self.error(
-                "the tables are damaged: requests that need what is damaged fail; the next start makes the tables anew",
+                "the tables are damaged: requests that need what is damaged fail until the tables are made anew",
                 metadata: ["error": "\(error)"])
+        case .tablesBeingRenewed(let reason):
+            notice("the tables are made anew beside those in use", metadata: ["reason": "\(reason)"])
+        case .tablesRenewed(let block, let failures):
+            notice(
+                "the tables were made anew and are in use", metadata: ["block": "\(block)", "failures": "\(failures)"])
+        case .renewalFailed(let error):
+            self.error("the tables could not be made anew; it is tried again", metadata: ["error": "\(error)"])
         case .projectionWorksAgain:
             notice("the tables are written again")
         case .logFailed(let error):

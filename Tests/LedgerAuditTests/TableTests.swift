@@ -50,13 +50,13 @@ import Testing
             }
             let summary = try audit.run(progress: { _, _ in }) { findings.append("\($0)") }
             // Nobody signed what these random commands credit.
-            let own = findings.filter { !$0.contains("evidence") && !$0.contains("notification ") }
-            #expect(own.count >= 1 && own.count <= 2, "seed \(seed): \(what): \(own)")
-            if own.contains(where: { $0.contains("the tables are of another block") }) {
+            let own = findings.filter { !$0.hasPrefix("block") }
+            if findings.contains(where: { $0.contains("the tables are of another block") }) {
                 // Of tables that say that they are of another block no row can be compared.
                 #expect(table == .projection && summary.tables == nil)
                 continue
             }
+            #expect(own.count >= 1 && own.count <= 2, "seed \(seed): \(what): \(own)")
             #expect(own.allSatisfy { $0.hasPrefix("table \(table.rawValue), ") }, "seed \(seed): \(what): \(own)")
             #expect(summary.tables == blocks.last?.number)
         }
@@ -99,8 +99,7 @@ import Testing
             }
             var own: [String] = []
             let summary = try audit.run(progress: { _, _ in }) { finding in
-                let words = "\(finding)"
-                if !words.contains("evidence") && !words.contains("notification ") { own.append(words) }
+                if finding.block == nil { own.append("\(finding)") }
             }
             #expect(own == [])
             #expect(summary.tables == (tables == behind ? some : ledger.blocks).last?.number)

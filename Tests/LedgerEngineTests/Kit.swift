@@ -56,7 +56,7 @@ final class SlowProjection: Projection {
         plan.withLock { $0.steps += 1 }
     }
 
-    func load(_ needs: Needs, into books: inout Books) throws { try base.load(needs, into: &books) }
+    func load(_ needs: Needs, into books: inout Books) throws -> StoreError? { try base.load(needs, into: &books) }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try base.balances(account, currency: currency, asOf: asOf)

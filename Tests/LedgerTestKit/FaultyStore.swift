@@ -57,7 +57,7 @@ package final class FaultyStore: Store {
     package func fault() -> StoreError? { plan.withLock { $0.fault } }
 
     package func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
         plan.withLock {
@@ -71,9 +71,9 @@ package final class FaultyStore: Store {
             plan.failures -= 1
             return true
         }
-        guard fails else { return base.commit(needs, isLast: isLast, decide, done: done) }
+        guard fails else { return base.commit(needs, each: each, isLast: isLast, decide, done: done) }
         do throws(StoreError) {
-            try base.lose(needs, decide)
+            try base.lose(needs) { decide(&$0, []) }
             done(.failure(StoreError("committing a batch: the test's disk is full")))
         } catch {
             done(.failure(error))

@@ -19,10 +19,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
     package func fault() -> StoreError? { nil }
 
     package func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
-        done(Swift.Result { () throws(StoreError) in try whileOpen { journal.commit(needs, decide) } })
+        done(Swift.Result { () throws(StoreError) in try whileOpen { journal.commit(needs) { decide(&$0, []) } } })
     }
 
     /// Decides a batch and loses it, as a commit that fails does.

@@ -16,8 +16,11 @@ package protocol Projection: AnyObject, Sendable {
     func apply(_ blocks: [SealedBlock]) throws
 
     /// Brings what a batch needs from the tables into the books. What is in the books already is newer and stays.
-    /// - Throws: ``StoreError`` where a row cannot be read, or does not fit.
-    func load(_ needs: Needs, into books: inout Books) throws
+    /// - Returns: why somebody of whom something has expired was left out, where a row of theirs does not fit: nobody
+    ///   asks for them by name, and the others are not to wait for them.
+    /// - Throws: ``StoreError`` where a row cannot be read, or does not fit. Then the books have some of the rest.
+    @discardableResult
+    func load(_ needs: Needs, into books: inout Books) throws -> StoreError?
 
     /// One page of an account's entries, newest first.
     /// - Throws: ``StoreError``
@@ -39,9 +42,16 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// Why these tables should be made anew though nothing of them is damaged; `nil` where they can be gone on with.
+    var reasonForRenewal: String? { get }
+
     /// Gives the tables' files or connections back. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws
+}
+
+extension Projection {
+    package var reasonForRenewal: String? { nil }
 }
 
 /// What a projection holds, and what books over it begin with.

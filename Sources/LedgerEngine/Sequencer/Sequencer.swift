@@ -1,5 +1,4 @@
 import AppStore
-import Glibc
 import Ledger
 
 /// The one order in which requests take effect, in two stages that work at the same time.
@@ -97,7 +96,7 @@ final class Sequencer: Sendable {
 
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
-        giveWay()
+        beNicer(by: limits.verifierNiceness)
         var done: SequencerQueues.Chunk?
         while true {
             let next = update { queues in
@@ -108,12 +107,6 @@ final class Sequencer: Sendable {
             verify(&chunk.submissions)
             done = chunk
         }
-    }
-
-    /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a
-    /// niceness is a thread's own.) Where the system refuses, everything goes on, only slower.
-    private func giveWay() {
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.verifierNiceness)
     }
 
     /// Verifies a chunk and gives it back.
@@ -175,8 +168,11 @@ final class Sequencer: Sendable {
     private func commit(_ batch: [Submission], isLast: Bool) {
         let fault = store.fault()
         let time = store.time(at: now())
-        store.commit(needs(of: batch, at: time, fault), isLast: isLast) { books in
-            let decisions = batch.map { decide($0, on: &books, at: time, fault) }
+        store.commit(
+            needs(of: batch, at: time, fault), each: { needsOfEach(batch, at: time, fault) }, isLast: isLast
+        ) { books, damage in
+            var damage = damage[...]
+            let decisions = batch.map { decide($0, on: &books, at: time, fault, &damage) }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
         } done: { [self] decided in
@@ -199,27 +195,43 @@ final class Sequencer: Sendable {
         var needs = Needs()
         needs.time = time
         for submission in batch {
-            for operation in submission.operations where fault == nil || !operation.mayWrite {
-                switch operation {
-                case .command(let command, _): needs.add(command)
-                case .query(.history(let query)): needs.wallets.append(query.account)
-                case .query, .signed, .refused: break
-                }
-            }
+            for operation in submission.operations { add(operation, to: &needs, fault) }
         }
         return needs
     }
 
+    private func needsOfEach(_ batch: [Submission], at time: Timestamp, _ fault: StoreError?) -> [Needs] {
+        batch.flatMap(\.operations).map { operation in
+            var needs = Needs()
+            needs.time = time
+            add(operation, to: &needs, fault)
+            return needs
+        }
+    }
+
+    private func add(_ operation: LedgerOperation, to needs: inout Needs, _ fault: StoreError?) {
+        if fault != nil && operation.mayWrite { return }
+        switch operation {
+        case .command(let command, _): needs.add(command)
+        case .query(.history(let query)): needs.wallets.append(query.account)
+        case .query, .signed, .refused: break
+        }
+    }
+
+    /// - Parameter damage: for each operation why it cannot be decided; nothing where all can.
     private func decide(
-        _ submission: Submission, on books: inout Books, at time: Timestamp, _ fault: StoreError?
+        _ submission: Submission, on books: inout Books, at time: Timestamp, _ fault: StoreError?,
+        _ damage: inout ArraySlice<StoreError?>
     ) -> Decision {
         var decision = Decision()
         decision.answers.reserveCapacity(submission.operations.count)
+        let mayClose = fault == nil
         for operation in submission.operations {
-            if let fault, operation.mayWrite {
+            let fault = (damage.popFirst() ?? nil) ?? (operation.mayWrite ? fault : nil)
+            if let fault {
                 decision.answers.append(.failure(.store(fault)))
             } else {
-                books.perform(operation, at: time, mayClose: fault == nil, into: &decision)
+                books.perform(operation, at: time, mayClose: mayClose, into: &decision)
             }
         }
         return decision

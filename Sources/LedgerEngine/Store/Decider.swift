@@ -66,21 +66,24 @@ struct Decider {
     ///   - projected: the last block that is projected.
     ///   - failure: why nothing can be appended, if nothing can. Then what a batch adds is dropped, and the books with
     ///     it, and the batch fails; but one that only found something due is answered: that stays due.
+    ///   - damaged: told what of the projection does not fit.
     /// - Returns: what `decide` gave, and the block; `nil` where the batch adds nothing.
     /// - Throws: ``StoreError``: nothing was decided.
     mutating func decide<Result>(
-        _ needs: Needs, term: Term, projected: BlockNumber, failure: LogError?, _ decide: (inout Books) -> Result
+        _ needs: Needs, each: () -> [Needs], term: Term, projected: BlockNumber, failure: LogError?,
+        damaged: (StoreError) -> Void, _ decide: (inout Books, [StoreError?]) -> Result
     ) throws(StoreError) -> (Result, Block?) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
         unprojected.release(through: projected, of: decided, from: &books)
+        let faults: [StoreError?]
         do throws(StoreError) {
-            try storeFaults { try load(needs, into: &books) }
+            faults = try load(needs, each: each, into: &books, damaged: damaged)
         } catch {
             forgetLoaded(&books)
             self.books = consume books
             throw error
         }
-        let result = decide(&books)
+        let result = decide(&books, faults)
         let rows = books.takeRows()
         guard !rows.isEmpty else {
             forgetLoaded(&books, rows)
@@ -103,16 +106,44 @@ struct Decider {
         return (result, block)
     }
 
-    /// Has in the books what a batch needs: the newest that there is of it.
-    private func load(_ needs: Needs, into books: inout Books) throws {
+    /// Has in the books what a batch needs; where something of it is damaged, what those parts need that can be had.
+    /// - Returns: for each part why it cannot be decided; nothing where all can.
+    private func load(
+        _ needs: Needs, each: () -> [Needs], into books: inout Books, damaged: (StoreError) -> Void
+    ) throws(StoreError) -> [StoreError?] {
+        do throws(StoreError) {
+            if let leftOut = try storeFaults({ try load(needs, into: &books) }) { damaged(leftOut) }
+            return []
+        } catch {
+            guard error.kind == .corrupt else { throw error }
+            damaged(error)
+            let parts = each()
+            if parts.isEmpty { throw error }
+            var faults: [StoreError?] = []
+            for part in parts {
+                do throws(StoreError) {
+                    try storeFaults { _ = try load(part, into: &books) }
+                    faults.append(nil)
+                } catch {
+                    guard error.kind == .corrupt else { throw error }
+                    faults.append(error)
+                }
+            }
+            return faults
+        }
+    }
+
+    /// Has in the books what is needed: the newest that there is of it.
+    /// - Returns: as a projection's `load`.
+    private func load(_ needs: Needs, into books: inout Books) throws -> StoreError? {
         unprojected.load(needs, into: &books)
         if unprojected.hasReferences && !(needs.spends.isEmpty && needs.holds.isEmpty) {
             var named = Needs()
             named.keys = needs.spends + needs.holds
-            try projection.load(named, into: &books)
+            _ = try projection.load(named, into: &books)
             unprojected.loadReferences(needs, into: &books)
         }
-        try projection.load(needs, into: &books)
+        return try projection.load(needs, into: &books)
     }
 
     /// What was loaded for a batch is found again where it was, unless the batch changed it.

@@ -46,6 +46,8 @@ package final class Engine: Store, @unchecked Sendable {
 
     private let log: any BlockLog
     private let projection: any Projection
+    /// The same, where it can be made anew.
+    private let renewable: RenewableProjection?
     private let configuration: Configuration
     private let clock: LedgerClock
     private let now: @Sendable () -> Timestamp
@@ -59,26 +61,41 @@ package final class Engine: Store, @unchecked Sendable {
     private var decider: Decider
     /// The last block that erases names, while the projection may not have it.
     private var erasures: BlockNumber?
-    /// Whether it was said that the projection is damaged.
-    private let damage = Monitor(false)
+    /// What is known of damage of the projection.
+    private let damage: Monitor<Damage>
+
+    private struct Damage {
+        var isSaid = false
+        /// Requests that met it since it was said.
+        var failures = 0
+        /// Whether the projection was made anew, and the books may have what the other one made believe.
+        var isRenewed = false
+    }
 
     /// Takes the lead of the log, and brings the projection to its head.
     /// - Parameters:
     ///   - projection: of this log, or an empty one.
+    ///   - renewal: how it is made anew while it is in use; `nil` where it cannot be.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
     ///     which is the head; what it throws ends the opening.
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
-        log: any BlockLog, projection: any Projection, configuration: Configuration, hash: @escaping HashFunction,
-        now: @escaping @Sendable () -> Timestamp,
+        log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
+        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.log = log
-        self.projection = projection
         self.configuration = configuration
         self.report = report
+        let damage = Monitor(Damage())
+        self.damage = damage
+        renewable = try renewal.map {
+            try RenewableProjection(projection, $0, log: log, limits: configuration.limits, report: report)
+        }
+        let projection = renewable ?? projection
+        self.projection = projection
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         var leader = Leader(
@@ -101,6 +118,14 @@ package final class Engine: Store, @unchecked Sendable {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
         self.projector = projector
+        renewable?.whenExchanged { block in
+            let failures = damage.withLock { damage in
+                defer { damage = Damage(isRenewed: true) }
+                return damage.failures
+            }
+            projector.retry()
+            report(.tablesRenewed(block: block, failures: failures))
+        }
         appender = try Appender(log, head: head, batchesMax: configuration.limits.batchesAheadMax, hash: hash) {
             projector.add($0)
         }
@@ -134,7 +159,7 @@ package final class Engine: Store, @unchecked Sendable {
     }
 
     package func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
         committing.during {
@@ -143,8 +168,10 @@ package final class Engine: Store, @unchecked Sendable {
                 try recover()
                 try storeFaults { try projector.awaitRoom() }
                 try projectErasures()
+                try takeNewTables()
                 let (result, block) = try decider.decide(
-                    needs, term: leader.term, projected: projector.projected, failure: appender.failure, decide)
+                    needs, each: each, term: leader.term, projected: projector.projected, failure: appender.failure,
+                    damaged: noteDamage, decide)
                 if block?.rows.erasures.isEmpty == false { erasures = block?.number }
                 appender.submit(
                     Appender.Batch(block: block) { failure in done(failure.map { .failure($0) } ?? .success(result)) },
@@ -253,11 +280,29 @@ package final class Engine: Store, @unchecked Sendable {
 
     private func noteDamage(_ error: StoreError) {
         guard error.kind == .corrupt, appender.failure == nil else { return }
-        let isFirst = damage.withLock { isSaid in
-            defer { isSaid = true }
-            return !isSaid
+        let isFirst = damage.withLock { damage in
+            defer { damage.isSaid = true }
+            damage.failures += 1
+            return !damage.isSaid
         }
-        if isFirst { report(.tablesDamaged(error)) }
+        guard isFirst else { return }
+        report(.tablesDamaged(error))
+        renewable?.renew(because: "\(error)")
+    }
+
+    /// After the projection was made anew nothing is decided on what the one before made believe.
+    private func takeNewTables() throws(StoreError) {
+        guard damage.withLock({ $0.isRenewed }) else { return }
+        appender.awaitIdle()
+        if appender.failure != nil { return }
+        do throws(StoreError) {
+            try readBooks()
+        } catch {
+            // The last step of the tables before may have failed while they were exchanged.
+            projector.retry()
+            try readBooks()
+        }
+        damage.withLock { $0.isRenewed = false }
     }
 
     // MARK: The end

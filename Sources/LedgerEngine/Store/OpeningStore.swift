@@ -72,11 +72,11 @@ package final class OpeningStore: Store {
     package func fault() -> StoreError? { (try? store())?.fault() }
 
     package func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
         do throws(StoreError) {
-            try store().commit(needs, isLast: isLast, decide, done: done)
+            try store().commit(needs, each: each, isLast: isLast, decide, done: done)
         } catch {
             done(.failure(error))
         }

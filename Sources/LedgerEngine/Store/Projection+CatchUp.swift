@@ -25,7 +25,7 @@ extension Projection {
         }
     }
 
-    /// Applies the blocks of the log that the tables lack, up to `head`.
+    /// Applies the blocks of the log that the tables lack, up to `head` and none behind it.
     /// - Parameters:
     ///   - stepBytesMax: bytes of blocks that are applied in one transaction.
     ///   - progress: told the last block that is projected, before each step; what it throws ends it.
@@ -37,11 +37,11 @@ extension Projection {
         var next = try state().head?.number ?? 0
         while next < head {
             try progress(next)
-            let blocks = try log.read(after: next, bytesMax: stepBytesMax)
+            let blocks = try log.read(after: next, bytesMax: stepBytesMax).prefix { $0.number <= head }
             guard let last = blocks.last else {
                 throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head)")
             }
-            try apply(blocks)
+            try apply(Array(blocks))
             next = last.number
         }
     }

@@ -1,4 +1,3 @@
-import Glibc
 import Ledger
 
 /// Brings the projection forward behind the log, on a thread of its own.
@@ -77,6 +76,15 @@ final class Projector: Sendable {
         if case .some(.some(let failure)) = failure { throw failure }
     }
 
+    /// Forgets a failure: what made the projection fail is over.
+    func retry() {
+        state.withLock { state in
+            state.failure = nil
+            state.retryAt = 0
+        }
+        state.wakeAll()
+    }
+
     /// Waits until the projection has a block.
     /// - Throws: ``StoreError`` where it cannot be written.
     func bring(to number: BlockNumber) throws {
@@ -103,8 +111,7 @@ final class Projector: Sendable {
     // MARK: The thread
 
     private func serve() {
-        // (setpriority(2), "C library/kernel differences": on Linux a niceness is a thread's own.)
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, limits.projectorNiceness)
+        beNicer(by: limits.projectorNiceness)
         while let step = state.waitOrUntil({ nextStep(&$0) }) {
             do throws(StoreError) {
                 try apply(step)

@@ -19,11 +19,15 @@ package protocol Store: AnyObject, Sendable {
     /// batch is decided meanwhile; `done` is then called from another thread. Batches are done in the order in which
     /// they were decided.
     /// - Parameters:
+    ///   - needs: of the whole batch.
+    ///   - each: the needs of each part of the batch, in their order: asked for only where something that the batch
+    ///     needs is damaged. Without parts the batch fails.
     ///   - isLast: whether the caller has nothing else to decide now.
+    ///   - decide: given the books, and for each part why it cannot be decided; nothing where all can.
     ///   - done: called once, when the block and all blocks before it are durable, or with the ``StoreError`` that kept
     ///     it from being so; then all state that the batch touched is dropped.
     func commit<Result: Sendable>(
-        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void)
 
     /// One page of an account's entries, newest first, as of the last commit. May be called from any thread, and may
@@ -50,4 +54,14 @@ package protocol Store: AnyObject, Sendable {
     /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws
+}
+
+extension Store {
+    /// Commits a batch that has no parts.
+    package func commit<Result: Sendable>(
+        _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        commit(needs, each: { [] }, isLast: isLast, { books, _ in decide(&books) }, done: done)
+    }
 }

@@ -25,6 +25,12 @@ final class OwnThread: Sendable {
     }
 }
 
+/// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a niceness
+/// is a thread's own.) Where the system refuses, everything goes on, only slower.
+func beNicer(by niceness: Int32) {
+    _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
+}
+
 /// A thread of the engine's own, which runs until its body returns.
 struct EngineThread {
     private final class Body {

@@ -10,7 +10,9 @@ struct CurrencyLedger: AsyncParsableCommand {
             reverses on refund and revocation, and answers over a JSON-lines TCP protocol.
             """,
         version: Version.current,
-        subcommands: [Serve.self, Demo.self, Call.self, Export.self, Rebuild.self, Sandbox.self, Load.self])
+        subcommands: [
+            Serve.self, Demo.self, Call.self, Export.self, Audit.self, Rebuild.self, Sandbox.self, Load.self,
+        ])
 
     /// As the library's own, but what this command throws is one line with its own exit status.
     static func main() async {

@@ -1,0 +1,225 @@
+package import Ledger
+
+/// Tables that can be made anew from the log while they are in use: because something of them is damaged, or because
+/// somebody outside keeps them from being written.
+///
+/// The new tables are made beside those in use by a thread of their own, which reads the log from its first block on.
+/// When they have what the others have, all uses wait for a moment, and the new ones take the others' place. Until
+/// then the others go on: whatever of them is not damaged can be used.
+///
+/// States: *in use*; *being made anew*, still in use; *in exchange* (whoever wants to use them waits). Where tables
+/// cannot be made or opened it is tried again, for as long as it takes.
+///
+/// `apply` is called by one thread at a time, everything else by any.
+final class RenewableProjection: Projection {
+    private struct State {
+        /// `nil` while there are none that could be opened.
+        var tables: (any Projection)?
+        var users = 0
+        var isInExchange = false
+        var isBeingRenewed = false
+        var isStopped = false
+        /// The last block that the tables have.
+        var applied: BlockNumber
+    }
+
+    private let renewal: TableRenewal
+    private let log: any BlockLog
+    private let limits: EngineLimits
+    private let monitor: Monitor<State>
+    private let thread = OwnThread()
+    /// Told of what begins and of what keeps it from its end.
+    private let report: @Sendable (LedgerEvent) -> Void
+    /// Told of each exchange.
+    private let exchanged = Monitor<@Sendable (BlockNumber) -> Void>({ _ in })
+    let engine: String
+
+    /// - Parameter tables: those in use, open.
+    /// - Throws: ``StoreError``
+    init(
+        _ tables: any Projection, _ renewal: TableRenewal, log: any BlockLog, limits: EngineLimits,
+        report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws {
+        self.renewal = renewal
+        self.log = log
+        self.limits = limits
+        self.report = report
+        engine = tables.engine
+        monitor = Monitor(State(tables: tables, applied: try tables.state().head?.number ?? 0))
+    }
+
+    /// Has `body` told of each exchange, with the block that the tables have, before anybody uses the new ones.
+    func whenExchanged(_ body: @escaping @Sendable (BlockNumber) -> Void) { exchanged.withLock { $0 = body } }
+
+    // MARK: Renewing
+
+    /// Has the tables made anew, unless they are already.
+    func renew(because reason: String) {
+        let begins = monitor.withLock { state in
+            defer { state.isBeingRenewed = true }
+            return !state.isBeingRenewed && !state.isStopped
+        }
+        guard begins else { return }
+        report(.tablesBeingRenewed(reason: reason))
+        do {
+            thread.join()
+            try thread.begin("ledger-renew") { [self] in makeAnew() }
+        } catch {
+            monitor.withLock { $0.isBeingRenewed = false }
+            report(.renewalFailed("\(error)"))
+        }
+    }
+
+    private func makeAnew() {
+        beNicer(by: limits.renewalNiceness)
+        while true {
+            do {
+                try makeAndExchange()
+                monitor.withLock { $0.isBeingRenewed = false }
+                return
+            } catch {
+                if monitor.withLock({ $0.isStopped }) { return }
+                report(.renewalFailed("\(error)"))
+            }
+            let retryAt = monotonicNanoseconds() + limits.renewalRetryMilliseconds * 1_000_000
+            let isStopped: Bool = monitor.waitOrUntil { state in
+                if state.isStopped { return .ready(true) }
+                return monotonicNanoseconds() >= retryAt ? .ready(false) : .waitUntil(retryAt)
+            }
+            if isStopped { return }
+        }
+    }
+
+    private struct Stopped: Error {}
+
+    private func makeAndExchange() throws {
+        let new = try renewal.make()
+        do {
+            // Nearly all of it while the others are in use, the rest while nobody is.
+            for _ in 0..<3 { try catchUp(new, to: monitor.withLock { $0.applied }) }
+            try exchange(for: new)
+        } catch {
+            try? new.close()
+            throw error
+        }
+    }
+
+    private func catchUp(_ new: any Projection, to block: BlockNumber) throws {
+        try new.catchUp(with: log, to: block, stepBytesMax: limits.projectionStepBytesMax) { _ in
+            if monitor.withLock({ $0.isStopped }) { throw Stopped() }
+        }
+    }
+
+    private func exchange(for new: any Projection) throws {
+        monitor.withLock { $0.isInExchange = true }
+        defer {
+            monitor.withLock { $0.isInExchange = false }
+            monitor.wakeAll()
+        }
+        let (old, applied): ((any Projection)?, BlockNumber) = monitor.wait { state in
+            guard state.users == 0 else { return nil }
+            defer { state.tables = nil }
+            return (state.tables, state.applied)
+        }
+        do {
+            try catchUp(new, to: applied)
+            try new.close()
+        } catch {
+            monitor.withLock { $0.tables = old }
+            throw error
+        }
+        // What is damaged may not even be closed in order; nothing of it is needed any more.
+        try? old?.close()
+        try renewal.replace()
+        let opened = try renewal.open()
+        monitor.withLock { $0.tables = opened }
+        exchanged.withLock({ $0 })(applied)
+    }
+
+    // MARK: Using
+
+    private func use<Result>(_ body: (any Projection) throws -> Result) throws -> Result {
+        let tables: (any Projection)? = monitor.wait { state -> (any Projection)?? in
+            if state.isInExchange { return nil }
+            if state.tables != nil { state.users += 1 }
+            return .some(state.tables)
+        }
+        guard let tables else { throw StoreError("the tables are being made anew") }
+        defer {
+            monitor.withLock { $0.users -= 1 }
+            monitor.wakeAll()
+        }
+        return try body(tables)
+    }
+
+    func state() throws -> ProjectedState { try use { try $0.state() } }
+
+    func apply(_ blocks: [SealedBlock]) throws {
+        do {
+            try use { tables in
+                try tables.apply(blocks)
+                if let last = blocks.last { monitor.withLock { $0.applied = last.number } }
+            }
+        } catch let error as StoreError where error.kind == .corrupt {
+            renew(because: "\(error)")
+            throw StoreError("the tables are damaged, and are being made anew: \(error)")
+        } catch {
+            renewIfAsked()
+            throw error
+        }
+        renewIfAsked()
+    }
+
+    private func renewIfAsked() {
+        if let reason = try? use({ $0.reasonForRenewal }) ?? nil { renew(because: reason) }
+    }
+
+    func load(_ needs: Needs, into books: inout Books) throws -> StoreError? {
+        try use { try $0.load(needs, into: &books) }
+    }
+
+    func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try $0.history(query) } }
+
+    func balances(
+        _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
+    ) throws -> [CurrencyBalance] {
+        try use { try $0.balances(account, currency: currency, asOf: asOf) }
+    }
+
+    func report(_ query: ReportQuery) throws -> ReportPage { try use { try $0.report(query) } }
+
+    func journal(_ query: JournalQuery) throws -> JournalPage { try use { try $0.journal(query) } }
+
+    func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }
+
+    /// Ends what is being made, and closes the tables.
+    func close() throws {
+        monitor.withLock { $0.isStopped = true }
+        monitor.wakeAll()
+        thread.join()
+        let tables = monitor.withLock { state in
+            defer { state.tables = nil }
+            return state.tables
+        }
+        try tables?.close()
+    }
+}
+
+/// How tables are made anew beside those in use.
+package struct TableRenewal: Sendable {
+    /// Makes empty tables beside those in use.
+    package var make: @Sendable () throws -> any Projection
+    /// Puts the tables that were made, which are closed, in place of the others, which are closed too.
+    package var replace: @Sendable () throws -> Void
+    /// Opens the tables that are in place.
+    package var open: @Sendable () throws -> any Projection
+
+    package init(
+        make: @escaping @Sendable () throws -> any Projection, replace: @escaping @Sendable () throws -> Void,
+        open: @escaping @Sendable () throws -> any Projection
+    ) {
+        self.make = make
+        self.replace = replace
+        self.open = open
+    }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import GRDB
+import Ledger
+import LedgerTestKit
+import SQLiteProjection
+import Synchronization
+import Testing
+
+@testable import LedgerEngine
+
+/// Tables that are damaged, or that somebody outside keeps, are made anew while everything else goes on.
+@Suite struct RenewalTests {
+    /// An engine over real tables that are made anew as the service makes them.
+    private final class Studio: Sendable {
+        private struct Plan {
+            var isHeld = false
+            var failures = 0
+            var made = 0
+        }
+
+        static let gems = Bench.gems
+        let folder: TemporaryFolder
+        let log: MemoryLog
+        let engine: Engine
+        private let plan: Plans
+
+        private final class Plans: Sendable {
+            let plan = Mutex(Plan())
+            let texts = Mutex<[String]>([])
+        }
+
+        /// - Parameter folder: of a studio before this one, whose engine is closed.
+        init(_ folder: TemporaryFolder? = nil, log: MemoryLog.Storage = .init(), bounds: SQLiteBounds = .init()) throws
+        {
+            let folder = try folder ?? TemporaryFolder()
+            self.folder = folder
+            self.log = MemoryLog(log)
+            let plan = Plans()
+            self.plan = plan
+            var limits = EngineLimits()
+            limits.projectionRetryMilliseconds = 1
+            limits.renewalRetryMilliseconds = 1
+            let path = folder.path("projection.sqlite")
+            let new = path + ".new"
+            @Sendable func open(_ path: String) throws -> SQLiteProjection {
+                try SQLiteProjection(path: path, ledger: Bench.ledger, hash: Workload.hash, bounds: bounds)
+            }
+            engine = try Engine(
+                log: self.log, projection: try open(path),
+                renewal: TableRenewal {
+                    while plan.plan.withLock({ $0.isHeld }) { pause(milliseconds: 1) }
+                    let fails = plan.plan.withLock { plan in
+                        defer { plan.failures = max(0, plan.failures - 1) }
+                        plan.made += 1
+                        return plan.failures > 0
+                    }
+                    if fails { throw StoreError("the test's disk is full") }
+                    try SQLiteProjection.remove(at: new)
+                    return try open(new)
+                } replace: {
+                    try SQLiteProjection.move(from: new, to: path)
+                } open: {
+                    try open(path)
+                },
+                configuration: Engine.Configuration(
+                    bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: .small,
+                    limits: limits), hash: Workload.hash, now: { Bench.now },
+                report: { event in plan.texts.withLock { $0.append("\(event)") } })
+        }
+
+        var reports: [String] { plan.texts.withLock { $0 } }
+        var made: Int { plan.plan.withLock { $0.made } }
+        func hold() { plan.plan.withLock { $0.isHeld = true } }
+        func release() { plan.plan.withLock { $0.isHeld = false } }
+        func failRenewals(_ count: Int) { plan.plan.withLock { $0.failures = count } }
+
+        /// Commits commands together, as parts of one batch.
+        func ask(_ commands: [Command], at now: Timestamp = Bench.now) throws -> [Swift.Result<Outcome, StoreError>] {
+            let each = commands.map { command in
+                var needs = Needs()
+                needs.time = now
+                needs.add(command)
+                return needs
+            }
+            var all = Needs()
+            all.time = now
+            for command in commands { all.add(command) }
+            let done = Monitor<Swift.Result<[Swift.Result<Outcome, StoreError>], StoreError>?>(nil)
+            engine.commit(all, each: { each }, isLast: true) { books, faults in
+                commands.enumerated().map { index, command -> Swift.Result<Outcome, StoreError> in
+                    if index < faults.count, let fault = faults[index] { return .failure(fault) }
+                    return .success(books.decide(command, at: now))
+                }
+            } done: { result in
+                done.withLock { $0 = result }
+                done.wakeAll()
+            }
+            return try done.wait { $0 }.get()
+        }
+
+        func available(_ account: String) throws -> Int64 {
+            guard case .balance(let told) = try ask([.balance(account: AccountName(account)!, currency: nil)])[0].get()
+            else { return -1 }
+            return told.balances.first { $0.currency == Studio.gems }?.balance.available ?? 0
+        }
+
+        func isRenewed() throws -> Bool { try eventually { reports.contains { $0.contains("tablesRenewed") } } }
+    }
+
+    private static func name(_ number: Int) -> String { "a player whose name is long and has the number \(number)." }
+
+    /// A studio whose tables have damage in every page that has a certain player's name.
+    private static func damaged(_ victim: Int, expiring: Bool = false) throws -> Studio {
+        let before = try Studio()
+        for first in stride(from: 0, to: 2_000, by: 100) {
+            let grants = (first..<first + 100).map { number in
+                Command.grant("g\(number)", name(number), 50, expiresAt: expiring ? Bench.now + 1_000 : nil)
+            }
+            for outcome in try before.ask(grants) { _ = try outcome.get() }
+        }
+        try before.engine.close()
+        let path = before.folder.path("projection.sqlite")
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        var start = bytes.startIndex
+        var pages: Set<Int> = []
+        while let found = bytes.range(of: Data(name(victim).utf8), in: start..<bytes.endIndex) {
+            bytes[found.lowerBound] ^= 1
+            pages.insert(found.lowerBound / 4_096)
+            start = found.upperBound
+        }
+        #expect(pages.count >= 2)
+        try bytes.write(to: URL(fileURLWithPath: path))
+        return try Studio(before.folder, log: before.log.storage)
+    }
+
+    @Test func onlyWhatNeedsADamagedRowFailsAndItIsRepaired() throws {
+        let studio = try Self.damaged(1_000)
+        studio.hold()
+        let numbers = [40, 1_000, 1_990]
+        for turn in 0..<3 {
+            let answers = try studio.ask(numbers.map { .spend("s\(turn)-\($0)", Self.name($0), 7) })
+            for (number, answer) in zip(numbers, answers) {
+                switch answer {
+                case .success: #expect(number != 1_000)
+                case .failure(let error): #expect(number == 1_000 && error.kind == .corrupt, "\(error)")
+                }
+            }
+        }
+        #expect(studio.reports.filter { $0.contains("tablesDamaged") }.count == 1)
+        studio.release()
+        #expect(try studio.isRenewed())
+        #expect(try studio.available(Self.name(1_000)) == 50)
+        #expect(try studio.available(Self.name(40)) == 29)
+        #expect(try studio.ask([.spend("later", Self.name(1_000), 8)])[0].get().isSpend)
+        #expect(try studio.engine.history(HistoryQuery(account: AccountName(Self.name(1_000))!)).entries.count == 2)
+        #expect(studio.reports.contains { $0.contains("tablesRenewed") && $0.contains("failures: 3") })
+        #expect(studio.made == 1)
+        try studio.engine.close()
+        // A start finds nothing wrong.
+        let next = try Studio(studio.folder, log: studio.log.storage)
+        #expect(try next.available(Self.name(1_000)) == 42)
+        #expect(!next.reports.contains { $0.contains("tablesDamaged") })
+        try next.engine.close()
+    }
+
+    @Test func whatExpiresOfOthersDoesNotWaitForADamagedPlayer() throws {
+        let studio = try Self.damaged(3, expiring: true)
+        studio.hold()
+        var expired = 0
+        for _ in 0..<12 {
+            guard case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() else {
+                Issue.record("it does not expire")
+                break
+            }
+            expired += players
+        }
+        // All but those who stand in the same pages.
+        #expect(expired > 1_500 && expired < 2_000)
+        studio.release()
+        #expect(try studio.isRenewed())
+        var rest = 0
+        for _ in 0..<12 {
+            if case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() {
+                rest += players
+            }
+        }
+        #expect(expired + rest == 2_000)
+        try studio.engine.close()
+    }
+
+    @Test func aReadThatMeetsDamageHasItRepaired() throws {
+        let studio = try Self.damaged(500)
+        let query = HistoryQuery(account: AccountName(Self.name(500))!)
+        #expect { try studio.engine.history(query) } throws: { ($0 as? StoreError)?.kind == .corrupt }
+        #expect(try studio.isRenewed())
+        #expect(try studio.engine.history(query).entries.count == 1)
+        try studio.engine.close()
+    }
+
+    @Test func aRenewalThatFailsIsTriedAgain() throws {
+        let studio = try Self.damaged(500)
+        studio.failRenewals(3)
+        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
+        #expect(try studio.isRenewed())
+        #expect(studio.reports.filter { $0.contains("renewalFailed") }.count == 3 && studio.made == 4)
+        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].get().isGrant)
+        try studio.engine.close()
+    }
+
+    @Test func aStopDoesNotWaitForARenewalThatFails() throws {
+        let studio = try Self.damaged(500)
+        studio.failRenewals(1_000_000)
+        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
+        #expect(try eventually { studio.made > 2 })
+        try studio.engine.close()
+    }
+
+    /// Another program keeps a read open: the write-ahead log does not grow behind it for ever.
+    @Test func aReadThatSomebodyKeepsDoesNotKeepTheTables() throws {
+        var bounds = SQLiteBounds()
+        bounds.checkpointPages = 10
+        bounds.walPagesRenewed = 200
+        let studio = try Studio(bounds: bounds)
+        _ = try studio.ask([.grant("first", "ann", 5)])
+        _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.allowsUnsafeTransactions = true
+        let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+        let seen = try outside.inDatabase { db in
+            try db.execute(sql: "BEGIN")
+            return try Int.fetchOne(db, sql: "SELECT count(*) FROM entry")
+        }
+        #expect(seen == 1)
+        var number = 0
+        while !studio.reports.contains(where: { $0.contains("tablesRenewed") }), number < 20_000 {
+            number += 1
+            _ = try studio.ask([.grant("g\(number)", Self.name(number), 1)])
+            _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+        }
+        #expect(studio.reports.contains { $0.contains("tablesRenewed") }, "after \(number)")
+        #expect(try outside.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == 1)
+        #expect(try studio.available(Self.name(number)) == 1)
+        let inside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+        #expect(try inside.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == number + 1)
+        try inside.close()
+        try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try outside.close()
+        try studio.engine.close()
+    }
+
+    /// Another program keeps a lock: nobody waits for it longer than a moment.
+    @Test func aLockThatSomebodyKeepsDoesNotKeepTheTables() throws {
+        let studio = try Studio()
+        _ = try studio.ask([.grant("first", "ann", 5)])
+        _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+        try outside.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        for number in 0..<50 { _ = try studio.ask([.grant("g\(number)", "ann", 1)]) }
+        #expect(try studio.available("ann") == 55)
+        for _ in 0..<20 where !studio.reports.contains(where: { $0.contains("tablesRenewed") }) {
+            _ = try studio.isRenewed()
+        }
+        #expect(studio.reports.contains { $0.contains("another process keeps a lock") })
+        #expect(try studio.engine.history(HistoryQuery(account: AccountName("ann")!)).entries.count == 51)
+        try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try outside.close()
+        try studio.engine.close()
+    }
+}
+
+extension Outcome {
+    fileprivate var isSpend: Bool { if case .spend = self { true } else { false } }
+    fileprivate var isGrant: Bool { if case .grant = self { true } else { false } }
+}
+
+extension Result {
+    fileprivate var isFailure: Bool { if case .failure = self { true } else { false } }
+}
