@@ -295,13 +295,7 @@ package final class Engine: Store, @unchecked Sendable {
         guard damage.withLock({ $0.isRenewed }) else { return }
         appender.awaitIdle()
         if appender.failure != nil { return }
-        do throws(StoreError) {
-            try readBooks()
-        } catch {
-            // The last step of the tables before may have failed while they were exchanged.
-            projector.retry()
-            try readBooks()
-        }
+        try readBooks()
         damage.withLock { $0.isRenewed = false }
     }
 

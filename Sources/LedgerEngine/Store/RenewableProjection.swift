@@ -156,18 +156,25 @@ final class RenewableProjection: Projection {
 
     func apply(_ blocks: [SealedBlock]) throws {
         do {
-            try use { tables in
-                try tables.apply(blocks)
-                if let last = blocks.last { monitor.withLock { $0.applied = last.number } }
+            try applyOnce(blocks)
+        } catch {
+            // Tables that cannot be written may be about to be exchanged; the new ones can.
+            if monitor.withLock({ $0.isInExchange }) { return try applyOnce(blocks) }
+            guard let error = error as? StoreError, error.kind == .corrupt else {
+                renewIfAsked()
+                throw error
             }
-        } catch let error as StoreError where error.kind == .corrupt {
             renew(because: "\(error)")
             throw StoreError("the tables are damaged, and are being made anew: \(error)")
-        } catch {
-            renewIfAsked()
-            throw error
         }
         renewIfAsked()
+    }
+
+    private func applyOnce(_ blocks: [SealedBlock]) throws {
+        try use { tables in
+            try tables.apply(blocks)
+            if let last = blocks.last { monitor.withLock { $0.applied = last.number } }
+        }
     }
 
     private func renewIfAsked() {
