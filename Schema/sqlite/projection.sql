@@ -221,19 +221,26 @@ CREATE TABLE purchase (
     block INTEGER NOT NULL              -- where the first JWS stands
 ) STRICT;
 
--- What the ledger was told of a purchase after its first JWS.
+-- What the ledger was told of a purchase after its first JWS. There may be very many of one purchase.
 CREATE TABLE purchase_event (
     transaction_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,            -- within the purchase, from 2 without gaps: its first JWS is 1
     kind TEXT NOT NULL CHECK (kind IN ('signed', 'assigned', 'consumption_request', 'refund_declined')),
-    number INTEGER NOT NULL,            -- of the JWS, of the assignment, or of the notification
+    record INTEGER NOT NULL,            -- the number of the JWS, of the assignment, or of the notification
     time INTEGER NOT NULL,
     signed_date INTEGER,                -- NULL for an assignment
     revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
     entry INTEGER,                      -- what it posted; NULL where it changed nothing
     reason TEXT,                        -- of a consumption_request
     block INTEGER NOT NULL,             -- where it stands
-    PRIMARY KEY (transaction_id, kind, number)
+    PRIMARY KEY (transaction_id, number)
 ) STRICT, WITHOUT ROWID;
+
+-- Finds what the newest JWS of a purchase says.
+CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_date, revoked) WHERE kind = 'signed';
+
+-- Finds what was posted for a purchase after its first JWS.
+CREATE INDEX purchase_event_entry ON purchase_event (transaction_id, entry) WHERE entry IS NOT NULL;
 
 -- App Store Server Notifications, each once.
 CREATE TABLE notification (

@@ -77,6 +77,8 @@ struct PurchaseBook {
     var firstLot: LotID = 0
     var signedDate: Timestamp
     var revoked: Int64
+    /// What it was told of, its first JWS included.
+    var events: Int64 = 1
 
     /// What stands of `units`: `(100000 − revoked) / 100000` of them, rounded up.
     func standing(of units: Int64) -> Int64 {

@@ -55,6 +55,7 @@ extension Replay {
             }
         }
         addPurchases(block)
+        addEvents(block)
         for notification in rows.notifications { add(notification, block.number) }
     }
 
@@ -103,25 +104,6 @@ extension Replay {
             row.add(notification.transaction?.number)
             row.add(block)
         }
-        guard let transaction = notification.transaction else { return }
-        let kind: String
-        switch notification.type {
-        case "CONSUMPTION_REQUEST": kind = "consumption_request"
-        case "REFUND_DECLINED": kind = "refund_declined"
-        default: return
-        }
-        emit(.event) { row in
-            row.add(transaction.number)
-            row.add(kind)
-            row.add(notification.id)
-            row.endKey()
-            row.add(notification.time)
-            row.add(notification.signedDate)
-            row.addNull()
-            row.addNull()
-            row.add(notification.reason)
-            row.add(block)
-        }
     }
 
     // MARK: Purchases
@@ -139,30 +121,62 @@ extension Replay {
                 known.row.entry = assignment.entry
                 add(known.row, known.evidence, known.block)
             }
-            emit(.event) { row in
-                row.add(assignment.transaction.number)
-                row.add("assigned")
-                row.add(assignment.id)
-                row.endKey()
-                row.add(assignment.time)
-                row.addNull()
-                row.addNull()
-                row.add(assignment.entry)
-                row.addNull()
-                row.add(block.number)
-            }
         }
-        for evidence in rows.evidence where !evidence.isFirst {
+    }
+
+    /// What a purchase was told of after its first JWS.
+    private struct Event {
+        var transaction: TransactionID
+        var kind: String
+        /// Among those of one time: JWS, then assignments, then notifications.
+        var rank: Int
+        var record: Int64
+        var time: Timestamp
+        var signedDate: Timestamp?
+        var revoked: Int64?
+        var entry: EntryID?
+        var reason: String?
+    }
+
+    /// Numbers what the purchases of a block were told of, by time.
+    private func addEvents(_ block: Block) {
+        let rows = block.rows
+        var events = rows.evidence.filter { !$0.isFirst }.map { row in
+            Event(
+                transaction: row.transaction, kind: "signed", rank: 0, record: row.id, time: row.time,
+                signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
+        }
+        // An account that came with a newer JWS is told with that.
+        let posted = rows.assignments.isEmpty ? [] : Set(events.compactMap(\.entry))
+        events += rows.assignments.filter { !posted.contains($0.entry) }.map { row in
+            Event(
+                transaction: row.transaction, kind: "assigned", rank: 1, record: row.id, time: row.time,
+                entry: row.entry)
+        }
+        for row in rows.notifications {
+            guard let transaction = row.transaction,
+                row.type == "CONSUMPTION_REQUEST" || row.type == "REFUND_DECLINED"
+            else { continue }
+            events.append(
+                Event(
+                    transaction: transaction, kind: row.type.lowercased(), rank: 2, record: row.id, time: row.time,
+                    signedDate: row.signedDate, reason: row.reason))
+        }
+        for event in events.sorted(by: { ($0.time, $0.rank, $0.record) < ($1.time, $1.rank, $1.record) }) {
+            guard var book = purchases[event.transaction] else { continue }
+            book.events += 1
+            purchases[event.transaction] = book
             emit(.event) { row in
-                row.add(evidence.transaction.number)
-                row.add("signed")
-                row.add(evidence.id)
+                row.add(event.transaction.number)
+                row.add(book.events)
                 row.endKey()
-                row.add(evidence.time)
-                row.add(evidence.signedDate)
-                row.add(evidence.revoked)
-                row.add(evidence.entry)
-                row.addNull()
+                row.add(event.kind)
+                row.add(event.record)
+                row.add(event.time)
+                row.add(event.signedDate)
+                row.add(event.revoked)
+                row.add(event.entry)
+                row.add(event.reason)
                 row.add(block.number)
             }
         }

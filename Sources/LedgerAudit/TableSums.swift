@@ -47,7 +47,10 @@ enum AuditedTable: String, CaseIterable, Sendable {
                 "ownership", "grants", "signed_date", "revoked", "time", "evidence", "block",
             ]
         case .event:
-            ["transaction_id", "kind", "number", "time", "signed_date", "revoked", "entry", "reason", "block"]
+            [
+                "transaction_id", "number", "kind", "record", "time", "signed_date", "revoked", "entry", "reason",
+                "block",
+            ]
         case .notification:
             [
                 "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "block",
@@ -57,8 +60,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
 
     var keyColumns: Int {
         switch self {
-        case .wallet, .total: 2
-        case .event: 3
+        case .wallet, .total, .event: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
             .purchase, .notification:
             1

@@ -27,9 +27,15 @@ extension LedgerClient {
         try await call(Methods.notify, Notify(signedPayload: Array(signedPayload.utf8), account: account))
     }
 
-    /// Everything the ledger knows of one purchase.
-    public func purchase(_ transaction: TransactionID) async throws -> PurchaseView {
-        try await call(Methods.purchase, PurchaseQuery(transaction))
+    /// Everything the ledger knows of one purchase, with its newest events. Pass the view's `next` as `before` for the
+    /// page of earlier events.
+    /// - Parameters:
+    ///   - limit: at most this many events, 1 … ``Limits/purchasePageMax``.
+    ///   - before: only events before the one of this number; the newest where it is `nil`.
+    public func purchase(
+        _ transaction: TransactionID, limit: Int = Limits.purchasePageDefault, before: Int64? = nil
+    ) async throws -> PurchaseView {
+        try await call(Methods.purchase, PurchaseQuery(transaction: transaction, limit: limit, before: before))
     }
 
     /// The body of Apple's Send Consumption Information V2 for a purchase whose customer has consented to it.

@@ -18,11 +18,8 @@ struct BatchRows {
         var block: BlockNumber
     }
 
-    /// A row of `purchase_event`.
     struct NewEvent {
-        var transaction: TransactionID
-        var number: Int64
-        var event: PurchaseView.Event
+        var event: BlockRows.PurchaseEvent
         var block: BlockNumber
     }
 
@@ -65,7 +62,7 @@ struct BatchRows {
             append(rows.assignments, to: &assignments)
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
-            addEvents(opened.block)
+            for event in rows.purchaseEvents { events.append(NewEvent(event: event, block: opened.block.number)) }
             for row in rows.notifications {
                 notifications.append(NewNotification(row: row, block: opened.block.number))
             }
@@ -93,41 +90,14 @@ struct BatchRows {
         }
     }
 
-    private mutating func addEvents(_ block: Block) {
-        for row in block.rows.evidence where !row.isFirst {
-            let event = PurchaseView.Event(
-                time: row.time, signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
-            events.append(
-                NewEvent(transaction: row.transaction, number: row.id, event: event, block: block.number))
-        }
-        for row in block.rows.assignments {
-            let event = PurchaseView.Event(
-                kind: .assigned, time: row.time, signedDate: nil, revoked: nil, entry: row.entry)
-            events.append(
-                NewEvent(transaction: row.transaction, number: row.id, event: event, block: block.number))
-        }
-        for row in block.rows.notifications {
-            guard let transaction = row.transaction,
-                let kind = PurchaseView.Event.Kind(notificationType: row.type)
-            else { continue }
-            let event = PurchaseView.Event(
-                kind: kind, time: row.time, signedDate: row.signedDate, revoked: nil, entry: nil, reason: row.reason)
-            events.append(NewEvent(transaction: transaction, number: row.id, event: event, block: block.number))
-        }
-    }
-
     /// Into the order of their tables: rows of one page are then inserted one after the other. Those that are not
     /// named here are in it already.
     private mutating func sort() {
         if purchases.count > 1 { purchases.sort { $0.row.facts.transaction < $1.row.facts.transaction } }
         if requests.count > 1 { requests.sort { $0.key.text < $1.key.text } }
         if notifications.count > 1 { notifications.sort { $0.row.uuid < $1.row.uuid } }
-        if events.count > 1 {
-            events.sort {
-                ($0.transaction.number, $0.event.kind.rawValue, $0.number)
-                    < ($1.transaction.number, $1.event.kind.rawValue, $1.number)
-            }
-        }
+        // Those of one purchase stay in their order.
+        if events.count > 1 { events.sort { $0.event.transaction < $1.event.transaction } }
     }
 
     /// Gives purchases of this batch the accounts that they found in it.

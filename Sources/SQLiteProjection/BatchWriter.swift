@@ -29,6 +29,7 @@ final class BatchWriter {
     private let updateHold: PreparedStatement
     private let insertPurchase: RowInsertion
     private let updatePurchase: PreparedStatement
+    private let eventCount: EventCount
     private let insertEvent: RowInsertion
     private let insertNotification: RowInsertion
     private let insertBlock: RowInsertion
@@ -72,9 +73,10 @@ final class BatchWriter {
             """, firstOf: "transaction_id")
         updatePurchase = try PreparedStatement(
             db, "UPDATE purchase SET account = ?, entry = ? WHERE transaction_id = ? AND account IS NULL")
+        eventCount = try EventCount(db)
         insertEvent = try RowInsertion(
             db, into: "purchase_event",
-            "transaction_id, kind, number, time, signed_date, revoked, entry, reason, block")
+            "transaction_id, number, kind, record, time, signed_date, revoked, entry, reason, block")
         insertNotification = try RowInsertion(
             db, into: "notification",
             "uuid, number, type, subtype, signed_date, reason, time, transaction_id, block")
@@ -251,17 +253,23 @@ final class BatchWriter {
     }
 
     private func insert(_ rows: [BatchRows.NewEvent]) throws {
+        // Those of one purchase follow each other.
+        var last: (transaction: TransactionID, number: Int64)?
         try insertEvent.run(rows) { parameters, row in
             let event = row.pointee.event
-            parameters.bind(1, row.pointee.transaction.number)
-            parameters.bind(2, event.kind.rawValue)
-            parameters.bind(3, row.pointee.number)
-            parameters.bind(4, event.time)
-            parameters.bind(5, event.signedDate)
-            parameters.bind(6, event.revoked)
-            parameters.bind(7, event.entry)
-            parameters.bind(8, event.reason)
-            parameters.bind(9, row.pointee.block)
+            let before = last?.transaction == event.transaction ? last?.number : nil
+            let number = try (before ?? eventCount.last(of: event.transaction)) + 1
+            last = (event.transaction, number)
+            parameters.bind(1, event.transaction.number)
+            parameters.bind(2, number)
+            parameters.bind(3, event.kind.rawValue)
+            parameters.bind(4, event.record)
+            parameters.bind(5, event.time)
+            parameters.bind(6, event.signedDate)
+            parameters.bind(7, event.revoked)
+            parameters.bind(8, event.entry)
+            parameters.bind(9, event.reason)
+            parameters.bind(10, row.pointee.block)
         }
     }
 

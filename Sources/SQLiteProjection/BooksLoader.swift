@@ -14,9 +14,7 @@ final class BooksLoader {
     let selectAllOpenLots: PreparedStatement
     let selectOpenLots: PreparedStatement
     let selectLot: PreparedStatement
-    let selectPurchase: PreparedStatement
-    let selectFirstTransfer: PreparedStatement
-    let selectEvents: PreparedStatement
+    let purchases: StoredPurchases
     let selectRequest: PreparedStatement
     let selectNotification: PreparedStatement
     let selectOpenHolds: PreparedStatement
@@ -41,16 +39,7 @@ final class BooksLoader {
         selectOpenLots = try PreparedStatement(
             db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open ORDER BY id")
         selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
-        selectPurchase = try PreparedStatement(db, StoredPurchase.select)
-        // Apart from the purchase's row: of a new purchase, which has none, not even the table is opened.
-        selectFirstTransfer = try PreparedStatement(
-            db, "SELECT first_transfer FROM entry WHERE id = ? AND transaction_id = ?")
-        selectEvents = try PreparedStatement(
-            db,
-            """
-            SELECT kind, time, signed_date, revoked, entry, reason FROM purchase_event
-            WHERE transaction_id = ? ORDER BY number
-            """)
+        purchases = try StoredPurchases(db)
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
         selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
         selectOpenHolds = try PreparedStatement(

@@ -163,6 +163,7 @@ struct Reports {
                         SELECT p.entry FROM purchase AS p WHERE p.transaction_id = lot.transaction_id
                         UNION ALL
                         SELECT e.entry FROM purchase_event AS e WHERE e.transaction_id = lot.transaction_id
+                            AND e.entry IS NOT NULL
                     )
                 )
             FROM movement AS m LEFT JOIN lot ON lot.id = m.lot

@@ -139,6 +139,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         try faults("finding") { try pool.read { db in try Finder(db).find(query) } }
     }
 
+    package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {
+        try faults("reading a purchase") { try pool.read { db in try PurchaseReader(db).view(query) } }
+    }
+
     package func close() throws {
         try faults("closing") {
             loading.inDatabase { _ in loader.close() }

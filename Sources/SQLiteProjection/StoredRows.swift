@@ -14,6 +14,8 @@ enum Plausible {
 
     static func isAmount(_ value: Int64) -> Bool { value >= 0 && value <= max }
     static func isTime(_ value: Int64) -> Bool { value >= -max && value <= max }
+    /// Of a purchase that is revoked.
+    static func isShare(_ value: Int64) -> Bool { value >= 0 && value <= Limits.wholeShare }
 }
 
 /// A row of `wallet`.

@@ -124,7 +124,8 @@ import Testing
     private static func replay(_ service: RunningService) async throws {
         let client = try await service.client()
         let report = try await client.report(.balances, limit: wallets)
-        #expect(report.next == nil && report.rows.count == wallets)
+        // A wallet of which all is spent and taken back is none of a report.
+        #expect(report.next == nil && !report.rows.isEmpty && report.rows.count <= wallets)
         var balances: [AccountName: (available: Int64, held: Int64, debt: Int64)] = [:]
         var last: EntryID = 0
         journal: while true {
@@ -149,9 +150,10 @@ import Testing
         }
         #expect(last > 0)
         for case .balance(let account, _, let available, let held, let debt, _) in report.rows {
-            let own = balances[account, default: (0, 0, 0)]
+            let own = balances.removeValue(forKey: account) ?? (0, 0, 0)
             #expect(own.available == available && own.held == held && own.debt == debt)
         }
+        #expect(balances.values.allSatisfy { $0 == (0, 0, 0) })
         try await client.close()
     }
 

@@ -110,37 +110,44 @@ import Testing
         }
     }
 
-    @Test func whatWasReallySignedHolds() throws {
-        let ledger = try SignedLedger()
-        let (summary, findings) = try ledger.audit(ledger.blocks, anchors: [ledger.app.root])
-        #expect(findings == [])
-        #expect(summary.signatures == ledger.signed && ledger.signed > 10)
-        #expect(summary.purchases == 4 && summary.position.notification == 5)
+    @Test func whatWasReallySignedHolds() async throws {
+        try await apart {
+            let ledger = try SignedLedger()
+            let (summary, findings) = try ledger.audit(ledger.blocks, anchors: [ledger.app.root])
+            #expect(findings == [])
+            #expect(summary.signatures == ledger.signed && ledger.signed > 10)
+            #expect(summary.purchases == 4 && summary.position.notification == 5)
+        }
     }
 
-    @Test func nothingIsBelievedWithoutItsAnchor() throws {
-        let ledger = try SignedLedger()
-        let (summary, findings) = try ledger.audit(ledger.blocks, anchors: [try SandboxApp().root])
-        #expect(summary.signatures == 0)
-        #expect(findings.count == ledger.signed)
-        #expect(findings.allSatisfy { $0.words.contains("untrustedRoot") }, "\(findings.first.map { "\($0)" } ?? "")")
+    @Test func nothingIsBelievedWithoutItsAnchor() async throws {
+        try await apart {
+            let ledger = try SignedLedger()
+            let (summary, findings) = try ledger.audit(ledger.blocks, anchors: [try SandboxApp().root])
+            #expect(summary.signatures == 0)
+            #expect(findings.count == ledger.signed)
+            #expect(
+                findings.allSatisfy { $0.words.contains("untrustedRoot") }, "\(findings.first.map { "\($0)" } ?? "")")
+        }
     }
 
-    @Test func whateverDiffersFromWhatWasSignedIsFound() throws {
-        let ledger = try SignedLedger()
-        for (name, change) in EvidenceTests.changes {
-            var tried = 0
-            for index in ledger.blocks.indices.dropFirst() {
-                guard let blocks = try changed(ledger.blocks, index, change) else { continue }
-                tried += 1
-                let (_, findings) = try ledger.audit(blocks, anchors: [ledger.app.root])
-                let isFound = findings.contains { finding in
-                    finding.block == ledger.blocks[index].number
-                        && (finding.words.hasPrefix("evidence") || finding.words.hasPrefix("notification"))
+    @Test func whateverDiffersFromWhatWasSignedIsFound() async throws {
+        try await apart {
+            let ledger = try SignedLedger()
+            for (name, change) in EvidenceTests.changes {
+                var tried = 0
+                for index in ledger.blocks.indices.dropFirst() {
+                    guard let blocks = try changed(ledger.blocks, index, change) else { continue }
+                    tried += 1
+                    let (_, findings) = try ledger.audit(blocks, anchors: [ledger.app.root])
+                    let isFound = findings.contains { finding in
+                        finding.block == ledger.blocks[index].number
+                            && (finding.words.hasPrefix("evidence") || finding.words.hasPrefix("notification"))
+                    }
+                    #expect(isFound, "\(name) in block \(index + 1): \(findings)")
                 }
-                #expect(isFound, "\(name) in block \(index + 1): \(findings)")
+                #expect(tried > 0, "\(name)")
             }
-            #expect(tried > 0, "\(name)")
         }
     }
 

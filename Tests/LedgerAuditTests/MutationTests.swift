@@ -8,21 +8,23 @@ import Testing
 /// rights, puts into a chain that fits by its hashes, the auditor finds.
 @Suite struct MutationTests {
     @Test(arguments: 0..<UInt64(2))
-    func whateverIsChangedInABlockIsFound(run: UInt64) throws {
-        let seed = Seed.drawn() &+ run
-        let ledger = try RandomLedger(seed: seed, commands: 600)
-        var generator = SplitMix64(seed: seed ^ 0x5EED)
-        var tried: [String: Int] = [:]
-        for _ in 0..<800 {
-            guard let (mutation, blocks) = try Mutation.random(ledger.blocks, &generator) else { continue }
-            tried[mutation.name, default: 0] += 1
-            let findings = Replayed(blocks).findings
-            #expect(!findings.isEmpty, "seed \(seed): \(mutation.name) in block \(mutation.block) is not found")
-            if let first = findings.first?.block {
-                #expect(first >= mutation.block, "seed \(seed): \(mutation.name): \(findings[0])")
+    func whateverIsChangedInABlockIsFound(run: UInt64) async throws {
+        try await apart {
+            let seed = Seed.drawn() &+ run
+            let ledger = try RandomLedger(seed: seed, commands: 600)
+            var generator = SplitMix64(seed: seed ^ 0x5EED)
+            var tried: [String: Int] = [:]
+            for _ in 0..<800 {
+                guard let (mutation, blocks) = try Mutation.random(ledger.blocks, &generator) else { continue }
+                tried[mutation.name, default: 0] += 1
+                let findings = Replayed(blocks).findings
+                #expect(!findings.isEmpty, "seed \(seed): \(mutation.name) in block \(mutation.block) is not found")
+                if let first = findings.first?.block {
+                    #expect(first >= mutation.block, "seed \(seed): \(mutation.name): \(findings[0])")
+                }
             }
+            #expect(tried.count >= Mutation.all.count - 3, "tried only \(tried.keys.sorted())")
         }
-        #expect(tried.count >= Mutation.all.count - 3, "tried only \(tried.keys.sorted())")
     }
 }
 
@@ -234,7 +236,8 @@ struct Mutation {
         (
             "an entry that is left out",
             { rows, generator in
-                guard let last = rows.entries.last, rows.purchases.allSatisfy({ $0.entry != last.id }),
+                // What comes of itself, as what expires, nobody misses.
+                guard let last = rows.entries.last, last.key != nil, rows.purchases.allSatisfy({ $0.entry != last.id }),
                     rows.assignments.allSatisfy({ $0.entry != last.id }),
                     rows.evidence.allSatisfy({ $0.entry != last.id }),
                     rows.holds.allSatisfy({ $0.entry != last.id })

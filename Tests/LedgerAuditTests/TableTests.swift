@@ -10,99 +10,107 @@ import Testing
 
 /// Whatever another hand changes in the tables, by a program that leaves the pages' checksums right, is found.
 @Suite struct TableTests {
-    @Test func everyChangedMissingOrAddedRowIsFound() throws {
-        let seed = Seed.drawn()
-        let ledger = try RandomLedger(seed: seed, commands: 500)
-        let expected = Replayed(ledger.blocks).sums
-        var generator = SplitMix64(seed: seed)
-        var tables: [AuditedTable: Int] = [:]
-        for number in 0..<1_000 {
-            let table = AuditedTable.allCases[number % AuditedTable.allCases.count]
-            let copy = ledger.folder.path("copy.sqlite")
-            try copyTables(ledger.tables, to: copy)
-            guard let what = try edit(copy, table, &generator) else { continue }
-            tables[table, default: 0] += 1
-            let scanned = TableScan(try SQLiteTables(path: copy, connections: 1), []).sums(jobs: 1)
-            let differences = expected.differences(from: scanned.sums)
-            #expect(differences[table]?.count == 1 || differences[table]?.count == 2, "seed \(seed): \(what)")
-            #expect(differences.count == 1, "seed \(seed): \(what) in \(differences.keys)")
+    @Test func everyChangedMissingOrAddedRowIsFound() async throws {
+        try await apart {
+            let seed = Seed.drawn()
+            let ledger = try RandomLedger(seed: seed, commands: 500)
+            let expected = Replayed(ledger.blocks).sums
+            var generator = SplitMix64(seed: seed)
+            var tables: [AuditedTable: Int] = [:]
+            for number in 0..<1_000 {
+                let table = AuditedTable.allCases[number % AuditedTable.allCases.count]
+                let copy = ledger.folder.path("copy.sqlite")
+                try copyTables(ledger.tables, to: copy)
+                guard let what = try edit(copy, table, &generator) else { continue }
+                tables[table, default: 0] += 1
+                let scanned = TableScan(try SQLiteTables(path: copy, connections: 1), []).sums(jobs: 1)
+                let differences = expected.differences(from: scanned.sums)
+                #expect(differences[table]?.count == 1 || differences[table]?.count == 2, "seed \(seed): \(what)")
+                #expect(differences.count == 1, "seed \(seed): \(what) in \(differences.keys)")
+            }
+            #expect(tables.count == AuditedTable.allCases.count, "only \(tables)")
         }
-        #expect(tables.count == AuditedTable.allCases.count, "only \(tables)")
     }
 
     @Test(arguments: AuditedTable.allCases)
-    func theRowIsNamed(table: AuditedTable) throws {
-        let seed = Seed.drawn()
-        let ledger = try RandomLedger(seed: seed, commands: 500)
-        var generator = SplitMix64(seed: seed)
-        for _ in 0..<3 {
-            let copy = ledger.folder.path("copy.sqlite")
-            try copyTables(ledger.tables, to: copy)
-            guard let what = try edit(copy, table, &generator) else { continue }
-            var findings: [String] = []
-            let blocks = ledger.blocks
-            let identity = Digest(
-                of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), Workload.hash)
-            let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
-                Steps(blocks, identity: identity)
-            } openTables: {
-                try SQLiteTables(path: copy, connections: 2)
+    func theRowIsNamed(table: AuditedTable) async throws {
+        try await apart {
+            let seed = Seed.drawn()
+            let ledger = try RandomLedger(seed: seed, commands: 500)
+            var generator = SplitMix64(seed: seed)
+            for _ in 0..<3 {
+                let copy = ledger.folder.path("copy.sqlite")
+                try copyTables(ledger.tables, to: copy)
+                guard let what = try edit(copy, table, &generator) else { continue }
+                var findings: [String] = []
+                let blocks = ledger.blocks
+                let identity = Digest(
+                    of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), Workload.hash)
+                let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
+                    Steps(blocks, identity: identity)
+                } openTables: {
+                    try SQLiteTables(path: copy, connections: 2)
+                }
+                let summary = try audit.run(progress: { _, _ in }) { findings.append("\($0)") }
+                // Nobody signed what these random commands credit.
+                let own = findings.filter { !$0.hasPrefix("block") }
+                if findings.contains(where: { $0.contains("the tables are of another block") }) {
+                    // Of tables that say that they are of another block no row can be compared.
+                    #expect(table == .projection && summary.tables == nil)
+                    continue
+                }
+                #expect(own.count >= 1 && own.count <= 2, "seed \(seed): \(what): \(own)")
+                #expect(own.allSatisfy { $0.hasPrefix("table \(table.rawValue), ") }, "seed \(seed): \(what): \(own)")
+                #expect(summary.tables == blocks.last?.number)
             }
-            let summary = try audit.run(progress: { _, _ in }) { findings.append("\($0)") }
-            // Nobody signed what these random commands credit.
-            let own = findings.filter { !$0.hasPrefix("block") }
-            if findings.contains(where: { $0.contains("the tables are of another block") }) {
-                // Of tables that say that they are of another block no row can be compared.
-                #expect(table == .projection && summary.tables == nil)
-                continue
-            }
-            #expect(own.count >= 1 && own.count <= 2, "seed \(seed): \(what): \(own)")
-            #expect(own.allSatisfy { $0.hasPrefix("table \(table.rawValue), ") }, "seed \(seed): \(what): \(own)")
-            #expect(summary.tables == blocks.last?.number)
         }
     }
 
-    @Test func aDefinitionThatIsNotOursIsFound() throws {
-        let ledger = try RandomLedger(seed: 1, commands: 50)
-        for (sql, words) in [
-            ("CREATE TRIGGER thief AFTER INSERT ON entry BEGIN SELECT 1; END", "there is a trigger thief"),
-            ("CREATE TABLE more (a)", "there is a table more"),
-            ("DROP INDEX hold_open", "index hold_open is not defined"),
-            ("DROP VIEW balance", "view balance is not defined"),
-        ] {
-            let copy = ledger.folder.path("copy.sqlite")
-            try copyTables(ledger.tables, to: copy)
-            try write(copy) { try $0.execute(sql: sql) }
-            let found = try SQLiteTables(path: copy, connections: 1).check()
-            #expect(found.count == 1 && found[0].hasPrefix(words), "\(sql): \(found)")
+    @Test func aDefinitionThatIsNotOursIsFound() async throws {
+        try await apart {
+            let ledger = try RandomLedger(seed: 1, commands: 50)
+            for (sql, words) in [
+                ("CREATE TRIGGER thief AFTER INSERT ON entry BEGIN SELECT 1; END", "there is a trigger thief"),
+                ("CREATE TABLE more (a)", "there is a table more"),
+                ("DROP INDEX hold_open", "index hold_open is not defined"),
+                ("DROP VIEW balance", "view balance is not defined"),
+            ] {
+                let copy = ledger.folder.path("copy.sqlite")
+                try copyTables(ledger.tables, to: copy)
+                try write(copy) { try $0.execute(sql: sql) }
+                let found = try SQLiteTables(path: copy, connections: 1).check()
+                #expect(found.count == 1 && found[0].hasPrefix(words), "\(sql): \(found)")
+            }
         }
     }
 
-    @Test func tablesThatAreBehindOrAheadAreCompared() throws {
-        let ledger = try RandomLedger(seed: 7, commands: 200)
-        let folder = try TemporaryFolder()
-        let behind = folder.path("behind.sqlite")
-        let some = Array(ledger.blocks.prefix(ledger.blocks.count / 2))
-        let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
-        let projection = try SQLiteProjection(path: behind, ledger: row, hash: Workload.hash)
-        try projection.apply(some)
-        try projection.close()
-        let identity = Digest(of: row, Workload.hash)
-        for (blocks, tables) in [(ledger.blocks, behind), (some, ledger.tables)] {
-            let all = ledger.blocks
-            let opened = Opened()
-            let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
-                // A writer goes on while the audit reads: the second time the log has more.
-                Steps(opened.next() == 1 ? blocks : all, identity: identity)
-            } openTables: {
-                try SQLiteTables(path: tables, connections: 2)
+    @Test func tablesThatAreBehindOrAheadAreCompared() async throws {
+        try await apart {
+            let ledger = try RandomLedger(seed: 7, commands: 200)
+            let folder = try TemporaryFolder()
+            let behind = folder.path("behind.sqlite")
+            let some = Array(ledger.blocks.prefix(ledger.blocks.count / 2))
+            let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+            let projection = try SQLiteProjection(path: behind, ledger: row, hash: Workload.hash)
+            try projection.apply(some)
+            try projection.close()
+            let identity = Digest(of: row, Workload.hash)
+            for (blocks, tables) in [(ledger.blocks, behind), (some, ledger.tables)] {
+                let all = ledger.blocks
+                let opened = Opened()
+                let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
+                    // A writer goes on while the audit reads: the second time the log has more.
+                    Steps(opened.next() == 1 ? blocks : all, identity: identity)
+                } openTables: {
+                    try SQLiteTables(path: tables, connections: 2)
+                }
+                var own: [String] = []
+                let summary = try audit.run(progress: { _, _ in }) { finding in
+                    if finding.block == nil { own.append("\(finding)") }
+                }
+                #expect(own == [])
+                #expect(summary.tables == (tables == behind ? some : ledger.blocks).last?.number)
             }
-            var own: [String] = []
-            let summary = try audit.run(progress: { _, _ in }) { finding in
-                if finding.block == nil { own.append("\(finding)") }
-            }
-            #expect(own == [])
-            #expect(summary.tables == (tables == behind ? some : ledger.blocks).last?.number)
         }
     }
 

@@ -15,7 +15,8 @@ import Testing
             type: "ONE_TIME_CHARGE", subtype: nil, uuid: "u", duplicate: false, purchase: purchase)
         let view = PurchaseView(
             transaction: transaction, state: .standing, account: player, product: "p", quantity: 1, purchaseDate: 1,
-            price: nil, priceCurrency: nil, revoked: 0, grants: [], consumption: 0, events: [])
+            price: nil, priceCurrency: nil, revoked: 0, grants: [], consumption: 0, events: [],
+            next: nil)
         let consumed = ConsumptionBody(
             sampleContentProvided: true, deliveryStatus: .delivered, consumptionPercentage: 5,
             refundPreference: .decline)
@@ -87,6 +88,7 @@ import Testing
             #expect(try await client.credit(signedTransaction: "a.b.c", account: player) == purchase)
             #expect(try await client.notify(signedPayload: "d.e.f") == notification)
             #expect(try await client.purchase(transaction) == view)
+            #expect(try await client.purchase(transaction, limit: 3, before: 9) == view)
             #expect(try await client.consumption(asked) == consumed)
             #expect(try await client.spend(spend) == spent)
             #expect(try await client.reverse(reversal) == reversed)
@@ -117,7 +119,9 @@ import Testing
                 [
                     .ping, .authenticate(token: "t"), .info,
                     .ledger(.credit(Credit(signedTransaction: Array("a.b.c".utf8), account: player))),
-                    .ledger(.notify(Notify(signedPayload: Array("d.e.f".utf8)))), .ledger(.purchase(transaction)),
+                    .ledger(.notify(Notify(signedPayload: Array("d.e.f".utf8)))),
+                    .ledger(.purchase(PurchaseQuery(transaction: transaction))),
+                    .ledger(.purchase(PurchaseQuery(transaction: transaction, limit: 3, before: 9))),
                     .ledger(.consumption(asked)),
                 ] + operations.map { .ledger(.keyed($0)) } + [
                     .ledger(.atomic(atomic)),

@@ -90,8 +90,8 @@ import Testing
         }
     }
 
-    /// The journal, every balance and the trial balance are those of the books; and so are they when computed anew
-    /// from the blocks.
+    /// The journal, every balance, every purchase and the trial balance are those of the books; and so are they when
+    /// computed anew from the blocks.
     private func compare(_ bench: Bench, _ reference: inout Books, _ place: Comment) throws {
         for player in reference.players.values {
             let ask = Command.balance(account: player.name, currency: nil)
@@ -125,6 +125,14 @@ import Testing
         #expect(
             try anew.journal(JournalQuery(after: 0, limit: 1_000))
                 == bench.projection.journal(JournalQuery(after: 0, limit: 1_000)), place)
+        for (id, register) in reference.purchases {
+            let query = PurchaseQuery(transaction: id, limit: 1_000)
+            let view = try bench.engine.purchase(query)
+            #expect(try anew.purchase(query) == view, place)
+            let signed = view.events.last { $0.kind == .signed }
+            #expect(signed?.signedDate == register.signedDate && signed?.revoked == register.revoked, place)
+            #expect(view.events.compactMap(\.entry).max() == register.lastEntry, place)
+        }
         try anew.close()
     }
 }

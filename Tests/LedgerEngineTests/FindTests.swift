@@ -10,7 +10,7 @@ import Testing
     /// Everything that the workload can have made, and some that nothing made.
     private static func queries(_ keys: Set<RequestKey>, _ names: Int) -> [FindQuery] {
         keys.sorted { $0.text < $1.text }.map { .key($0) } + [.key(RequestKey("never used")!)]
-            + (0..<61).map { .transaction(TransactionID(number: Int64(2_000_000_000 + $0))) }
+            + (0..<61).map { .transaction(Workload.transaction($0)) }
             + (0...names).map { .account(Workload.account($0)) }
     }
 
@@ -72,7 +72,7 @@ import Testing
                 switch command {
                 case .keyed(let operation): keys.insert(operation.key)
                 case .atomic(let atomic): keys.insert(atomic.key)
-                case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
+                case .credit, .notify, .expire, .balance, .consumption, .forget: break
                 }
             }
             Self.ask(memory, commands, at: workload.now)

@@ -63,6 +63,7 @@ final class SlowProjection: Projection {
     }
     func report(_ query: ReportQuery) throws -> ReportPage { try base.report(query) }
     func journal(_ query: JournalQuery) throws -> JournalPage { try base.journal(query) }
+    func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try base.purchase(query) }
     func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
     func close() throws { try base.close() }
 }

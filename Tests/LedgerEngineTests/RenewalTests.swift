@@ -133,141 +133,155 @@ import Testing
         return try Studio(before.folder, log: before.log.storage)
     }
 
-    @Test func onlyWhatNeedsADamagedRowFailsAndItIsRepaired() throws {
-        let studio = try Self.damaged(1_000)
-        studio.hold()
-        let numbers = [40, 1_000, 1_990]
-        for turn in 0..<3 {
-            let answers = try studio.ask(numbers.map { .spend("s\(turn)-\($0)", Self.name($0), 7) })
-            for (number, answer) in zip(numbers, answers) {
-                switch answer {
-                case .success: #expect(number != 1_000)
-                case .failure(let error): #expect(number == 1_000 && error.kind == .corrupt, "\(error)")
+    @Test func onlyWhatNeedsADamagedRowFailsAndItIsRepaired() async throws {
+        try await apart {
+            let studio = try Self.damaged(1_000)
+            studio.hold()
+            let numbers = [40, 1_000, 1_990]
+            for turn in 0..<3 {
+                let answers = try studio.ask(numbers.map { .spend("s\(turn)-\($0)", Self.name($0), 7) })
+                for (number, answer) in zip(numbers, answers) {
+                    switch answer {
+                    case .success: #expect(number != 1_000)
+                    case .failure(let error): #expect(number == 1_000 && error.kind == .corrupt, "\(error)")
+                    }
                 }
             }
+            #expect(studio.reports.filter { $0.contains("tablesDamaged") }.count == 1)
+            studio.release()
+            #expect(try studio.isRenewed())
+            #expect(try studio.available(Self.name(1_000)) == 50)
+            #expect(try studio.available(Self.name(40)) == 29)
+            #expect(try studio.ask([.spend("later", Self.name(1_000), 8)])[0].get().isSpend)
+            #expect(try studio.engine.history(HistoryQuery(account: AccountName(Self.name(1_000))!)).entries.count == 2)
+            #expect(studio.reports.contains { $0.contains("tablesRenewed") && $0.contains("failures: 3") })
+            #expect(studio.made == 1)
+            try studio.engine.close()
+            // A start finds nothing wrong.
+            let next = try Studio(studio.folder, log: studio.log.storage)
+            #expect(try next.available(Self.name(1_000)) == 42)
+            #expect(!next.reports.contains { $0.contains("tablesDamaged") })
+            try next.engine.close()
         }
-        #expect(studio.reports.filter { $0.contains("tablesDamaged") }.count == 1)
-        studio.release()
-        #expect(try studio.isRenewed())
-        #expect(try studio.available(Self.name(1_000)) == 50)
-        #expect(try studio.available(Self.name(40)) == 29)
-        #expect(try studio.ask([.spend("later", Self.name(1_000), 8)])[0].get().isSpend)
-        #expect(try studio.engine.history(HistoryQuery(account: AccountName(Self.name(1_000))!)).entries.count == 2)
-        #expect(studio.reports.contains { $0.contains("tablesRenewed") && $0.contains("failures: 3") })
-        #expect(studio.made == 1)
-        try studio.engine.close()
-        // A start finds nothing wrong.
-        let next = try Studio(studio.folder, log: studio.log.storage)
-        #expect(try next.available(Self.name(1_000)) == 42)
-        #expect(!next.reports.contains { $0.contains("tablesDamaged") })
-        try next.engine.close()
     }
 
-    @Test func whatExpiresOfOthersDoesNotWaitForADamagedPlayer() throws {
-        let studio = try Self.damaged(3, expiring: true)
-        studio.hold()
-        var expired = 0
-        for _ in 0..<12 {
-            guard case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() else {
-                Issue.record("it does not expire")
-                break
+    @Test func whatExpiresOfOthersDoesNotWaitForADamagedPlayer() async throws {
+        try await apart {
+            let studio = try Self.damaged(3, expiring: true)
+            studio.hold()
+            var expired = 0
+            for _ in 0..<12 {
+                guard case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() else {
+                    Issue.record("it does not expire")
+                    break
+                }
+                expired += players
             }
-            expired += players
-        }
-        // All but those who stand in the same pages.
-        #expect(expired > 1_500 && expired < 2_000)
-        studio.release()
-        #expect(try studio.isRenewed())
-        var rest = 0
-        for _ in 0..<12 {
-            if case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() {
-                rest += players
+            // All but those who stand in the same pages.
+            #expect(expired > 1_500 && expired < 2_000)
+            studio.release()
+            #expect(try studio.isRenewed())
+            var rest = 0
+            for _ in 0..<12 {
+                if case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() {
+                    rest += players
+                }
             }
+            #expect(expired + rest == 2_000)
+            try studio.engine.close()
         }
-        #expect(expired + rest == 2_000)
-        try studio.engine.close()
     }
 
-    @Test func aReadThatMeetsDamageHasItRepaired() throws {
-        let studio = try Self.damaged(500)
-        let query = HistoryQuery(account: AccountName(Self.name(500))!)
-        #expect { try studio.engine.history(query) } throws: { ($0 as? StoreError)?.kind == .corrupt }
-        #expect(try studio.isRenewed())
-        #expect(try studio.engine.history(query).entries.count == 1)
-        try studio.engine.close()
+    @Test func aReadThatMeetsDamageHasItRepaired() async throws {
+        try await apart {
+            let studio = try Self.damaged(500)
+            let query = HistoryQuery(account: AccountName(Self.name(500))!)
+            #expect { try studio.engine.history(query) } throws: { ($0 as? StoreError)?.kind == .corrupt }
+            #expect(try studio.isRenewed())
+            #expect(try studio.engine.history(query).entries.count == 1)
+            try studio.engine.close()
+        }
     }
 
-    @Test func aRenewalThatFailsIsTriedAgain() throws {
-        let studio = try Self.damaged(500)
-        studio.failRenewals(3)
-        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
-        #expect(try studio.isRenewed())
-        #expect(studio.reports.filter { $0.contains("renewalFailed") }.count == 3 && studio.made == 4)
-        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].get().isGrant)
-        try studio.engine.close()
+    @Test func aRenewalThatFailsIsTriedAgain() async throws {
+        try await apart {
+            let studio = try Self.damaged(500)
+            studio.failRenewals(3)
+            #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
+            #expect(try studio.isRenewed())
+            #expect(studio.reports.filter { $0.contains("renewalFailed") }.count == 3 && studio.made == 4)
+            #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].get().isGrant)
+            try studio.engine.close()
+        }
     }
 
-    @Test func aStopDoesNotWaitForARenewalThatFails() throws {
-        let studio = try Self.damaged(500)
-        studio.failRenewals(1_000_000)
-        #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
-        #expect(try eventually { studio.made > 2 })
-        try studio.engine.close()
+    @Test func aStopDoesNotWaitForARenewalThatFails() async throws {
+        try await apart {
+            let studio = try Self.damaged(500)
+            studio.failRenewals(1_000_000)
+            #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
+            #expect(try eventually { studio.made > 2 })
+            try studio.engine.close()
+        }
     }
 
     /// Another program keeps a read open: the write-ahead log does not grow behind it for ever.
-    @Test func aReadThatSomebodyKeepsDoesNotKeepTheTables() throws {
-        var bounds = SQLiteBounds()
-        bounds.checkpointPages = 10
-        bounds.walPagesRenewed = 200
-        let studio = try Studio(bounds: bounds)
-        _ = try studio.ask([.grant("first", "ann", 5)])
-        _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.allowsUnsafeTransactions = true
-        let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
-        let seen = try outside.inDatabase { db in
-            try db.execute(sql: "BEGIN")
-            return try Int.fetchOne(db, sql: "SELECT count(*) FROM entry")
-        }
-        #expect(seen == 1)
-        var number = 0
-        while !studio.reports.contains(where: { $0.contains("tablesRenewed") }), number < 20_000 {
-            number += 1
-            _ = try studio.ask([.grant("g\(number)", Self.name(number), 1)])
+    @Test func aReadThatSomebodyKeepsDoesNotKeepTheTables() async throws {
+        try await apart {
+            var bounds = SQLiteBounds()
+            bounds.checkpointPages = 10
+            bounds.walPagesRenewed = 200
+            let studio = try Studio(bounds: bounds)
+            _ = try studio.ask([.grant("first", "ann", 5)])
             _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.allowsUnsafeTransactions = true
+            let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+            let seen = try outside.inDatabase { db in
+                try db.execute(sql: "BEGIN")
+                return try Int.fetchOne(db, sql: "SELECT count(*) FROM entry")
+            }
+            #expect(seen == 1)
+            var number = 0
+            while !studio.reports.contains(where: { $0.contains("tablesRenewed") }), number < 20_000 {
+                number += 1
+                _ = try studio.ask([.grant("g\(number)", Self.name(number), 1)])
+                _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+            }
+            #expect(studio.reports.contains { $0.contains("tablesRenewed") }, "after \(number)")
+            #expect(try outside.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == 1)
+            #expect(try studio.available(Self.name(number)) == 1)
+            let inside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+            #expect(try inside.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == number + 1)
+            try inside.close()
+            try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
+            try outside.close()
+            try studio.engine.close()
         }
-        #expect(studio.reports.contains { $0.contains("tablesRenewed") }, "after \(number)")
-        #expect(try outside.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == 1)
-        #expect(try studio.available(Self.name(number)) == 1)
-        let inside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
-        #expect(try inside.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == number + 1)
-        try inside.close()
-        try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
-        try outside.close()
-        try studio.engine.close()
     }
 
     /// Another program keeps a lock: nobody waits for it longer than a moment.
-    @Test func aLockThatSomebodyKeepsDoesNotKeepTheTables() throws {
-        let studio = try Studio()
-        _ = try studio.ask([.grant("first", "ann", 5)])
-        _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
-        var configuration = Configuration()
-        configuration.allowsUnsafeTransactions = true
-        let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
-        try outside.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
-        for number in 0..<50 { _ = try studio.ask([.grant("g\(number)", "ann", 1)]) }
-        #expect(try studio.available("ann") == 55)
-        for _ in 0..<20 where !studio.reports.contains(where: { $0.contains("tablesRenewed") }) {
-            _ = try studio.isRenewed()
+    @Test func aLockThatSomebodyKeepsDoesNotKeepTheTables() async throws {
+        try await apart {
+            let studio = try Studio()
+            _ = try studio.ask([.grant("first", "ann", 5)])
+            _ = try studio.engine.history(HistoryQuery(account: AccountName("ann")!))
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let outside = try DatabaseQueue(path: studio.folder.path("projection.sqlite"), configuration: configuration)
+            try outside.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            for number in 0..<50 { _ = try studio.ask([.grant("g\(number)", "ann", 1)]) }
+            #expect(try studio.available("ann") == 55)
+            for _ in 0..<20 where !studio.reports.contains(where: { $0.contains("tablesRenewed") }) {
+                _ = try studio.isRenewed()
+            }
+            #expect(studio.reports.contains { $0.contains("another process keeps a lock") })
+            #expect(try studio.engine.history(HistoryQuery(account: AccountName("ann")!)).entries.count == 51)
+            try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
+            try outside.close()
+            try studio.engine.close()
         }
-        #expect(studio.reports.contains { $0.contains("another process keeps a lock") })
-        #expect(try studio.engine.history(HistoryQuery(account: AccountName("ann")!)).entries.count == 51)
-        try outside.inDatabase { try $0.execute(sql: "ROLLBACK") }
-        try outside.close()
-        try studio.engine.close()
     }
 }
 

@@ -107,6 +107,11 @@ package final class FaultyStore: Store {
         return try base.journal(query)
     }
 
+    package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {
+        plan.withLock { $0.reads += 1 }
+        return try base.purchase(query)
+    }
+
     package func find(_ query: FindQuery) throws -> Finding {
         plan.withLock { $0.reads += 1 }
         return try base.find(query)

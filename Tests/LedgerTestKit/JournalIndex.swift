@@ -12,7 +12,8 @@ package struct JournalIndex {
 
     package private(set) var rows = BlockRows()
     private var purchases: [TransactionID: BlockRows.PurchaseRow] = [:]
-    private var evidence: [TransactionID: [BlockRows.EvidenceRow]] = [:]
+    private var newest: [TransactionID: (signedDate: Timestamp, revoked: Int64)] = [:]
+    private var events: [TransactionID: [PurchaseView.Event]] = [:]
     private var assignments: [TransactionID: BlockRows.AssignmentRow] = [:]
     private var holds: [TransferID: BlockRows.HoldRow] = [:]
     private var lots: [LotID: BlockRows.LotRow] = [:]
@@ -55,7 +56,20 @@ package struct JournalIndex {
         for row in new.actors { actors[row.name] = row.id }
         for row in new.headers { headers[headerDigest(row)] = row.id }
         for row in new.purchases { purchases[row.facts.transaction] = row }
-        for row in new.evidence { evidence[row.transaction, default: []].append(row) }
+        for row in new.evidence {
+            if newest[row.transaction].map({ $0 < (row.signedDate, row.revoked) }) ?? true {
+                newest[row.transaction] = (row.signedDate, row.revoked)
+            }
+            guard row.isFirst else { continue }
+            events[row.transaction] = [
+                PurchaseView.Event(
+                    number: 1, time: row.time, signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
+            ]
+        }
+        for event in new.purchaseEvents {
+            let number = Int64(events[event.transaction]?.count ?? 0) + 1
+            events[event.transaction, default: []].append(PurchaseView.Event(number: number, event))
+        }
         for row in new.assignments { assignments[row.transaction] = row }
         for row in new.requests { requests[row.key] = row }
         for row in new.notifications { notifications.insert(row.uuid) }
@@ -113,18 +127,21 @@ package struct JournalIndex {
     }
 
     package func register(_ transaction: TransactionID) -> PurchaseRegister? {
-        guard let row = purchases[transaction], let signed = evidence[transaction] else { return nil }
+        guard let row = purchases[transaction], let newest = newest[transaction] else { return nil }
         let assignment = assignments[transaction]
         let opening = (row.entry ?? assignment?.entry).map {
             PurchaseRegister.Opening(entry: $0, firstTransfer: entry($0).firstTransfer)
         }
         return PurchaseRegister(
             facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account, opening: opening,
-            assigned: assignment?.time,
-            signed: signed.map {
-                PurchaseView.Event(time: $0.time, signedDate: $0.signedDate, revoked: $0.revoked, entry: $0.entry)
-            },
-            told: rows.notifications.filter { $0.transaction == transaction }.compactMap(\.event))
+            newest: newest, lastEntry: events[transaction]?.compactMap(\.entry).max())
+    }
+
+    /// A page of a purchase's events, and where the one before it is.
+    package func events(_ query: PurchaseQuery) -> (events: [PurchaseView.Event], next: Int64?) {
+        let earlier = (events[query.transaction] ?? []).filter { $0.number < query.before ?? Int64.max }
+        let page = Array(earlier.suffix(query.limit))
+        return (page, page.count < earlier.count ? page.first?.number : nil)
     }
 
     package func answered(_ key: RequestKey) -> Books.Answered? {

@@ -1,4 +1,4 @@
-import Ledger
+package import Ledger
 
 /// The rows that were made durable, with what finds them, and the books over them.
 struct MemoryJournal {
@@ -66,6 +66,16 @@ struct MemoryJournal {
         for uuid in needs.notifications where index.notifications.contains(uuid) { books.load(notification: uuid) }
     }
 
+    func purchase(_ query: PurchaseQuery) -> PurchaseView {
+        guard let register = index.register(query.transaction) else {
+            preconditionFailure("a purchase is read that was never recorded")
+        }
+        let (events, next) = index.events(query)
+        return register.view(
+            account: register.account.map { name($0) }, lots: books.lots(of: register), events: events, next: next
+        ) { books.code($0) }
+    }
+
     func entry(_ id: EntryID) -> Entry { index.entry(id) }
     func name(_ player: PlayerID) -> AccountName { index.name(player) }
     func player(_ name: AccountName) -> PlayerID? { index.players[name] }
@@ -77,5 +87,16 @@ extension Books {
     package mutating func forgetAllButPlayers() {
         _ = takeRecords()
         _ = takeClosers()
+    }
+
+    /// The lots of a purchase, all of which are in memory.
+    package func lots(of register: PurchaseRegister) -> [Lot] {
+        zip(register.grants, register.lots).map { grant, id in
+            let player = register.account.flatMap { players[$0] }
+            guard let lot = player?.wallets.first(where: { $0.currency == grant.currency })?.lot(id) else {
+                preconditionFailure("lot \(id) of a purchase is not in memory")
+            }
+            return lot
+        }
     }
 }

@@ -48,6 +48,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.journal(query) }
     }
 
+    package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {
+        try whileOpen { journal.purchase(query) }
+    }
+
     package func find(_ query: FindQuery) throws -> Finding {
         try whileOpen { journal.find(query) }
     }

@@ -46,6 +46,10 @@ package struct Workload {
 
     package static func account(_ number: Int) -> AccountName { AccountName("player-\(number)")! }
 
+    package static func transaction(_ number: Int) -> TransactionID {
+        TransactionID(number: Int64(2_000_000_000 + number))
+    }
+
     package static func purchase(
         _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
     ) -> SignedPurchase {
@@ -53,7 +57,7 @@ package struct Workload {
         let payload = Array("payload of \(number) at \(signedDate)".utf8)
         return SignedPurchase(
             facts: PurchaseFacts(
-                transaction: TransactionID(number: Int64(2_000_000_000 + number)),
+                transaction: transaction(number),
                 product: product ?? (number % 3 == 0 ? "bundle" : "gems500"), quantity: Int64(number % 2 + 1),
                 purchaseDate: 1_700_000_000_000, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
                 token: token),
@@ -113,9 +117,7 @@ package struct Workload {
         default:
             if Bool.random(using: &generator) { return .balance(account: player, currency: nil) }
             let number = Int.random(in: 0..<purchases, using: &generator)
-            let transaction = TransactionID(number: Int64(2_000_000_000 + number))
-            if Bool.random(using: &generator) { return .consumption(ConsumptionQuery(transaction: transaction)) }
-            return .purchase(transaction)
+            return .consumption(ConsumptionQuery(transaction: Workload.transaction(number)))
         }
     }
 

@@ -175,4 +175,24 @@ import Testing
         #expect(refundFirst.index.rows.entries.map(\.kind) == [.refund])
         #expect(refundFirst.index.rows.evidence.count == 1)
     }
+
+    /// What is in memory of a purchase does not grow with what is told of it.
+    @Test func aRegisterHasOneSizeHoweverOftenThePurchaseIsSigned() {
+        var books = Books(
+            catalog: .standard, known: [], position: LastNumbers(), totals: Totals(currencies: 0), hash: testHash)
+        func told(_ dates: ClosedRange<Timestamp>) -> Int {
+            for date in dates {
+                let signed = jws(1, signed: date, revoked: date % 2 * 50_000)
+                let declined = notification("n\(date)", signed, type: "REFUND_DECLINED")
+                _ = books.decide(.credit(signed, account: "ann"), at: 10_000 + date)
+                _ = books.decide(.notify(declined, account: nil), at: 10_000 + date)
+            }
+            return "\(books.purchases)".utf8.count
+        }
+        let few = told(1_000...1_001)
+        let many = told(1_002...6_001)
+        #expect(books.rows.evidence.count == 5_002 && books.rows.notifications.count == 5_002)
+        // The numbers in it have become longer.
+        #expect(many <= few + 20)
+    }
 }

@@ -32,10 +32,58 @@ import Testing
         #expect(try store.view(1).state == .revoked)
         #expect(
             try store.view(1).events == [
-                PurchaseView.Event(time: 1_000, signedDate: 10, revoked: 0, entry: 1),
-                PurchaseView.Event(time: 2_000, signedDate: 20, revoked: 50_000, entry: 3),
-                PurchaseView.Event(time: 3_000, signedDate: 30, revoked: 100_000, entry: 4),
+                PurchaseView.Event(number: 1, time: 1_000, signedDate: 10, revoked: 0, entry: 1),
+                PurchaseView.Event(number: 2, time: 2_000, signedDate: 20, revoked: 50_000, entry: 3),
+                PurchaseView.Event(number: 3, time: 3_000, signedDate: 30, revoked: 100_000, entry: 4),
             ])
+    }
+
+    /// A block says of each thing when it was, but not what came first at one time.
+    @Test func whatOneBatchTellsIsToldInOneOrder() throws {
+        var store = AuditedStore()
+        store.now = 1_000
+        var asked = notification("a", jws(1), type: "CONSUMPTION_REQUEST")
+        asked.reason = "OTHER"
+        _ = store.commit([
+            .notify(asked, account: nil), .credit(jws(1), account: "ann"),
+            .notify(notification("b", jws(1, signed: 3), type: "REFUND_DECLINED"), account: nil),
+            .credit(jws(1, signed: 5, revoked: 50_000), account: "ann"),
+            // Neither of these tells anything of it.
+            .notify(notification("c", jws(1), type: "REFUND"), account: nil), .credit(jws(1), account: "ann"),
+        ])
+        try store.credit(jws(1, signed: 6), "ann")
+        #expect(
+            try store.view(1).events == [
+                PurchaseView.Event(number: 1, time: 1_000, signedDate: 1, revoked: 0, entry: nil),
+                PurchaseView.Event(number: 2, time: 1_000, signedDate: 3, revoked: 0, entry: nil),
+                PurchaseView.Event(number: 3, time: 1_000, signedDate: 5, revoked: 50_000, entry: 2),
+                PurchaseView.Event(number: 4, kind: .assigned, time: 1_000, signedDate: nil, revoked: nil, entry: 1),
+                PurchaseView.Event(
+                    number: 5, kind: .consumptionRequest, time: 1_000, signedDate: 1, revoked: nil, entry: nil,
+                    reason: "OTHER"),
+                PurchaseView.Event(
+                    number: 6, kind: .refundDeclined, time: 1_000, signedDate: 3, revoked: nil, entry: nil),
+                PurchaseView.Event(number: 7, time: 1_000, signedDate: 6, revoked: 0, entry: 3),
+            ])
+    }
+
+    @Test func eventsAreToldAsTheyCameThoughTheClockIsSetBack() throws {
+        var store = AuditedStore()
+        for (time, signed) in [(1_000, 1), (500, 2), (700, 3)] as [(Timestamp, Timestamp)] {
+            store.now = time
+            try store.notify("n\(signed)", jws(1, signed: signed))
+        }
+        let events = try store.view(1).events
+        #expect(events.map(\.number) == [1, 2, 3] && events.map(\.signedDate) == [1, 2, 3])
+        #expect(events.map(\.time) == [1_000, 500, 700])
+    }
+
+    @Test func anAccountThatComesWithANewerJWSIsToldWithIt() throws {
+        var store = AuditedStore()
+        try store.notify("n", jws(1))
+        try store.credit(jws(1, signed: 2), "ann")
+        let events = try store.view(1).events
+        #expect(events.map(\.kind) == [.signed, .signed] && events.map(\.entry) == [nil, 1])
     }
 
     /// Thousandths of a percent, rounded down, every currency weighing the same.

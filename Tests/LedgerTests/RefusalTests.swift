@@ -82,11 +82,6 @@ import Testing
         #expect(throws: refusal) { try store.spend("s", "ann", 1, of: "stars") }
     }
 
-    @Test func anUnknownPurchase() throws {
-        var store = AuditedStore()
-        #expect(throws: Refusal(.unknownPurchase)) { try store.view(1) }
-    }
-
     /// `expectedVersion` is of the wallet as it is, `minimumRemaining` of what would be left.
     @Test(
         arguments: [

@@ -249,14 +249,15 @@ import Testing
             "product":"com.example.gems","quantity":3,"purchaseDate":1767225600000,"price":4990,\#
             "priceCurrency":"EUR","revoked":33333,"grants":[{"lot":7,"currency":"gems","granted":1500,\#
             "spent":100,"held":1,"revoked":499,"debt":2,"writtenOff":3,"repaid":4,"remaining":891}],\#
-            "consumption":6666,"events":[{"kind":"signed","time":5,"signedDate":4,"revoked":0,"entry":9},\#
-            {"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},\#
-            {"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER","deadline":43200006,\#
-            "entry":null},{"kind":"assigned","time":8,"signedDate":null,"entry":10}]}
+            "consumption":6666,"events":[{"number":4,"kind":"signed","time":5,"signedDate":4,"revoked":0,"entry":9},\#
+            {"number":5,"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},\#
+            {"number":6,"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER",\#
+            "deadline":43200006,"entry":null},\#
+            {"number":7,"kind":"assigned","time":8,"signedDate":null,"entry":10}],"next":4}
             """#,
             as: try Samples.purchaseView())
         var bare = try Samples.purchaseView()
-        (bare.account, bare.price, bare.priceCurrency, bare.grants[0].lot) = (nil, nil, nil, nil)
+        (bare.account, bare.price, bare.priceCurrency, bare.grants[0].lot, bare.next) = (nil, nil, nil, nil, nil)
         var writer = ReplyWriter()
         writer.write(.outcome(.purchaseView(bare)), id: .null)
         let range = try #require(try ReplyLine(line: writer.bytes).messages.first).body.get()

@@ -137,7 +137,7 @@ import Testing
         let values = [#""\#(secret)""#, #"["\#(secret)"]"#, #"{"a":"\#(secret)"}"#, #""\#(secret)\u0001""#]
         let members: [(method: String, names: [String])] = [
             ("authenticate", ["token"]), ("credit", ["signedTransaction", "account"]),
-            ("notify", ["signedPayload", "account"]), ("purchase", ["transactionId"]),
+            ("notify", ["signedPayload", "account"]), ("purchase", ["transactionId", "limit", "before"]),
             ("spend", ["key", "account", "debits", "note", "funds", "expectedVersion", "minimumRemaining"]),
             ("grant", ["key", "account", "currency", "amount", "note", "expiresAt"]),
             ("reverse", ["key", "spendKey", "operation", "debits"]),

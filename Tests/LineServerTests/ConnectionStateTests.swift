@@ -65,6 +65,7 @@ import Testing
             case .query(.history(let query)): "history \(query.account)"
             case .query(.report): "report"
             case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
+            case .query(.purchase): "purchase"
             case .query(.find): "find"
             case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
             case .refused: "refused"

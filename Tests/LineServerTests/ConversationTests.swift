@@ -27,6 +27,57 @@ extension ServerTests {
             }
         }
 
+        @Test func aPurchaseShowsNothingAsHeldThatHasExpired() async throws {
+            let app = try SandboxApp()
+            let passed = Clock()
+            try await TestServer.run(verifier: app.verifier, now: { TestServer.now() + passed.milliseconds }) {
+                server in
+                let client = try await server.connect()
+                let held = try await client.ask([
+                    Requests.credit(try app.transaction(1), account: "ann"),
+                    Requests.call(
+                        "hold", #"{"key":"h","account":"ann","currency":"gems","amount":9,"timeoutMilliseconds":20}"#),
+                    Requests.call("purchase", #"{"transactionId":"1"}"#),
+                ])
+                #expect(held[2].result["grants"][0]["held"].int == 9)
+                passed.pass(20)
+                let grant = try await client.ask(Requests.call("purchase", #"{"transactionId":"1"}"#)).result["grants"]
+                #expect(grant[0]["held"].int == 0 && grant[0]["remaining"].int == 500)
+            }
+        }
+
+        /// Behind the requests that made them on the same connection, without waiting for these; page by page the
+        /// whole.
+        @Test func aPurchaseThatIsSignedAgainAndAgainIsToldPageByPage() async throws {
+            let app = try SandboxApp()
+            try await TestServer.run(verifier: app.verifier) { server in
+                let client = try await server.connect()
+                let requests = try (0..<1_200).map { number -> String in
+                    let jws = try app.transaction(1, signedDate: SandboxApp.date + Int64(number))
+                    if number % 100 > 0 { return Requests.credit(jws, account: "ann") }
+                    return Requests.notify(
+                        try app.notification("u-\(number)", type: "REFUND_DECLINED", transaction: jws), account: "ann")
+                }
+                let ask = { (page: String) in Requests.call("purchase", #"{"transactionId":"1"\#(page)}"#) }
+                for begin in stride(from: 0, to: 1_000, by: 200) {
+                    _ = try await client.ask(Array(requests[begin..<begin + 200]))
+                }
+                let last = requests[1_000...] + [ask(""), ask(#","limit":1000"#)]
+                try await client.send(last.joined(separator: "\n") + "\n")
+                let lines = try await client.lines(last.count).suffix(2)
+                // However many events there are.
+                #expect(lines.first?.utf8.count ?? .max < 20_000 && lines.last?.utf8.count ?? .max < 200_000)
+                let replies = try lines.map { try JSON($0).result }
+                #expect(replies[0]["events"].count == 100 && replies[0]["next"].int == 1_113)
+                #expect(replies[0]["events"][99]["number"].int == 1_212)
+                #expect(replies[1]["events"].count == 1_000 && replies[1]["next"].int == 213)
+                let first = try await client.ask(ask(#","limit":1000,"before":213"#)).result
+                #expect(first["events"].count == 212 && first["next"].isNull)
+                let numbers = [first, replies[1]].flatMap { $0["events"].array?.map { $0["number"].int } ?? [] }
+                #expect(numbers == Array(1...1_212))
+            }
+        }
+
         private final class Clock: Sendable {
             private let time = Mutex<Int64>(0)
             var milliseconds: Int64 { time.withLock { $0 } }

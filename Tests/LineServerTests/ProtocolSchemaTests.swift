@@ -183,6 +183,9 @@ private struct RecordedConversation {
             let consent = method == "consumption" ? #","customerConsented":true"# : ""
             for id in ["1", "2", "99"] { try await call(client, method, #"{"transactionId":"\#(id)"\#(consent)}"#) }
         }
+        for page in [#""limit":1"#, #""limit":1000,"before":2"#, #""before":1"#] {
+            try await call(client, "purchase", #"{"transactionId":"1",\#(page)}"#)
+        }
     }
 
     private mutating func operations(_ client: RawClient) async throws {
@@ -304,6 +307,8 @@ private struct RecordedConversation {
             Requests.call("authenticate", #"{"token":""}"#), Requests.grant("g", "a", 0),
             Requests.grant("g", "a", 9_007_199_254_740_992), Requests.grant("g", "a", 1, of: "a b"),
             Requests.call("purchase", #"{"transactionId":"01"}"#),
+            Requests.call("purchase", #"{"transactionId":"1","limit":1001}"#),
+            Requests.call("purchase", #"{"transactionId":"1","before":0}"#),
             Requests.call("consumption", #"{"transactionId":"1","customerConsented":false}"#),
             Requests.call(
                 "spend",

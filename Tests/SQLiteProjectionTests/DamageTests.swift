@@ -89,9 +89,11 @@ private let gems = CurrencyCode("gems")!
                 try attempt { _ = try projection.balances(account, currency: nil, asOf: 300) }
             }
             for number in 0..<60 {
-                let transaction = TransactionID(number: Int64(2_000_000_000 + number))
+                let query = ConsumptionQuery(transaction: Workload.transaction(number))
                 let refund = Workload.purchase(number, signedDate: 50, revoked: 50_000)
-                try attempt { try decide([.purchase(transaction), .credit(refund, account: nil)], projection) }
+                try attempt { try decide([.consumption(query), .credit(refund, account: nil)], projection) }
+                guard books.purchases[query.transaction] != nil else { continue }
+                try attempt { _ = try projection.purchase(PurchaseQuery(transaction: query.transaction, limit: 3)) }
             }
             for key in keys {
                 try attempt { try decide([.reverse(Reversal(key: RequestKey("new")!, spendKey: key))], projection) }

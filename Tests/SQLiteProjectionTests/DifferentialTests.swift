@@ -19,6 +19,50 @@ import Testing
         var books = Books(
             catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: Workload.hash)
+        private var told = (evidence: 0, assignments: 0, notifications: 0)
+        private var events: [TransactionID: [PurchaseView.Event]] = [:]
+
+        /// Notes what the last batch told of purchases. Its time is one, so JWS come first, and notifications last.
+        mutating func noteEvents() {
+            func note(
+                _ transaction: TransactionID, _ kind: PurchaseView.Event.Kind, _ time: Timestamp,
+                signed: Timestamp? = nil, revoked: Int64? = nil, entry: EntryID? = nil, reason: String? = nil
+            ) {
+                events[transaction, default: []].append(
+                    PurchaseView.Event(
+                        number: Int64(events[transaction]?.count ?? 0) + 1, kind: kind, time: time,
+                        signedDate: signed, revoked: revoked, entry: entry, reason: reason))
+            }
+            let rows = books.rows
+            for row in rows.evidence[told.evidence...] {
+                note(
+                    row.transaction, .signed, row.time, signed: row.signedDate, revoked: row.revoked, entry: row.entry)
+            }
+            for row in rows.assignments[told.assignments...]
+            where events[row.transaction]?.contains(where: { $0.entry == row.entry }) != true {
+                note(row.transaction, .assigned, row.time, entry: row.entry)
+            }
+            for row in rows.notifications[told.notifications...] {
+                guard let transaction = row.transaction else { continue }
+                let kinds: [String: PurchaseView.Event.Kind] = [
+                    "CONSUMPTION_REQUEST": .consumptionRequest, "REFUND_DECLINED": .refundDeclined,
+                ]
+                guard let kind = kinds[row.type] else { continue }
+                note(transaction, kind, row.time, signed: row.signedDate, reason: row.reason)
+            }
+            told = (rows.evidence.count, rows.assignments.count, rows.notifications.count)
+        }
+
+        /// Every purchase with all its events.
+        var views: [TransactionID: PurchaseView] {
+            books.purchases.reduce(into: [:]) { views, item in
+                let register = item.value
+                views[item.key] = register.view(
+                    account: register.account.flatMap { books.players[$0]?.name }, lots: books.lots(of: register),
+                    events: events[item.key] ?? [], next: nil
+                ) { books.code($0) }
+            }
+        }
 
         func balances(_ account: AccountName) -> [CurrencyBalance] {
             books.playerIDs[account].flatMap { books.players[$0] }.map { books.balances($0) } ?? []
@@ -68,10 +112,15 @@ import Testing
                 let expected = reference.books.decide(command, by: actor, at: now)
                 #expect("\(answer)" == "\(expected)", "seed \(seed), batch \(batch): \(command)")
             }
+            reference.noteEvents()
             viewedBehind[store.blocks.count] = view(reference)
             if workload.generator.chance(40) {
                 try store.project(Int.random(in: 1...6, using: &workload.generator))
                 #expect(try store.viewed() == viewedBehind[store.projected], "seed \(seed), batch \(batch)")
+            }
+            if batch % 10 == 0 {
+                try store.project()
+                try checkPurchases(store.projection, reference, &workload.generator, "seed \(seed), batch \(batch)")
             }
             try store.forget(chance: 60)
             walletsWithoutLots += try compareLots(store, reference, "seed \(seed), batch \(batch)")
@@ -199,6 +248,23 @@ import Testing
         }
         #expect(assigned > 0)
         for player in books.players.values { #expect(try store.find(.account(player.name)) == .account(player.name)) }
+    }
+
+    /// Every purchase is told as the books have it, and pages of any size give all of its events once, in order.
+    private func checkPurchases(
+        _ store: SQLiteProjection, _ reference: Reference, _ generator: inout SplitMix64, _ place: Comment
+    ) throws {
+        for (id, expected) in reference.views {
+            let limit = Int.random(in: 1...5, using: &generator)
+            var view = try store.purchase(PurchaseQuery(transaction: id, limit: limit))
+            var events = view.events
+            while let next = view.next {
+                view = try store.purchase(PurchaseQuery(transaction: id, limit: limit, before: next))
+                events = view.events + events
+            }
+            view.events = events
+            #expect(view == expected, place)
+        }
     }
 
     /// Every debt of every lot, as the books in memory have them.

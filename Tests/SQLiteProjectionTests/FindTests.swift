@@ -23,29 +23,19 @@ import Testing
     /// Each statement that is run names the rows that it wants: nothing is looked for row by row.
     @Test func nothingIsScanned() throws {
         let (store, keys) = try Self.tables()
-        let queue = try DatabaseQueue(path: store.folder.database)
-        let statements = Statements()
-        try queue.read { db in
-            db.trace { event in if case .statement(let statement) = event { statements.add(statement.sql) } }
+        let plans = try plans(of: store.folder) { db in
             let kinds = try FindQuery.ofWorkload(keys).map { Self.kind(try Finder(db).find($0)) }
             #expect(Set(kinds) == ["unknown", "account", "purchase", "unassigned", "posted", "refused"])
-            db.trace(options: [])
-            for sql in statements.all where sql.hasPrefix("SELECT") {
-                let plan = try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN \(sql)", arguments: .init(Self.nulls(sql)))
-                let steps = plan.map { $0["detail"] as String }
-                // Of currencies there are 255 at most.
-                for step in steps where !step.contains("currency") {
-                    #expect(step.hasPrefix("SEARCH"), "\(sql): \(step)")
-                }
-                if sql.contains("FROM account WHERE name") { #expect(steps[0].contains("account_name"), "\(steps)") }
-            }
         }
-        let tables = Set(statements.all.flatMap { $0.matches(of: /(?:FROM|JOIN) (\w+)/).map { String($0.1) } })
+        for (sql, steps) in plans {
+            // Of currencies there are 255 at most.
+            for step in steps where !step.contains("currency") {
+                #expect(step.hasPrefix("SEARCH"), "\(sql): \(step)")
+            }
+            if sql.contains("FROM account WHERE name") { #expect(steps[0].contains("account_name"), "\(steps)") }
+        }
+        let tables = Set(plans.keys.flatMap { $0.matches(of: /(?:FROM|JOIN) (\w+)/).map { String($0.1) } })
         #expect(tables.isSuperset(of: ["account", "request", "purchase", "entry", "transfer"]))
-    }
-
-    private static func nulls(_ sql: String) -> [DatabaseValue] {
-        Array(repeating: .null, count: sql.count { $0 == "?" })
     }
 
     private static func kind(_ finding: Finding) -> String {
@@ -55,12 +45,6 @@ import Testing
         case .purchase(let purchase): purchase.account == nil ? "unassigned" : "purchase"
         case .request(let request): if case .posted = request.answer { "posted" } else { "refused" }
         }
-    }
-
-    private final class Statements: @unchecked Sendable {
-        private(set) var all: Set<String> = []
-        /// Only while the test reads, on its queue.
-        func add(_ sql: String) { all.insert(sql) }
     }
 
     /// What other hands changed is named, not told.

@@ -99,10 +99,12 @@ import Testing
                 try note("key \(key)") { try books(needs).answers[key] as Any }
             }
             for number in 0..<60 {
-                let transaction = TransactionID(number: Int64(2_000_000_000 + number))
+                let transaction = Workload.transaction(number)
                 var needs = Needs()
                 needs.transactions = [transaction]
                 try note("purchase \(number)") { try books(needs).purchases[transaction] as Any }
+                guard store.books.purchases[transaction] != nil else { continue }
+                try note("view of \(number)") { try projection.purchase(PurchaseQuery(transaction: transaction)) }
             }
             for kind in ReportKind.allCases {
                 try note("report \(kind)") { try projection.report(ReportQuery(kind: kind, asOf: 900)).rows }

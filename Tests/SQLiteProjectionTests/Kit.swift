@@ -141,7 +141,6 @@ struct Ledger {
         for rows in waiting.map(\.rows) {
             players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
             transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
-            transactions.formUnion(rows.notifications.compactMap(\.transaction))
             keys.formUnion(rows.requests.map(\.key))
             notifications.formUnion(rows.notifications.map(\.uuid))
             references.formUnion(rows.transfers.compactMap(\.reference))
@@ -191,11 +190,34 @@ struct Ledger {
     }
 }
 
+/// The steps in which SQLite carries out each query that `body` makes of the tables.
+func plans(of folder: TemporaryFolder, _ body: (Database) throws -> Void) throws -> [String: [String]] {
+    final class Statements: @unchecked Sendable {
+        private(set) var all: Set<String> = []
+        /// Only while the test reads, on its queue.
+        func add(_ sql: String) { all.insert(sql) }
+    }
+    let statements = Statements()
+    return try DatabaseQueue(path: folder.database).read { db in
+        db.trace { event in if case .statement(let statement) = event { statements.add(statement.sql) } }
+        try body(db)
+        db.trace(options: [])
+        let queries = statements.all.filter { $0.hasPrefix("SELECT") || $0.hasPrefix("WITH") }
+        return try Dictionary(
+            uniqueKeysWithValues: queries.map { sql in
+                let steps = try PreparedStatement(db, "EXPLAIN QUERY PLAN \(sql)")
+                var details: [String] = []
+                try steps.forEach { details.append($0.text(3)) }
+                return (sql, details)
+            })
+    }
+}
+
 extension FindQuery {
     /// Everything that a workload can have made, and some that nothing made.
     static func ofWorkload(_ keys: [RequestKey]) -> [FindQuery] {
         keys.map { .key($0) } + [.key(RequestKey("never used")!)]
-            + (0..<61).map { .transaction(TransactionID(number: Int64(2_000_000_000 + $0))) }
+            + (0..<61).map { .transaction(Workload.transaction($0)) }
             + (0..<13).map { .account(Workload.account($0)) }
     }
 }

@@ -4,7 +4,7 @@ extension Books {
         guard let register = purchases[query.transaction] else { return .refused(Refusal(.unknownPurchase)) }
         let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
         let status = query.deliveryStatus ?? delivered
-        let percentage = status == .delivered ? consumption(register, grants(register)) : 0
+        let percentage = status == .delivered ? register.consumption(of: lots(of: register)) : 0
         if query.refundPreference == .grantProrated, !ConsumptionBody.isPartial(percentage) {
             return .refused(Refusal(.proratedPreference(consumption: percentage)))
         }
@@ -15,20 +15,13 @@ extension Books {
                 refundPreference: query.refundPreference ?? preference(percentage)))
     }
 
-    /// Spent ÷ granted in thousandths of a percent, rounded down; several currencies weighted as the purchase keeps
-    /// it.
-    func consumption(_ register: PurchaseRegister, _ grants: [PurchaseView.Grant]) -> Int64 {
-        let weights = register.grants.map(\.weight)
-        let total = weights.reduce(0, +)
-        guard total > 0 else { return 0 }
-        let weighted = zip(grants, weights).reduce(UInt128(0)) { sum, part in
-            let (grant, weight) = part
-            let spent = UInt128(min(max(grant.spent, 0), grant.granted))
-            // Millionths of a thousandth keep the sum of several parts from being rounded down twice.
-            let share = spent * UInt128(Limits.wholeShare) * 1_000_000 / UInt128(max(grant.granted, 1))
-            return sum + share * UInt128(weight)
+    private func lots(of register: PurchaseRegister) -> [Lot] {
+        zip(register.grants, register.lots).map { grant, id in
+            guard let lot = place(register.account, grant.currency).flatMap({ self[$0].lot(id) }) else {
+                preconditionFailure("lot \(id) of a purchase is not loaded")
+            }
+            return lot
         }
-        return Int64(weighted / (UInt128(total) * 1_000_000))
     }
 
     /// The catalog's rule; one that Apple would not take there says nothing.

@@ -21,9 +21,6 @@ extension Books {
         case .balance(let account, let currency):
             settle(playerIDs[account], at: now)
             return balance(account, currency)
-        case .purchase(let transaction):
-            settle(purchases[transaction]?.account, at: now)
-            return view(transaction)
         case .consumption(let query):
             settle(purchases[query.transaction]?.account, at: now)
             return consumption(query)
@@ -98,9 +95,6 @@ extension Books {
         if isNew {
             position.notification += 1
             append(signed, at: entryTime(now))
-            if let transaction = signed.purchase?.facts.transaction, let event = signed.event(at: entryTime(now)) {
-                purchases[transaction]?.events.append(event)
-            }
         }
         return .notification(
             NotificationReceipt(
@@ -159,34 +153,6 @@ extension Books {
         let balances = balances(player).filter { currency == nil || $0.currency == currency }
         return .balance(AccountBalances(account: account, balances: balances))
     }
-
-    private func view(_ transaction: TransactionID) -> Outcome {
-        guard let register = purchases[transaction] else { return .refused(Refusal(.unknownPurchase)) }
-        let grants = grants(register)
-        let state: PurchaseView.State =
-            register.account == nil
-            ? .unassigned
-            : register.revoked == 0 ? .standing : register.revoked == Limits.wholeShare ? .revoked : .partlyRevoked
-        return .purchaseView(
-            PurchaseView(
-                transaction: transaction, state: state, account: name(of: register.account),
-                product: register.facts.product, quantity: register.facts.quantity,
-                purchaseDate: register.facts.purchaseDate, price: register.facts.price,
-                priceCurrency: register.facts.priceCurrency, revoked: register.revoked, grants: grants,
-                consumption: consumption(register, grants),
-                events: register.events.sorted(by: PurchaseView.Event.isEarlier)))
-    }
-
-    /// What became of what a purchase granted, a lot for each currency.
-    func grants(_ register: PurchaseRegister) -> [PurchaseView.Grant] {
-        register.grants.enumerated().map { index, grant in
-            let lot = place(register.account, grant.currency).flatMap { self[$0].lot(register.lots[index]) }
-            return PurchaseView.Grant(
-                lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
-                held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
-                writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
-        }
-    }
 }
 
 extension KeyedAnswer {
@@ -194,24 +160,6 @@ extension KeyedAnswer {
         switch result {
         case .success(let answer): self = answer
         case .failure(let reason): self = .refused(reason)
-        }
-    }
-}
-
-extension BlockRows.NotificationRow {
-    /// What it tells of the purchase in it beside that purchase's own JWS.
-    package var event: PurchaseView.Event? {
-        PurchaseView.Event.Kind(notificationType: type).map {
-            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
-        }
-    }
-}
-
-extension SignedNotification {
-    /// What it tells of the purchase in it beside that purchase's own JWS.
-    package func event(at time: Timestamp) -> PurchaseView.Event? {
-        PurchaseView.Event.Kind(notificationType: type).map {
-            PurchaseView.Event(kind: $0, time: time, signedDate: signedDate, revoked: nil, entry: nil, reason: reason)
         }
     }
 }

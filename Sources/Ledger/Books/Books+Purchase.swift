@@ -46,10 +46,10 @@ extension Books {
         let time = entryTime(now)
         var register = PurchaseRegister(
             facts: signed.facts, grants: grants, account: name.map { openPlayer($0) }, signedDate: signed.signedDate,
-            revoked: signed.revoked, lots: [], lastEntry: nil, events: [])
+            revoked: signed.revoked, lots: [], lastEntry: nil)
         var posted: [PostedAmount] = []
         if register.account != nil { posted = open(&register, at: now) }
-        append(signed, to: &register, isFirst: true, entry: register.lastEntry, time: time)
+        append(signed, isFirst: true, entry: register.lastEntry, time: time)
         rows.purchases.append(
             BlockRows.PurchaseRow(
                 facts: register.facts, grants: grants, account: register.account, evidence: position.evidence,
@@ -90,12 +90,7 @@ extension Books {
             posted = adjust(&register, from: before, at: now)
             if !posted.isEmpty { entry = register.lastEntry }
         }
-        if isNewer {
-            append(signed, to: &register, isFirst: false, entry: entry, time: time)
-        } else if let entry {
-            register.events.append(
-                PurchaseView.Event(kind: .assigned, time: time, signedDate: nil, revoked: nil, entry: entry))
-        }
+        if isNewer { append(signed, isFirst: false, entry: entry, time: time) }
         assertPosted(register)
         purchases[register.facts.transaction] = register
 
@@ -214,9 +209,7 @@ extension Books {
         }
     }
 
-    private mutating func append(
-        _ signed: SignedPurchase, to register: inout PurchaseRegister, isFirst: Bool, entry: EntryID?, time: Timestamp
-    ) {
+    private mutating func append(_ signed: SignedPurchase, isFirst: Bool, entry: EntryID?, time: Timestamp) {
         position.evidence += 1
         rows.evidence.append(
             BlockRows.EvidenceRow(
@@ -224,8 +217,6 @@ extension Books {
                 signedDate: signed.signedDate, revoked: signed.revoked, time: time, entry: entry,
                 header: headerID(of: signed.evidence), payload: signed.evidence.payload[...],
                 signature: signed.evidence.signature[...]))
-        register.events.append(
-            PurchaseView.Event(time: time, signedDate: signed.signedDate, revoked: signed.revoked, entry: entry))
     }
 
     private func receipt(

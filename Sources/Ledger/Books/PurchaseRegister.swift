@@ -1,4 +1,5 @@
-/// A purchase as a register ordered by `signedDate`: its newest JWS says how much of it stands.
+/// A purchase as a register ordered by `signedDate`: its newest JWS says how much of it stands. What it was told before
+/// is in the blocks and the tables alone, so a register has the same size however often a purchase is signed.
 package struct PurchaseRegister: Sendable {
     /// What a purchase grants of one currency, and how much of the price stands for it: kept with the purchase, so
     /// that no later catalog changes an answer about it.
@@ -27,11 +28,10 @@ package struct PurchaseRegister: Sendable {
     package var lots: [LotID]
     /// The last entry that posted something for it.
     package var lastEntry: EntryID?
-    package var events: [PurchaseView.Event]
 
     package init(
         facts: PurchaseFacts, grants: [Grant], account: PlayerID?, signedDate: Timestamp, revoked: Int64,
-        lots: [LotID], lastEntry: EntryID?, events: [PurchaseView.Event]
+        lots: [LotID], lastEntry: EntryID?
     ) {
         self.facts = facts
         self.grants = grants
@@ -40,7 +40,6 @@ package struct PurchaseRegister: Sendable {
         self.revoked = revoked
         self.lots = lots
         self.lastEntry = lastEntry
-        self.events = events
     }
 
     /// The entry that opened a purchase's lots, which are its first transfers, one for each grant.
@@ -56,27 +55,16 @@ package struct PurchaseRegister: Sendable {
 
     /// The register that a purchase's rows make.
     /// - Parameters:
-    ///   - assigned: when it found its account, where it was recorded without one.
-    ///   - signed: the events of its JWS, at least one.
-    ///   - told: what notifications told of it beside.
-    package init?(
-        facts: PurchaseFacts, grants: [Grant], account: PlayerID?, opening: Opening?, assigned: Timestamp?,
-        signed: [PurchaseView.Event], told: [PurchaseView.Event]
+    ///   - newest: what its newest JWS says.
+    ///   - lastEntry: the last entry that a JWS after the first posted, or the account's assignment.
+    package init(
+        facts: PurchaseFacts, grants: [Grant], account: PlayerID?, opening: Opening?,
+        newest: (signedDate: Timestamp, revoked: Int64), lastEntry: EntryID?
     ) {
-        let dates = signed.compactMap { event in
-            event.signedDate.flatMap { date in event.revoked.map { (date: date, revoked: $0) } }
-        }
-        guard let newest = dates.max(by: <) else { return nil }
-        var events = signed
-        if let assigned, !signed.contains(where: { $0.entry == opening?.entry }) {
-            events.append(
-                PurchaseView.Event(
-                    kind: .assigned, time: assigned, signedDate: nil, revoked: nil, entry: opening?.entry))
-        }
         self.init(
-            facts: facts, grants: grants, account: account, signedDate: newest.date, revoked: newest.revoked,
+            facts: facts, grants: grants, account: account, signedDate: newest.signedDate, revoked: newest.revoked,
             lots: opening.map { opening in grants.indices.map { opening.firstTransfer + Int64($0) } } ?? [],
-            lastEntry: events.compactMap(\.entry).max() ?? opening?.entry, events: events + told)
+            lastEntry: lastEntry ?? opening?.entry)
     }
 
     /// Whether a JWS is newer than what the register knows. Of two signed in the same millisecond the one that

@@ -8,7 +8,6 @@ package enum Command: Sendable {
     /// Posts what has expired by now of the players that the store found due.
     case expire
     case balance(account: AccountName, currency: CurrencyCode?)
-    case purchase(TransactionID)
     case consumption(ConsumptionQuery)
     /// Erases an account's name.
     case forget(AccountName)
@@ -54,8 +53,6 @@ package struct Needs {
             expirations = true
         case .balance(let account, _), .forget(let account):
             wallets.append(account)
-        case .purchase(let transaction):
-            transactions.append(transaction)
         case .consumption(let query):
             transactions.append(query.transaction)
         }

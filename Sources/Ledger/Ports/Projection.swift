@@ -38,6 +38,10 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func journal(_ query: JournalQuery) throws -> JournalPage
 
+    /// A purchase that was recorded, with a page of its events.
+    /// - Throws: ``StoreError``
+    func purchase(_ query: PurchaseQuery) throws -> PurchaseView
+
     /// What something is and whose.
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding

@@ -24,9 +24,9 @@ extension Books {
             } catch {
                 return decision.answers.append(.failure(error))
             }
-            if let currency = query.currency, currencyID(currency) == nil {
+            if let refusal = refusal(of: query) {
                 decision.read = nil
-                decision.answers.append(.success(.refused(Refusal(.unknownCurrency(currency: currency)))))
+                decision.answers.append(.success(.refused(refusal)))
             }
         case .refused(let fault): decision.answers.append(.failure(fault))
         case .signed: preconditionFailure("a JWS reached the books unverified")
@@ -41,6 +41,9 @@ extension Books {
             // What has expired is not shown as available, so it is posted first, where anything can be.
             if mayClose { settle(history.account, at: now) }
             return query
+        case .purchase(let purchase):
+            if mayClose { settle(purchase.transaction, at: now) }
+            return query
         case .journal, .find:
             return query
         case .report(var request):
@@ -54,5 +57,15 @@ extension Books {
             if mayClose { close(through: asOf) }
             return query
         }
+    }
+
+    private func refusal(of query: Query) -> Refusal? {
+        if let currency = query.currency, currencyID(currency) == nil {
+            return Refusal(.unknownCurrency(currency: currency))
+        }
+        if case .purchase(let purchase) = query, purchases[purchase.transaction] == nil {
+            return Refusal(.unknownPurchase)
+        }
+        return nil
     }
 }

@@ -37,7 +37,7 @@ extension LedgerOperation {
         case .command(let command, _):
             switch command {
             case .credit, .notify, .keyed, .atomic, .expire, .forget: true
-            case .balance, .purchase, .consumption: false
+            case .balance, .consumption: false
             }
         }
     }
@@ -52,7 +52,6 @@ extension LedgerOperation {
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
         case .keyed(let operation): self = .command(.keyed(operation), by: actor)
         case .atomic(let atomic): self = .command(.atomic(atomic), by: actor)
-        case .purchase(let transaction): self = .command(.purchase(transaction))
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):
@@ -64,6 +63,7 @@ extension LedgerOperation {
         case .history(let query): self = .query(.history(query))
         case .report(let request): self = .query(.report(request))
         case .journal(let query): self = .query(.journal(query))
+        case .purchase(let query): self = .query(.purchase(query))
         case .find(let query): self = .query(.find(query))
         }
     }

@@ -9,6 +9,8 @@ package enum Query: Hashable, Sendable {
     case balances(BalanceQuery, asOf: Timestamp)
     /// Where nothing is newer, the lane waits before it is read.
     case journal(JournalQuery)
+    /// Of a purchase that was recorded.
+    case purchase(PurchaseQuery)
     case find(FindQuery)
 
     var currency: CurrencyCode? {
@@ -16,7 +18,7 @@ package enum Query: Hashable, Sendable {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .find: nil
+        case .journal, .purchase, .find: nil
         }
     }
 
@@ -34,6 +36,8 @@ package enum Query: Hashable, Sendable {
             return .balance(AccountBalances(account: query.account, balances: balances))
         case .journal(let query):
             return .journal(try store.journal(query))
+        case .purchase(let query):
+            return .purchaseView(try store.purchase(query))
         case .find(let query):
             return .finding(try store.find(query))
         }

@@ -214,6 +214,7 @@ final class Sequencer: Sendable {
         switch operation {
         case .command(let command, _): needs.add(command)
         case .query(.history(let query)): needs.wallets.append(query.account)
+        case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .refused: break
         }
     }

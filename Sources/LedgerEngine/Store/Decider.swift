@@ -155,8 +155,7 @@ struct Decider {
         for key in loaded.keys { books.forget(key) }
         for uuid in loaded.notifications { books.forget(notification: uuid) }
         if !loaded.transactions.isEmpty {
-            let changed = Set(rows.evidence.map(\.transaction))
-                .union(rows.assignments.map(\.transaction)).union(rows.notifications.compactMap(\.transaction))
+            let changed = Set(rows.evidence.map(\.transaction)).union(rows.assignments.map(\.transaction))
             for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }
         }
         if !loaded.references.isEmpty {

@@ -265,6 +265,8 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func journal(_ query: JournalQuery) throws -> JournalPage { try read { try $0.journal(query) } }
 
+    package func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try read { try $0.purchase(query) } }
+
     package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
 
     /// Reads the projection when it has everything that was done before.

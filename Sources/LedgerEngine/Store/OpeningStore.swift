@@ -94,6 +94,8 @@ package final class OpeningStore: Store {
 
     package func journal(_ query: JournalQuery) throws -> JournalPage { try store().journal(query) }
 
+    package func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try store().purchase(query) }
+
     package func find(_ query: FindQuery) throws -> Finding { try store().find(query) }
 
     /// Ends the opening, or closes what was opened.

@@ -199,6 +199,8 @@ final class RenewableProjection: Projection {
 
     func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }
 
+    func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try use { try $0.purchase(query) } }
+
     /// Ends what is being made, and closes the tables.
     func close() throws {
         monitor.withLock { $0.isStopped = true }

@@ -47,6 +47,11 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func journal(_ query: JournalQuery) throws -> JournalPage
 
+    /// A purchase that was recorded, with a page of its events, as of the last commit. May be called from any thread,
+    /// and may block.
+    /// - Throws: ``StoreError``
+    func purchase(_ query: PurchaseQuery) throws -> PurchaseView
+
     /// What something is and whose, as of the last commit. May be called from any thread, and may block.
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding

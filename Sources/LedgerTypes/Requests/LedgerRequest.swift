@@ -5,7 +5,7 @@ package enum LedgerRequest: Hashable, Sendable {
     case keyed(KeyedOperation)
     case atomic(Atomic)
     case balance(BalanceQuery)
-    case purchase(TransactionID)
+    case purchase(PurchaseQuery)
     /// The customer has consented: a request that does not say so is none.
     case consumption(ConsumptionQuery)
     case history(HistoryQuery)

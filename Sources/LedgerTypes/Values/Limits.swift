@@ -36,6 +36,10 @@ public enum Limits {
     public static let historyPageMax = 1_000
     /// Rows of one page of `history` where none is asked.
     public static let historyPageDefault = 100
+    /// Events of one page of `purchase`. Whoever has a purchase signed again and again makes more of them, without end.
+    public static let purchasePageMax = 1_000
+    /// Events of one page of `purchase` where none is asked: all that most purchases ever have.
+    public static let purchasePageDefault = 100
     /// Rows of one page of a report: with the longest account names it stays well under a line of the wire.
     public static let reportPageMax = 4_000
     /// Rows of one page of a report where none is asked.

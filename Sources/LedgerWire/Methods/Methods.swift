@@ -27,7 +27,7 @@ package enum Methods {
     }
     package static let purchase = TypedMethod(
         "purchase", .roles([.purchases, .finance]), PurchaseQuery.self, PurchaseView.self
-    ) { .ledger(.purchase($0.transaction)) }
+    ) { .ledger(.purchase($0)) }
     package static let consumption = TypedMethod(
         "consumption", .roles([.purchases]), ConsumptionQuery.self, ConsumptionBody.self
     ) { .ledger(.consumption($0)) }

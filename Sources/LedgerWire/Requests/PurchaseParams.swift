@@ -43,25 +43,26 @@ extension Notify: MethodParams {
     }
 }
 
-/// Names a purchase.
-package struct PurchaseQuery: MethodParams {
-    package var transaction: TransactionID
-
-    package init(_ transaction: TransactionID) { self.transaction = transaction }
-
+extension PurchaseQuery: MethodParams {
     package init(params reader: inout JSONReader) throws(JSONError) {
         var transaction: TransactionID?
+        var limit = Limits.purchasePageDefault
+        var before: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "transactionId": transaction = try reader.transactionID()
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.purchasePageMax)))
+            case "before": before = try reader.integer(in: 1...Limits.amountMax)
             default: throw reader.unknownParameter()
             }
         }
-        self.init(try reader.required(transaction, "transactionId"))
+        self.init(transaction: try reader.required(transaction, "transactionId"), limit: limit, before: before)
     }
 
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("transactionId", transaction.description)
+        writer.member("limit", Int64(limit))
+        writer.member("before", before)
     }
 }
 

@@ -65,6 +65,8 @@ extension PurchaseView.Grant: WireValue {
 extension PurchaseView.Event: WireValue {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
+        writer.key("number")
+        writer.integer(number)
         writer.key("kind")
         writer.string(kind.rawValue)
         writer.key("time")
@@ -89,6 +91,7 @@ extension PurchaseView.Event: WireValue {
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
+        var number: Int64?
         var kind: Kind?
         var time: Timestamp?
         var signedDate: Timestamp?
@@ -97,6 +100,7 @@ extension PurchaseView.Event: WireValue {
         var reason: String?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
+            case "number": number = try reader.integer()
             case "kind": kind = try reader.named { Kind(rawValue: $0) }
             case "time": time = try reader.integer()
             case "signedDate": signedDate = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
@@ -107,8 +111,9 @@ extension PurchaseView.Event: WireValue {
             }
         }
         self.init(
-            kind: try reader.required(kind, "kind"), time: try reader.required(time, "time"), signedDate: signedDate,
-            revoked: revoked, entry: entry, reason: reason)
+            number: try reader.required(number, "number"), kind: try reader.required(kind, "kind"),
+            time: try reader.required(time, "time"), signedDate: signedDate, revoked: revoked, entry: entry,
+            reason: reason)
     }
 }
 
@@ -139,6 +144,8 @@ extension PurchaseView: WireValue {
         writer.integer(consumption)
         writer.key("events")
         writer.write(events)
+        writer.key("next")
+        writer.integer(orNull: next)
         writer.endObject()
     }
 
@@ -155,6 +162,7 @@ extension PurchaseView: WireValue {
         var grants: [Grant]?
         var consumption: Int64?
         var events: [Event]?
+        var next: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "transactionId": transaction = try reader.transactionID()
@@ -170,6 +178,7 @@ extension PurchaseView: WireValue {
             case "grants": grants = try reader.list(of: Grant.self)
             case "consumption": consumption = try reader.integer()
             case "events": events = try reader.list(of: Event.self)
+            case "next": next = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
             default: try reader.skip()
             }
         }
@@ -180,6 +189,6 @@ extension PurchaseView: WireValue {
             purchaseDate: try reader.required(purchaseDate, "purchaseDate"), price: price,
             priceCurrency: priceCurrency, revoked: try reader.required(revoked, "revoked"),
             grants: try reader.required(grants, "grants"), consumption: try reader.required(consumption, "consumption"),
-            events: try reader.required(events, "events"))
+            events: try reader.required(events, "events"), next: next)
     }
 }

@@ -22,4 +22,12 @@ func inThread(_ body: @escaping @Sendable () -> Void) {
     pthread_detach(thread)
 }
 
+/// Runs in a thread of its own what blocks for long, or works for long: tests that wait for connections share the few
+/// threads that tasks have.
+package func apart<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        inThread { continuation.resume(with: Swift.Result(catching: body)) }
+    }
+}
+
 func pauseAMillisecond() { usleep(1000) }

@@ -34,7 +34,11 @@ struct AuditedStore {
     // MARK: The batch
 
     mutating func commit(_ commands: [Command]) -> [Outcome] {
-        let outcomes = decide(commands)
+        commit { $0.decide(commands) }
+    }
+
+    private mutating func commit<Result>(_ decide: (inout AuditedStore) -> Result) -> Result {
+        let result = decide(&self)
         let rows = books.takeRows()
         index.append(rows)
         auditor.read(rows, books, names: { index.name($0) })
@@ -44,7 +48,23 @@ struct AuditedStore {
         for player in books.takeLoaded().borrowers {
             books.forgetClosedLots(of: player, through: TransferID(projection.transfers))
         }
-        return outcomes
+        return result
+    }
+
+    /// What is told of a purchase, after a batch that posts what has expired; `nil` where there is no such purchase.
+    mutating func view(_ query: PurchaseQuery) -> PurchaseView? {
+        var needs = Needs()
+        needs.transactions = [query.transaction]
+        return commit { store in
+            store.load(needs)
+            store.books.settle(query.transaction, at: store.now)
+            guard let register = store.books.purchases[query.transaction] else { return nil }
+            let (events, next) = store.index.events(query)
+            return register.view(
+                account: register.account.map { store.index.name($0) }, lots: store.books.lots(of: register),
+                events: events, next: next
+            ) { store.books.code($0) }
+        }
     }
 
     /// Decides a batch, then loses it as a failed commit does.

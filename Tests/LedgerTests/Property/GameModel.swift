@@ -73,7 +73,7 @@ struct GameModel {
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil
-        case .notify, .purchase, .consumption, .forget: preconditionFailure("the model takes no such command")
+        case .notify, .consumption, .forget: preconditionFailure("the model takes no such command")
         }
     }
 

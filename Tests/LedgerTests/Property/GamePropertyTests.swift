@@ -85,7 +85,7 @@ extension Command {
         switch self {
         case .keyed(let operation): operation.key
         case .atomic(let atomic): atomic.key
-        case .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: nil
+        case .credit, .notify, .expire, .balance, .consumption, .forget: nil
         }
     }
 }
@@ -122,7 +122,7 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .expire, .balance, .purchase, .consumption, .forget: break
+        case .keyed, .credit, .notify, .expire, .balance, .consumption, .forget: break
         }
         sent.append(command)
         return command

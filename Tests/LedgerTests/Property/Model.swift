@@ -92,7 +92,7 @@ struct Model {
         case .keyed(.grant(let grant)): return take(grant, outcome)
         case .keyed, .atomic, .expire:
             return "the model takes purchases, spends and grants"
-        case .balance, .purchase, .consumption, .forget: return "the model takes no such command"
+        case .balance, .consumption, .forget: return "the model takes no such command"
         }
     }
 

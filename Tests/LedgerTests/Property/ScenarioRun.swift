@@ -79,7 +79,7 @@ struct ScenarioRun {
     private mutating func posted() -> [TransactionID: [CurrencyCode: Int64]] {
         var posted: [TransactionID: [CurrencyCode: Int64]] = [:]
         for id in scenario.transactions {
-            guard case .purchaseView(let view) = ask(.purchase(id)), view.account != nil else { continue }
+            guard let view = store.view(PurchaseQuery(transaction: id)), view.account != nil else { continue }
             posted[id] = view.grants.reduce(into: [:]) { $0[$1.currency] = $1.granted - $1.revoked }
         }
         return posted

@@ -117,10 +117,14 @@ enum Samples {
             credit(Credit(signedTransaction: jws, account: try account("Ämil\u{2028}\"\\"))),
             notify(Notify(signedPayload: jws)), notify(Notify(signedPayload: [], account: player)),
             Asked(
-                Methods.purchase, PurchaseQuery(try transaction("2000000849195831")),
-                .ledger(.purchase(try transaction("2000000849195831")))),
+                Methods.purchase, PurchaseQuery(transaction: try transaction("2000000849195831")),
+                .ledger(.purchase(PurchaseQuery(transaction: try transaction("2000000849195831"))))),
             Asked(
-                Methods.purchase, PurchaseQuery(try transaction("0")), .ledger(.purchase(try transaction("0")))),
+                Methods.purchase,
+                PurchaseQuery(transaction: try transaction("0"), limit: Limits.purchasePageMax, before: 7),
+                .ledger(
+                    .purchase(
+                        PurchaseQuery(transaction: try transaction("0"), limit: Limits.purchasePageMax, before: 7)))),
             consumption(ConsumptionQuery(transaction: try transaction("12"))),
             consumption(
                 ConsumptionQuery(
@@ -274,12 +278,13 @@ enum Samples {
                     writtenOff: 3, repaid: 4, remaining: 891)
             ], consumption: 6_666,
             events: [
-                PurchaseView.Event(time: 5, signedDate: 4, revoked: 0, entry: 9),
-                PurchaseView.Event(time: 6, signedDate: 5, revoked: 33_333, entry: nil),
+                PurchaseView.Event(number: 4, time: 5, signedDate: 4, revoked: 0, entry: 9),
+                PurchaseView.Event(number: 5, time: 6, signedDate: 5, revoked: 33_333, entry: nil),
                 PurchaseView.Event(
-                    kind: .consumptionRequest, time: 7, signedDate: 6, revoked: nil, entry: nil, reason: "OTHER"),
-                PurchaseView.Event(kind: .assigned, time: 8, signedDate: nil, revoked: nil, entry: 10),
-            ])
+                    number: 6, kind: .consumptionRequest, time: 7, signedDate: 6, revoked: nil, entry: nil,
+                    reason: "OTHER"),
+                PurchaseView.Event(number: 7, kind: .assigned, time: 8, signedDate: nil, revoked: nil, entry: 10),
+            ], next: 4)
     }
 
     static func historyPage() throws -> HistoryPage {

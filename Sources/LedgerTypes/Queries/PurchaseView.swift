@@ -1,4 +1,23 @@
-/// The answer to `purchase`: everything the ledger knows of one purchase.
+/// Which purchase, and which page of its events.
+public struct PurchaseQuery: Hashable, Sendable {
+    /// The purchase.
+    public var transaction: TransactionID
+    /// At most this many events, the newest.
+    public var limit: Int
+    /// Only events before the one of this number.
+    public var before: Int64?
+
+    /// Which purchase, and which page of its events.
+    public init(
+        transaction: TransactionID, limit: Int = Limits.purchasePageDefault, before: Int64? = nil
+    ) {
+        self.transaction = transaction
+        self.limit = limit
+        self.before = before
+    }
+}
+
+/// The answer to `purchase`: everything the ledger knows of one purchase, and a page of its events.
 public struct PurchaseView: Hashable, Sendable {
     /// How much of a purchase stands.
     public enum State: String, CaseIterable, Sendable {
@@ -67,6 +86,8 @@ public struct PurchaseView: Hashable, Sendable {
             case refundDeclined = "refund_declined"
         }
 
+        /// Counted for each purchase, from 1 and without gaps, in the order in which the ledger recorded them.
+        public var number: Int64
         /// What it was told.
         public var kind: Kind
         /// When the ledger recorded it.
@@ -87,20 +108,16 @@ public struct PurchaseView: Hashable, Sendable {
 
         /// One thing that the ledger was told of a purchase.
         public init(
-            kind: Kind = .signed, time: Timestamp, signedDate: Timestamp?, revoked: Int64?, entry: EntryID?,
-            reason: String? = nil
+            number: Int64, kind: Kind = .signed, time: Timestamp, signedDate: Timestamp?, revoked: Int64?,
+            entry: EntryID?, reason: String? = nil
         ) {
+            self.number = number
             self.kind = kind
             self.time = time
             self.signedDate = signedDate
             self.revoked = revoked
             self.entry = entry
             self.reason = reason
-        }
-
-        /// The order in which events are told: by time, then by kind; events that are equal in both keep their order.
-        package static func isEarlier(_ left: Event, _ right: Event) -> Bool {
-            (left.time, left.kind.rank) < (right.time, right.kind.rank)
         }
     }
 
@@ -126,14 +143,16 @@ public struct PurchaseView: Hashable, Sendable {
     public var grants: [Grant]
     /// What was spent of it, 0 … 100000 thousandths of a percent; every currency weighs the same.
     public var consumption: Int64
-    /// What the ledger was told of it, in the order of arrival.
+    /// A page of what the ledger was told of it, oldest first.
     public var events: [Event]
+    /// Pass it as `before` for the page of earlier events; `nil` where there are none.
+    public var next: Int64?
 
-    /// Everything the ledger knows of one purchase.
+    /// Everything the ledger knows of one purchase, and a page of its events.
     public init(
         transaction: TransactionID, state: State, account: AccountName?, product: String, quantity: Int64,
         purchaseDate: Timestamp, price: Int64?, priceCurrency: String?, revoked: Int64, grants: [Grant],
-        consumption: Int64, events: [Event]
+        consumption: Int64, events: [Event], next: Int64?
     ) {
         self.transaction = transaction
         self.state = state
@@ -147,18 +166,11 @@ public struct PurchaseView: Hashable, Sendable {
         self.grants = grants
         self.consumption = consumption
         self.events = events
+        self.next = next
     }
 }
 
 extension PurchaseView.Event.Kind {
-    fileprivate var rank: Int {
-        switch self {
-        case .signed: 0
-        case .assigned: 1
-        case .consumptionRequest, .refundDeclined: 2
-        }
-    }
-
     /// The kind of event that a notification of this type is for the purchase in it; `nil` where its JWS says all.
     package init?(notificationType: String) {
         switch notificationType {

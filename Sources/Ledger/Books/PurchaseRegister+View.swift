@@ -1,0 +1,47 @@
+/// What is told of a purchase.
+extension PurchaseRegister {
+    /// All that is told of it.
+    /// - Parameters:
+    ///   - account: the name of its account.
+    ///   - lots: its lots in the order of its grants; none while it has no account.
+    ///   - events: a page of what it was told.
+    ///   - next: where the page before that is.
+    ///   - code: the code of each currency that it grants.
+    package func view(
+        account: AccountName?, lots: [Lot], events: [PurchaseView.Event], next: Int64?,
+        code: (CurrencyID) -> CurrencyCode
+    ) -> PurchaseView {
+        PurchaseView(
+            transaction: facts.transaction, state: state, account: account, product: facts.product,
+            quantity: facts.quantity, purchaseDate: facts.purchaseDate, price: facts.price,
+            priceCurrency: facts.priceCurrency, revoked: revoked,
+            grants: grants.enumerated().map { index, grant in
+                let lot = lots.indices.contains(index) ? lots[index] : nil
+                return PurchaseView.Grant(
+                    lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
+                    held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
+                    writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+            }, consumption: consumption(of: lots), events: events, next: next)
+    }
+
+    private var state: PurchaseView.State {
+        if account == nil { return .unassigned }
+        return revoked == 0 ? .standing : revoked == Limits.wholeShare ? .revoked : .partlyRevoked
+    }
+
+    /// Spent ÷ granted in thousandths of a percent, rounded down; several currencies weighted as the purchase keeps
+    /// it.
+    /// - Parameter lots: its lots in the order of its grants; none while it has no account.
+    package func consumption(of lots: [Lot]) -> Int64 {
+        let total = grants.reduce(0) { $0 + $1.weight }
+        guard total > 0 else { return 0 }
+        let weighted = zip(grants, lots).reduce(UInt128(0)) { sum, part in
+            let (grant, lot) = part
+            let spent = UInt128(min(max(lot.spent, 0), grant.units))
+            // Millionths of a thousandth keep the sum of several parts from being rounded down twice.
+            let share = spent * UInt128(Limits.wholeShare) * 1_000_000 / UInt128(max(grant.units, 1))
+            return sum + share * UInt128(grant.weight)
+        }
+        return Int64(weighted / (UInt128(total) * 1_000_000))
+    }
+}
