@@ -221,7 +221,9 @@ CREATE TABLE purchase (
     block INTEGER NOT NULL              -- where the first JWS stands
 ) STRICT;
 
--- What the ledger was told of a purchase after its first JWS. There may be very many of one purchase.
+-- What the ledger was told of a purchase after its first JWS, block after block. Of one block by time; of one time JWS
+-- come first, then the assignment, then what notifications told. An account that came with a newer JWS is told by that
+-- alone. There may be very many of one purchase.
 CREATE TABLE purchase_event (
     transaction_id INTEGER NOT NULL,
     number INTEGER NOT NULL,            -- within the purchase, from 2 without gaps: its first JWS is 1

@@ -67,6 +67,25 @@ import Testing
             ])
     }
 
+    /// Within a batch the time goes on where a report closes a period.
+    @Test func aBlockTellsWhatCameEarlierFirst() {
+        var rows = BlockRows()
+        for (id, time) in [(7, 10), (8, 20)] as [(Int64, Timestamp)] {
+            rows.evidence.append(
+                BlockRows.EvidenceRow(
+                    id: id, transaction: 1, isFirst: id == 7, signedDate: time, revoked: 0, time: time, entry: nil,
+                    header: 1, payload: [], signature: []))
+        }
+        for (id, type) in [(3, "REFUND_DECLINED"), (4, "REFUND")] as [(Int64, String)] {
+            rows.notifications.append(
+                BlockRows.NotificationRow(
+                    id: id, uuid: "n\(id)", type: type, subtype: nil, signedDate: 5, reason: nil, time: 10,
+                    transaction: 1, header: 1, payload: [], nested: nil, signature: []))
+        }
+        #expect(rows.purchaseEvents.map(\.record) == [3, 8])
+        #expect(rows.purchaseEvents.map(\.kind) == [.refundDeclined, .signed])
+    }
+
     @Test func eventsAreToldAsTheyCameThoughTheClockIsSetBack() throws {
         var store = AuditedStore()
         for (time, signed) in [(1_000, 1), (500, 2), (700, 3)] as [(Timestamp, Timestamp)] {
