@@ -143,6 +143,9 @@ private struct AuditRun {
             progress(replay.head?.number ?? 0, log.head?.number ?? 0)
         }
         workers.wait()
+        if evidence == nil {
+            findings.add(block: 1, "it does not say whose books these are, so no signature can be verified")
+        }
         if let head = log.head, replay.head.map({ $0.number < head.number }) ?? true {
             findings.add(block: head.number, "it was acknowledged, and is missing")
         }

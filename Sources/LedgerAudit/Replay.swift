@@ -76,7 +76,10 @@ final class Replay {
     func pass(through lost: BlockNumber) {
         if !isBroken {
             isBroken = true
-            fault(lost, "what follows from it cannot be computed again: what is checked of later blocks is the chain,")
+            fault(
+                lost,
+                "what follows from it cannot be computed again: of later blocks the files, the chain and the "
+                    + "signatures are checked")
         }
         head = LogHead(number: lost, term: head?.term ?? 1, hash: .zero)
     }

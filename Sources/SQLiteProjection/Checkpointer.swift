@@ -9,6 +9,9 @@ import Musl
 import Glibc
 #endif
 
+// The call whose name is that of the checkpointer's method too.
+private func closeFile(_ descriptor: Int32) { close(descriptor) }
+
 /// Copies the WAL into the database, on the thread that applies blocks, after a commit: no reader and no loader waits
 /// for it, nor it for them (https://sqlite.org/wal.html, "Checkpointing").
 ///
@@ -24,6 +27,7 @@ final class Checkpointer {
     private let warn: @Sendable (String) -> Void
     private let bounds: SQLiteBounds
     private let mark: CheckpointMark
+    private let walPath: String
     /// The last block that is committed.
     private var committed: BlockNumber
     /// Pages at which is copied next: a WAL that could not begin anew is not tried again at once.
@@ -34,9 +38,11 @@ final class Checkpointer {
     ///   - writer: the writer's connection, whose own checkpoints are turned off.
     ///   - committed: the last block that the tables have.
     init(
-        _ writer: Database, _ bounds: SQLiteBounds, _ mark: CheckpointMark, committed: BlockNumber,
+        _ writer: Database, _ bounds: SQLiteBounds, _ path: String, committed: BlockNumber,
         warn: @escaping @Sendable (String) -> Void
     ) {
+        let mark = CheckpointMark(tables: path)
+        walPath = path + "-wal"
         self.warn = warn
         self.mark = mark
         self.committed = committed
@@ -52,6 +58,15 @@ final class Checkpointer {
                 }
                 return SQLITE_OK
             }, Unmanaged.passUnretained(gauge).toOpaque())
+    }
+
+    /// Has the WAL's file take its room on the disk, in zeros, which SQLite takes as the end of the WAL
+    /// (https://sqlite.org/fileformat2.html#walformat). Where there is no room now, the WAL grows as far as it can.
+    func reserve() {
+        let descriptor = open(walPath, O_WRONLY | O_CLOEXEC)
+        if descriptor < 0 { return }
+        defer { closeFile(descriptor) }
+        _ = posix_fallocate(descriptor, 0, off_t(bounds.walBytesReserved))
     }
 
     /// Pages in the WAL, as of the last commit.
@@ -95,7 +110,10 @@ final class Checkpointer {
         // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums.
         // Where someone reads, it stays.
         sqlite3_busy_timeout(writer.sqliteConnection, 0)
+        // With a limit the last connection that is closed gives the file's room back.
+        sqlite3_exec(writer.sqliteConnection, "PRAGMA journal_size_limit = -1", nil, nil, nil)
         sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        reserve()
     }
 
     /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or

@@ -55,6 +55,7 @@ enum DatabaseFile {
             // Transactions are begun and ended by statements of ours.
             configuration.allowsUnsafeTransactions = true
             configuration.prepareDatabase { db in
+                keepWAL(db)
                 if db.configuration.readonly {
                     try db.execute(sql: "PRAGMA cache_size = -\(SQLiteLimits.readerCacheKibibytes)")
                 } else if isNew {
@@ -77,6 +78,12 @@ enum DatabaseFile {
             reading.readonly = true
             return (pool, try DatabaseQueue(path: path, configuration: reading), isNew)
         }
+    }
+
+    /// Has the write-ahead log's file stay where it is when the last connection is closed, with the room that it has.
+    private static func keepWAL(_ db: Database) {
+        var keeps: Int32 = 1
+        _ = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
     }
 
     /// - Parameter keepsTransactions: whether a transaction may stay open from one access to the next.

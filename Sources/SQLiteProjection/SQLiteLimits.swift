@@ -24,6 +24,9 @@ package enum SQLiteLimits {
     static let snapshotAttemptsMax = 100
     /// Faults of one check that SQLite names.
     static let integrityFaultsMax = 100
+    /// Bytes that the WAL's file has at least, also while nobody has the tables open: on a disk that is full the tables
+    /// can then still be brought to the end of the log, of which they lack 12 MiB at most, and be read.
+    static let walBytesReserved = 32 << 20
     /// Bytes that the WAL's file keeps when it begins anew after it was longer.
     static let walBytesKept = 64 << 20
 }
@@ -34,6 +37,7 @@ package struct SQLiteBounds: Sendable {
     package var walPagesWarned = SQLiteLimits.walPagesWarned
     package var walPagesRenewed = SQLiteLimits.walPagesRenewed
     package var walPagesMax = SQLiteLimits.walPagesMax
+    package var walBytesReserved = SQLiteLimits.walBytesReserved
 
     package init() {}
 }

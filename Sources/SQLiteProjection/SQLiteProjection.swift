@@ -38,7 +38,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, ledger, hash, areNew: areNew, bounds, CheckpointMark(tables: path), usedKeys, warn)
+                    db, ledger, hash, areNew: areNew, bounds, path, usedKeys, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
@@ -182,7 +182,7 @@ private final class Writer {
 
     init(
         _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
-        _ bounds: SQLiteBounds, _ mark: CheckpointMark, _ usedKeys: UsedKeys,
+        _ bounds: SQLiteBounds, _ path: String, _ usedKeys: UsedKeys,
         _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
@@ -192,7 +192,8 @@ private final class Writer {
             begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
             commit: try PreparedStatement(db, "COMMIT"))
         checkpointer = Checkpointer(
-            db, bounds, mark, committed: try StoredState(db).head?.number ?? 0, warn: warn)
+            db, bounds, path, committed: try StoredState(db).head?.number ?? 0, warn: warn)
+        checkpointer.reserve()
     }
 
     var walPages: Int { checkpointer.pages }

@@ -80,13 +80,16 @@ final class Bench: Sendable {
     let engine: Engine
     private let reported = Mutex<[String]>([])
 
-    /// - Parameter storage: the blocks of an engine before this one; the tables begin anew.
+    /// - Parameters:
+    ///   - storage: the blocks of an engine before this one; the tables begin anew.
+    ///   - prepare: says how the log fails from the beginning on.
     init(
         _ storage: MemoryLog.Storage = .init(), catalog: Catalog = .small,
-        limits: (inout EngineLimits) -> Void = { _ in }
+        limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in }
     ) throws {
         folder = try TemporaryFolder()
         log = MemoryLog(storage)
+        prepare(log)
         projection = SlowProjection(
             try SQLiteProjection(path: folder.path("projection.sqlite"), ledger: Bench.ledger, hash: Workload.hash))
         var chosen = EngineLimits()

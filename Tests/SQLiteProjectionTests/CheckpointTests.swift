@@ -31,6 +31,7 @@ import Testing
         bounds.checkpointPages = 200
         bounds.walPagesWarned = 600
         bounds.walPagesMax = 1_500
+        bounds.walBytesReserved = 0
         return bounds
     }
 
@@ -83,5 +84,32 @@ import Testing
         #expect(projection.walPages < 1_500)
         try reader.close()
         try projection.close()
+    }
+
+    /// Room that a full disk cannot take away: of the WAL, also from one start to the next.
+    @Test func theWALKeepsItsRoom() throws {
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.walBytesReserved = 3 << 20
+        let wal = folder.database + "-wal"
+        let blocks = try Self.blocks(9)
+        for turn in 0..<3 {
+            let projection = try open(folder, bounds: bounds)
+            for block in blocks[(turn * 3)..<(turn * 3 + 3)] { try projection.apply([block]) }
+            #expect(try Self.size(wal) >= 3 << 20)
+            try projection.close()
+            // Nothing of it is left there for programs that know no checksums of pages.
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: wal))
+            #expect(bytes.count == 3 << 20 && bytes.allSatisfy { $0 == 0 })
+            var status = stat()
+            #expect(stat(wal, &status) == 0 && status.st_blocks * 512 >= 3 << 20)
+            var configuration = Configuration()
+            configuration.readonly = true
+            let outside = try DatabaseQueue(path: folder.database, configuration: configuration)
+            let entries = try outside.read { try Int.fetchOne($0, sql: "SELECT max(id) FROM entry") }
+            try outside.close()
+            // The first block has no entries.
+            #expect(entries == (turn * 3 + 2) * 200)
+        }
     }
 }

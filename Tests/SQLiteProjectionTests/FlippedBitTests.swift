@@ -21,6 +21,8 @@ import Testing
             folder = try TemporaryFolder()
             var bounds = SQLiteBounds()
             bounds.checkpointPages = checkpointPages
+            // So that whatever is changed of the file is of the write-ahead log itself.
+            bounds.walBytesReserved = 0
             var store = try Ledger(folder, bounds: bounds)
             var workload = Workload(seed: seed)
             for batch in 1...200 {
@@ -190,6 +192,7 @@ import Testing
         let folder = try TemporaryFolder()
         var bounds = SQLiteBounds()
         bounds.checkpointPages = 400
+        bounds.walBytesReserved = 0
         var store = try Ledger(folder, bounds: bounds)
         var turn = 0
         repeat {

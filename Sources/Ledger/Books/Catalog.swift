@@ -84,6 +84,12 @@ public struct Catalog: Sendable {
         self.refundRules = refundRules.sorted { $0.from < $1.from }
     }
 
+    /// The same with some of its currencies and no products: what there is while nothing can be credited.
+    package func limited(to known: [CurrencyCode]) -> Catalog {
+        Catalog(
+            currencies: currencies.filter { known.contains($0.key) }, products: [:], refundRules: refundRules)
+    }
+
     /// The offer that applied to `product` at `purchaseDate`; `nil` where the catalog does not say.
     package func offer(of product: String, purchasedAt purchaseDate: Timestamp) -> Offer? {
         products[product]?.last { $0.from <= purchaseDate }

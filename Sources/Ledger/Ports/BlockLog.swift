@@ -9,6 +9,9 @@ package protocol BlockLog: AnyObject, Sendable {
     /// The engine's name and version, for `info`.
     var engine: String { get }
 
+    /// The last block that is known to be durable; `nil` in a log without one.
+    var head: LogHead? { get }
+
     /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back.
     ///
     /// Called before the first append, and again after an append that threw. When it returns, every block up to the

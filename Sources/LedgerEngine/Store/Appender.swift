@@ -41,15 +41,16 @@ final class Appender: Sendable {
     private let appended: @Sendable (SealedBlock) -> Void
     private let thread = OwnThread()
 
+    /// - Parameter failure: why nothing can be appended from the beginning on.
     init(
-        _ log: any BlockLog, head: LogHead, batchesMax: Int, hash: @escaping HashFunction,
+        _ log: any BlockLog, head: LogHead, failure: LogError? = nil, batchesMax: Int, hash: @escaping HashFunction,
         appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
         self.log = log
         self.hash = hash
         self.batchesMax = batchesMax
         self.appended = appended
-        state = Monitor(State(head: head))
+        state = Monitor(State(head: head, failure: failure, isReading: failure != nil))
         try thread.begin("ledger-append") { [self] in serve() }
     }
 

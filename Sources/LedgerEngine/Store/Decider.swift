@@ -44,8 +44,11 @@ struct Decider {
     mutating func lose() { books = nil }
 
     /// Reads the books anew from a projection that is exact as of the head. They know nothing but what is durable.
+    /// - Parameter mayAdd: whether something can be appended: only then the catalog's new currencies are there.
     /// - Throws: ``StoreError`` `corrupt` where the projection is of another block.
-    mutating func read(_ state: ProjectedState, of head: LogHead) throws(StoreError) {
+    mutating func read(
+        _ state: ProjectedState, of head: LogHead, mayAdd: Bool
+    ) throws(StoreError) {
         books = nil
         guard let projected = state.head, projected.number == head.number, projected.hash == head.hash else {
             throw StoreError(
@@ -56,8 +59,9 @@ struct Decider {
         unprojected = Unprojected(projected: state.position)
         cache = PlayerCache(playersMax: limits.cachedPlayersMax)
         books = Books(
-            catalog: catalog, known: state.currencies, position: state.position, totals: state.totals,
-            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: hash)
+            catalog: mayAdd ? catalog : catalog.limited(to: state.currencies), known: state.currencies,
+            position: state.position, totals: state.totals, closedThrough: state.closedThrough, headers: state.headers,
+            actors: state.actors, hash: hash)
     }
 
     /// Decides one batch.

@@ -101,11 +101,23 @@ package final class Engine: Store, @unchecked Sendable {
         var leader = Leader(
             log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, report: report)
         var clock: LedgerClock?
-        let (head, _) = try leader.lead(configuration.ledger) { last in
-            let own = LedgerClock(
-                after: last, clock: now(), accepts: configuration.acceptsClock, report: report)
+        func begin(after last: Timestamp?) -> Timestamp {
+            let own = LedgerClock(after: last, clock: now(), accepts: configuration.acceptsClock, report: report)
             clock = own
             return own.time(at: now())
+        }
+        let head: LogHead
+        var failure: LogError?
+        do {
+            (head, _) = try leader.lead(configuration.ledger, now: begin)
+        } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
+            // What is durable can be read all the same.
+            guard let durable = log.head, let last = try log.read(after: durable.number - 1, bytesMax: 0).first else {
+                throw error
+            }
+            _ = begin(after: try Block(opening: last, checks: .hashes(hash)).time)
+            leader.begin(after: error)
+            (head, failure) = (durable, error)
         }
         guard let clock else { throw StoreError("the log was led without a block of its own") }
         self.leader = leader
@@ -126,14 +138,14 @@ package final class Engine: Store, @unchecked Sendable {
             projector.retry()
             report(.tablesRenewed(block: block, failures: failures))
         }
-        appender = try Appender(log, head: head, batchesMax: configuration.limits.batchesAheadMax, hash: hash) {
-            projector.add($0)
-        }
+        appender = try Appender(
+            log, head: head, failure: failure, batchesMax: configuration.limits.batchesAheadMax, hash: hash
+        ) { projector.add($0) }
         decider = Decider(projection, configuration, hash: hash, now: self.now)
         do {
             try readBooks()
             // The catalog's new currencies are in a block before anything uses them.
-            try run(Needs()) { _ in }
+            if failure == nil { try run(Needs()) { _ in } }
         } catch {
             appender.stop()
             projector.stop()
@@ -248,7 +260,7 @@ package final class Engine: Store, @unchecked Sendable {
             try projector.bring(to: head.number)
             return try projection.state()
         }
-        try decider.read(state, of: head)
+        try decider.read(state, of: head, mayAdd: appender.failure == nil)
     }
 
     // MARK: Reading

@@ -53,6 +53,12 @@ struct Leader {
         return (sealed.head, time)
     }
 
+    /// Notes that the lead could not be taken at the start.
+    mutating func begin(after failure: LogError) {
+        report(.logFailed(failure))
+        state = .failed(told: failure, retryAt: monotonicNanoseconds() + retryMilliseconds * 1_000_000)
+    }
+
     /// Takes the lead again after a failure, where it is time to try; what it meets is reported, not thrown.
     /// - Parameters:
     ///   - failure: why nothing is appended any more.

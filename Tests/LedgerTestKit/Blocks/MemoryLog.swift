@@ -42,6 +42,7 @@ package final class MemoryLog: BlockLog {
     }
 
     package let engine = "MemoryLog"
+    package var head: LogHead? { blocks.last?.head }
     package let storage: Storage
     private let plan = Mutex(Plan())
 
