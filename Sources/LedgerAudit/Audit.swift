@@ -23,12 +23,12 @@ package struct Audit: Sendable {
         }
     }
 
-    private let configuration: Configuration
-    private let hash: HashFunction
+    fileprivate let configuration: Configuration
+    fileprivate let hash: HashFunction
     /// Begins to read the log.
-    private let openLog: @Sendable () throws -> any LogInspector
+    fileprivate let openLog: @Sendable () throws -> any LogInspector
     /// Opens the tables; `nil` where there are none.
-    private let openTables: @Sendable () throws -> (any TableReader)?
+    fileprivate let openTables: @Sendable () throws -> (any TableReader)?
 
     package init(
         _ configuration: Configuration, hash: @escaping HashFunction,
@@ -48,30 +48,21 @@ package struct Audit: Sendable {
     package func run(
         progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
     ) throws -> AuditSummary {
-        var run = AuditRun(configuration, hash, openLog: openLog, openTables: openTables)
+        var run = AuditRun(self)
         return try run.run(progress: progress, tell: tell)
     }
 }
 
 /// One audit under way.
 private struct AuditRun {
-    private let configuration: Audit.Configuration
-    private let hash: HashFunction
-    private let openLog: @Sendable () throws -> any LogInspector
-    private let openTables: @Sendable () throws -> (any TableReader)?
+    private let audit: Audit
     private let findings = Findings()
     private var summary = AuditSummary()
 
-    init(
-        _ configuration: Audit.Configuration, _ hash: @escaping HashFunction,
-        openLog: @escaping @Sendable () throws -> any LogInspector,
-        openTables: @escaping @Sendable () throws -> (any TableReader)?
-    ) {
-        self.configuration = configuration
-        self.hash = hash
-        self.openLog = openLog
-        self.openTables = openTables
-    }
+    init(_ audit: Audit) { self.audit = audit }
+
+    private var configuration: Audit.Configuration { audit.configuration }
+    private var hash: HashFunction { audit.hash }
 
     mutating func run(
         progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
@@ -83,7 +74,7 @@ private struct AuditRun {
         summarize(replay, evidence)
         told(tell)
         do {
-            if let tables = try openTables() { try compare(tables, replay, adder, tell: tell) }
+            if let tables = try audit.openTables() { try compare(tables, replay, adder, tell: tell) }
         } catch {
             findings.add(block: nil, "the tables: \(error)")
         }
@@ -118,7 +109,7 @@ private struct AuditRun {
         into replay: Replay, progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void,
         tell: (AuditFinding) -> Void
     ) throws -> EvidenceCheck? {
-        let log = try openLog()
+        let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
         var evidence: EvidenceCheck?
         while let chunk = Chunk(log, findings, bytesMax: AuditLimits.chunkBytes) {
@@ -205,7 +196,7 @@ private struct AuditRun {
 
     /// Blocks that are only computed, without their signatures.
     private func read(from first: BlockNumber, through last: BlockNumber, into replay: Replay) throws {
-        let log = try openLog()
+        let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
         while (replay.head?.number ?? 0) < last,
             let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes)

@@ -6,7 +6,7 @@ package import Ledger
 /// ```
 /// commit ── load what is not in memory ── decide ──┬─ encode ── hash ── append ── done
 ///              (projection)              next batch┘                       └── project ── reads
-///          └─────────── Decider ───────────┘       └────── Appender ──────┘└─ Projector ─┘
+///          '----------- Decider -----------'       '------ Appender ------''- Projector -'
 /// ```
 ///
 /// ``Leader`` takes the lead of the log at the start and after each failure.
