@@ -30,7 +30,10 @@ CREATE TABLE projection (
     notification INTEGER NOT NULL,
     request INTEGER NOT NULL,
     entry_time INTEGER NOT NULL,        -- of the last entry
-    closed_through INTEGER NOT NULL     -- the end of the last period that was closed; -1 where none was
+    closed_through INTEGER NOT NULL,    -- the end of the last period that was closed; -1 where none was
+    -- Of each other table the number of its rows and a sum of their hashes, then a hash of this row: what no block says
+    -- does not fit these.
+    sums BLOB NOT NULL
 ) STRICT;
 
 -- Blocks, with the last entry and the last transfer after each: those of a block are the numbers up to these from the

@@ -30,6 +30,10 @@ package struct EngineLimits: Sendable {
     package var renewalRetryMilliseconds: UInt64 = 10_000
     /// How much nicer the thread is that makes tables anew beside those in use: those are not to wait for it.
     package var renewalNiceness: Int32 = 10
+    /// How long after a check of the tables had to be left it is gone on with.
+    package var checkRetryMilliseconds: UInt64 = 30_000
+    /// How much nicer the thread is that checks the tables: nobody waits for it.
+    package var checkerNiceness: Int32 = 15
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
     /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.

@@ -17,24 +17,27 @@ package struct OpenedBlock: Sendable {
 /// Brings the tables forward by a batch of blocks, within a transaction of its caller.
 final class BatchWriter {
     private let wallets: WalletRows
-    private let insertCurrency: PreparedStatement
-    private let insertActor: PreparedStatement
+    private let insertCurrency: RowInsertion
+    private let insertActor: RowInsertion
     private let insertAccount: RowInsertion
     private let names: NameErasure
-    private let insertHeader: PreparedStatement
+    private let insertHeader: RowInsertion
     private let insertEntry: RowInsertion
     private let insertTransfer: RowInsertion
     private let insertRequest: RowInsertion
     private let insertHold: RowInsertion
     private let updateHold: PreparedStatement
+    private let changedHold: ChangedRow
     private let insertPurchase: RowInsertion
     private let updatePurchase: PreparedStatement
+    private let changedPurchase: ChangedRow
     private let eventCount: EventCount
     private let insertEvent: RowInsertion
     private let insertNotification: RowInsertion
     private let insertBlock: RowInsertion
     private let writeTotal: PreparedStatement
     private let writeState: PreparedStatement
+    private unowned let db: Database
     private let hash: HashFunction
     private let areNew: Bool
     private let warn: @Sendable (String) -> Void
@@ -48,41 +51,30 @@ final class BatchWriter {
         self.areNew = areNew
         self.hash = hash
         self.warn = warn
+        self.db = db
         wallets = try WalletRows(db)
-        insertCurrency = try PreparedStatement(db, "INSERT INTO currency (id, code) VALUES (?, ?)")
-        insertActor = try PreparedStatement(db, "INSERT INTO actor (id, name) VALUES (?, ?)")
-        insertAccount = try RowInsertion(db, into: "account", "id, name")
+        insertCurrency = try RowInsertion(db, into: .currency)
+        insertActor = try RowInsertion(db, into: .actor)
+        insertAccount = try RowInsertion(db, into: .account)
         names = try NameErasure(db)
-        insertHeader = try PreparedStatement(db, "INSERT INTO jws_header (id, digest, block) VALUES (?, ?, ?)")
-        insertEntry = try RowInsertion(
-            db, into: "entry", "id, time, kind, first_transfer, transaction_id, key, note, actor")
-        insertTransfer = try RowInsertion(
-            db, into: "transfer",
-            "id, entry, account, currency, debit, credit, amount, lot, debt_lot, previous, spend_order, reference")
-        insertRequest = try RowInsertion(db, into: "request", "key, fingerprint, entry, answer", firstOf: "key")
-        insertHold = try RowInsertion(
-            db, into: "hold", "id, entry, account, currency, amount, expires_at, state, ended")
+        insertHeader = try RowInsertion(db, into: .header)
+        insertEntry = try RowInsertion(db, into: .entry)
+        insertTransfer = try RowInsertion(db, into: .transfer)
+        insertRequest = try RowInsertion(db, into: .request, firstOf: "key")
+        insertHold = try RowInsertion(db, into: .hold)
         updateHold = try PreparedStatement(
             db, "UPDATE hold SET state = ?, ended = ? WHERE id = ? AND state = 'open'")
-        insertPurchase = try RowInsertion(
-            db, into: "purchase",
-            """
-            transaction_id, account, entry, product, quantity, purchase_date, price, price_currency, source, storefront,
-            offer_type, offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time, evidence,
-            block
-            """, firstOf: "transaction_id")
+        changedHold = try ChangedRow(db, of: .hold, key: "id")
+        insertPurchase = try RowInsertion(db, into: .purchase, firstOf: "transaction_id")
         updatePurchase = try PreparedStatement(
             db, "UPDATE purchase SET account = ?, entry = ? WHERE transaction_id = ? AND account IS NULL")
+        changedPurchase = try ChangedRow(db, of: .purchase, key: "transaction_id")
         eventCount = try EventCount(db)
-        insertEvent = try RowInsertion(
-            db, into: "purchase_event",
-            "transaction_id, number, kind, record, time, signed_date, revoked, entry, reason, block")
-        insertNotification = try RowInsertion(
-            db, into: "notification",
-            "uuid, number, type, subtype, signed_date, reason, time, transaction_id, block")
-        insertBlock = try RowInsertion(db, into: "block", "number, term, time, hash, entry, transfer")
+        insertEvent = try RowInsertion(db, into: .event)
+        insertNotification = try RowInsertion(db, into: .notification)
+        insertBlock = try RowInsertion(db, into: .block)
         writeTotal = try PreparedStatement(
-            db, "INSERT OR REPLACE INTO total (currency, kind, debits, credits) VALUES (?, ?, ?, ?)")
+            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?)")
         writeState = try PreparedStatement(db, StoredState.update)
     }
 
@@ -97,54 +89,49 @@ final class BatchWriter {
         try changes.apply(rows.transfers, rows.entries, opening: rows.lots)
         try state.add(changes.turnovers)
 
-        try insertNames(rows, after: before.position)
-        try insert(rows.entries)
-        try insert(rows.transfers)
-        try wallets.write(changes)
-        try insert(rows.requests)
-        try write(rows.holds, ended: changes.endedHolds, after: before.position)
+        try insertNames(rows, after: before.position, &state.sums)
+        try insert(rows.entries, &state.sums)
+        try insert(rows.transfers, &state.sums)
+        try wallets.write(changes, &state.sums)
+        try insert(rows.requests, &state.sums)
+        try write(rows.holds, ended: changes.endedHolds, after: before.position, &state.sums)
         let assigned = rows.assign()
-        try insert(rows.purchases, state.currencies)
-        for row in assigned {
-            updatePurchase.bind(1, row.account)
-            updatePurchase.bind(2, row.entry)
-            updatePurchase.bind(3, row.transaction.number)
-            try updatePurchase.run(changing: 1)
-        }
-        try insert(rows.events)
-        try insert(rows.notifications)
-        try insert(blocks)
-        try write(state, after: before)
+        try insert(rows.purchases, state.currencies, &state.sums)
+        for row in assigned { try assign(row, &state.sums) }
+        try insert(rows.events, &state.sums)
+        try insert(rows.notifications, &state.sums)
+        try insert(blocks, &state.sums)
+        try writeTotals(&state, after: before)
+        try state.write(to: writeState)
         return state
     }
 
-    private func insertNames(_ rows: borrowing BatchRows, after position: LastNumbers) throws {
-        for row in rows.currencies {
-            insertCurrency.bind(1, Int64(row.id))
-            insertCurrency.bind(2, row.code.text)
-            try insertCurrency.run()
+    private func insertNames(
+        _ rows: borrowing BatchRows, after position: LastNumbers, _ sums: inout TableSums
+    ) throws {
+        try insertCurrency.run(rows.currencies, &sums) { parameters, row in
+            parameters.bind(1, Int64(row.pointee.id))
+            parameters.bind(2, row.pointee.code.text)
         }
-        for row in rows.actors {
-            insertActor.bind(1, row.id)
-            insertActor.bind(2, row.name)
-            try insertActor.run()
+        try insertActor.run(rows.actors, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.id)
+            parameters.bind(2, row.pointee.name)
         }
         // Before the new ones: one of them may have an erased name.
-        try names.erase(rows.erased.filter { $0 <= position.account }.sorted())
-        try insertAccount.run(rows.accounts) { parameters, row in
+        try names.erase(rows.erased.filter { $0 <= position.account }.sorted(), &sums)
+        try insertAccount.run(rows.accounts, &sums) { parameters, row in
             parameters.bind(1, row.pointee.id)
             parameters.bind(2, rows.erased.contains(row.pointee.id) ? nil : row.pointee.name?.text)
         }
-        for header in rows.headers {
-            insertHeader.bind(1, header.row.id)
-            insertHeader.bind(2, Digest(of: Array(header.row.text), hash))
-            insertHeader.bind(3, header.block)
-            try insertHeader.run()
+        try insertHeader.run(rows.headers, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.row.id)
+            parameters.bind(2, Digest(of: Array(row.pointee.row.text), hash))
+            parameters.bind(3, row.pointee.block)
         }
     }
 
-    private func insert(_ rows: [Entry]) throws {
-        try insertEntry.run(rows) { parameters, row in
+    private func insert(_ rows: [Entry], _ sums: inout TableSums) throws {
+        try insertEntry.run(rows, &sums) { parameters, row in
             parameters.bind(1, row.pointee.id)
             parameters.bind(2, row.pointee.time)
             parameters.bind(3, Stored.entryKinds.name(row.pointee.kind))
@@ -156,8 +143,8 @@ final class BatchWriter {
         }
     }
 
-    private func insert(_ rows: [Transfer]) throws {
-        try insertTransfer.run(rows) { parameters, row in
+    private func insert(_ rows: [Transfer], _ sums: inout TableSums) throws {
+        try insertTransfer.run(rows, &sums) { parameters, row in
             parameters.bind(1, row.pointee.id)
             parameters.bind(2, row.pointee.entry)
             parameters.bind(3, row.pointee.player)
@@ -175,23 +162,25 @@ final class BatchWriter {
 
     /// What a log must not have: tables made from nothing are of such a log, and can be read. In others it is more
     /// likely that they lost what they had.
-    private func meetTwice(_ what: String) throws {
+    private func meetTwice(_ what: String, in table: StoredTable, _ sums: inout TableSums) throws {
         guard areNew else { throw StoreError.corrupt("\(what), of which the tables have one already") }
         warn("\(what) in the log; the first stays: verify the log")
+        sums[table] = try TableSum(db, table)
     }
 
-    private func insert(_ rows: [BlockRows.RequestRow]) throws {
-        let isWhole = try insertRequest.run(rows) { parameters, row in
+    private func insert(_ rows: [BlockRows.RequestRow], _ sums: inout TableSums) throws {
+        let isWhole = try insertRequest.run(rows, &sums) { parameters, row in
             parameters.bind(1, row.pointee.key.text)
             parameters.bind(2, row.pointee.fingerprint)
             parameters.bind(3, row.pointee.entry)
             parameters.bind(4, row.pointee.answer)
         }
-        if !isWhole { try meetTwice("a request key has two answers") }
+        if !isWhole { try meetTwice("a request key has two answers", in: .request, &sums) }
     }
 
     private func write(
-        _ holds: [BlockRows.HoldRow], ended: [WalletChanges.EndedHold], after before: LastNumbers
+        _ holds: [BlockRows.HoldRow], ended: [WalletChanges.EndedHold], after before: LastNumbers,
+        _ sums: inout TableSums
     ) throws {
         if holds.isEmpty && ended.isEmpty { return }
         var ends: [TransferID: WalletChanges.EndedHold] = [:]
@@ -200,7 +189,7 @@ final class BatchWriter {
                 throw StoreError.corrupt("hold \(end.id) ends twice")
             }
         }
-        try insertHold.run(holds) { parameters, row in
+        try insertHold.run(holds, &sums) { parameters, row in
             let end = ends[row.pointee.id]
             parameters.bind(1, row.pointee.id)
             parameters.bind(2, row.pointee.entry)
@@ -215,14 +204,16 @@ final class BatchWriter {
             updateHold.bind(1, Stored.holdStates.name(end.state))
             updateHold.bind(2, end.entry)
             updateHold.bind(3, end.id)
-            try updateHold.run(changing: 1)
+            try changedHold.keep(&sums, end.id) { try updateHold.run(changing: 1) }
         }
     }
 
-    private func insert(_ rows: [BatchRows.NewPurchase], _ codes: [CurrencyCode]) throws {
+    private func insert(
+        _ rows: [BatchRows.NewPurchase], _ codes: [CurrencyCode], _ sums: inout TableSums
+    ) throws {
         // The same for each purchase of a product: made once for as many as follow each other.
         var grants: (of: [PurchaseRegister.Grant], text: String) = ([], "")
-        let isWhole = try insertPurchase.run(rows) { parameters, row in
+        let isWhole = try insertPurchase.run(rows, &sums) { parameters, row in
             let purchase = row.pointee.row
             if purchase.grants != grants.of {
                 grants = (purchase.grants, try StoredGrants.text(purchase.grants, codes))
@@ -249,13 +240,13 @@ final class BatchWriter {
             parameters.bind(20, row.pointee.first.id)
             parameters.bind(21, row.pointee.block)
         }
-        if !isWhole { try meetTwice("a transaction id is two purchases") }
+        if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, &sums) }
     }
 
-    private func insert(_ rows: [BatchRows.NewEvent]) throws {
+    private func insert(_ rows: [BatchRows.NewEvent], _ sums: inout TableSums) throws {
         // Those of one purchase follow each other.
         var last: (transaction: TransactionID, number: Int64)?
-        try insertEvent.run(rows) { parameters, row in
+        try insertEvent.run(rows, &sums) { parameters, row in
             let event = row.pointee.event
             let before = last?.transaction == event.transaction ? last?.number : nil
             let number = try (before ?? eventCount.last(of: event.transaction)) + 1
@@ -273,8 +264,8 @@ final class BatchWriter {
         }
     }
 
-    private func insert(_ rows: [BatchRows.NewNotification]) throws {
-        try insertNotification.run(rows) { parameters, row in
+    private func insert(_ rows: [BatchRows.NewNotification], _ sums: inout TableSums) throws {
+        try insertNotification.run(rows, &sums) { parameters, row in
             let notification = row.pointee.row
             parameters.bind(1, notification.uuid)
             parameters.bind(2, notification.id)
@@ -288,8 +279,8 @@ final class BatchWriter {
         }
     }
 
-    private func insert(_ blocks: [OpenedBlock]) throws {
-        try insertBlock.run(blocks) { parameters, row in
+    private func insert(_ blocks: [OpenedBlock], _ sums: inout TableSums) throws {
+        try insertBlock.run(blocks, &sums) { parameters, row in
             let block = row.pointee.block
             parameters.bind(1, block.number)
             parameters.bind(2, block.term)
@@ -300,21 +291,48 @@ final class BatchWriter {
         }
     }
 
-    private func write(_ state: StoredState, after before: StoredState) throws {
+    private func assign(_ row: BlockRows.AssignmentRow, _ sums: inout TableSums) throws {
+        updatePurchase.bind(1, row.account)
+        updatePurchase.bind(2, row.entry)
+        updatePurchase.bind(3, row.transaction.number)
+        try changedPurchase.keep(&sums, row.transaction.number) { try updatePurchase.run(changing: 1) }
+    }
+
+    private func writeTotals(_ state: inout StoredState, after before: StoredState) throws {
         for number in stride(from: 1, through: state.currencies.count, by: 1) {
             let currency = CurrencyID(truncatingIfNeeded: number)
             for kind in AccountKind.allCases {
-                let turnover = state.totals[currency, kind]
-                if number <= before.currencies.count, turnover == before.totals[currency, kind] { continue }
-                writeTotal.bind(1, Int64(currency))
-                writeTotal.bind(2, Stored.accountKinds.name(kind))
-                writeTotal.bind(3, turnover.debits)
-                writeTotal.bind(4, turnover.credits)
+                let total = StoredTotal(currency: currency, kind: kind, turnover: state.totals[currency, kind])
+                if number <= before.currencies.count {
+                    let old = StoredTotal(currency: currency, kind: kind, turnover: before.totals[currency, kind])
+                    if old == total { continue }
+                    state.sums[.total].replace(RowHash { old.bind(to: &$0) }, by: RowHash { total.bind(to: &$0) })
+                } else {
+                    state.sums[.total].add(RowHash { total.bind(to: &$0) })
+                }
+                total.bind(to: writeTotal)
                 try writeTotal.run()
             }
         }
-        state.bind(to: writeState)
-        try writeState.run(changing: 1)
+    }
+}
+
+/// A row of `total`.
+private struct StoredTotal: Equatable {
+    var currency: CurrencyID
+    var kind: AccountKind
+    var turnover: Totals.Turnover
+
+    func bind(to row: inout some RowSink) {
+        row.bind(1, Int64(currency))
+        row.bind(2, Stored.accountKinds.name(kind))
+        row.bind(3, turnover.debits)
+        row.bind(4, turnover.credits)
+    }
+
+    func bind(to statement: PreparedStatement) {
+        var statement = statement
+        bind(to: &statement)
     }
 }
 

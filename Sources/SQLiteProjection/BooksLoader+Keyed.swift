@@ -22,6 +22,7 @@ extension BooksLoader {
             }
             if books.returned[first] != nil { continue }
             var returned: [LotID: Int64] = [:]
+            try suspects.check(.transfer)
             selectReturned.bind(1, first)
             try selectReturned.forEach { returned[$0.integer(0)] = $0.integer(1) }
             for (lot, units) in returned where units <= 0 || units > drawn[lot] ?? 0 {
@@ -39,6 +40,7 @@ extension BooksLoader {
             try load(player: hold.trace.player, into: &books)
             if books.holdEnds[first] != nil { continue }
             if books.players[hold.trace.player]?.holds.contains(where: { $0.id == first }) == true { continue }
+            try suspects.check(.hold)
             selectHoldState.bind(1, first)
             switch try selectHoldState.first({ Stored.holdStates.item($0.text(0)) }) ?? nil {
             case .closed: books.load(.closed, of: first)

@@ -23,11 +23,13 @@ final class BooksLoader {
     let selectHoldState: PreparedStatement
     let selectExpiries: PreparedStatement
     private let usedKeys: UsedKeys
+    let suspects: SuspectTables
     /// Players whose rows do not fit.
     private var unreadable: Set<PlayerID> = []
 
-    init(_ db: Database, _ usedKeys: UsedKeys) throws {
+    init(_ db: Database, _ usedKeys: UsedKeys, _ suspects: SuspectTables) throws {
         self.usedKeys = usedKeys
+        self.suspects = suspects
         selectState = try PreparedStatement(db, "SELECT 1 FROM projection")
         selectAccountByName = try PreparedStatement(db, "SELECT id FROM account WHERE name = ?")
         selectAccountName = try PreparedStatement(db, "SELECT name FROM account WHERE id = ?")
@@ -66,13 +68,18 @@ final class BooksLoader {
         _ = try selectState.first { _ in }
         for name in needs.accounts { try load(name, withLots: true, into: &books) }
         for name in needs.wallets { try load(name, withLots: false, into: &books) }
-        let lastKey = usedKeys.last
-        for key in needs.keys where key.text <= lastKey && books.answers[key] == nil { try load(key, into: &books) }
+        // What of suspect tables seems never to have been used may have been.
+        let lastKey = suspects.isEmpty ? usedKeys.last : nil
+        for key in needs.keys where books.answers[key] == nil {
+            if let lastKey, key.text > lastKey { continue }
+            try load(key, into: &books)
+        }
         for key in needs.spends { try loadSpends(key, into: &books) }
         for key in needs.holds { try loadHolds(key, into: &books) }
         if needs.expirations { try loadExpiries(by: needs.time, into: &books) }
         for transaction in needs.transactions { try load(transaction, into: &books) }
         for uuid in needs.notifications where !books.notifications.contains(uuid) {
+            try suspects.check(.notification)
             selectNotification.bind(1, uuid)
             if try selectNotification.first({ _ in true }) == true { books.load(notification: uuid) }
         }
@@ -91,6 +98,7 @@ final class BooksLoader {
             if withLots { try complete(id, &books) }
             return
         }
+        try suspects.check(.account)
         selectAccountByName.bind(1, name.text)
         guard let id = try selectAccountByName.first({ $0.integer(0) }) else { return }
         guard id > 0, id <= books.position.account else {
@@ -111,6 +119,7 @@ final class BooksLoader {
 
     /// `nil` where there is no such account.
     private func findName(of id: PlayerID) throws -> AccountName? {
+        try suspects.check(.account)
         selectAccountName.bind(1, id)
         return try selectAccountName.first { row in
             guard let text = row.optionalText(0) else { return AccountName.erased(id) }
@@ -123,6 +132,7 @@ final class BooksLoader {
 
     /// Loads the lots that were left out when their player was loaded.
     private func complete(_ id: PlayerID, _ books: inout Books) throws {
+        if !suspects.isEmpty && !books.walletsWithoutLots(of: id).isEmpty { try suspects.check(.lot) }
         for currency in books.walletsWithoutLots(of: id) {
             let stored = try readOpenLots(id, currency)
             guard let slot = books.players.slot(of: id),
@@ -139,6 +149,7 @@ final class BooksLoader {
     private func player(
         _ id: PlayerID, _ name: AccountName, withLots: Bool, _ books: borrowing Books
     ) throws -> Player {
+        try suspects.check(.wallet, .lot, .hold, .transfer)
         var player = Player(id: id, name: name)
         let currencies = books.currencies.count
         var stored: [StoredWallet] = []
@@ -220,6 +231,7 @@ final class BooksLoader {
     func load(lots ids: [LotID], of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
         var lots: [Lot] = []
         for id in books.missing(ids, player, currency) {
+            try suspects.check(.lot)
             selectLot.bind(1, id)
             guard let stored = try selectLot.first({ try StoredLot($0) }) else {
                 throw StoreError.corrupt("lot \(id) is missing")
@@ -242,6 +254,7 @@ final class BooksLoader {
     // MARK: Keys
 
     func load(_ key: RequestKey, into books: inout Books) throws {
+        try suspects.check(.request)
         selectRequest.bind(1, key.text)
         let row = try selectRequest.first { (fingerprint: Digest($0.blob(0)), answer: $0.blob(1)) }
         guard let row else { return }
@@ -268,6 +281,7 @@ final class BooksLoader {
     /// and neither do those who cannot be read.
     /// - Throws: ``Unreadable`` for one of whom a row does not fit.
     private func loadExpiries(by time: Timestamp, into books: inout Books) throws {
+        try suspects.check(.lot, .hold)
         var due: [PlayerID] = []
         var seen: Set<PlayerID> = []
         defer { selectExpiries.reset() }

@@ -72,10 +72,13 @@ final class Checkpointer {
     /// Pages in the WAL, as of the last commit.
     var pages: Int { gauge.pages.load(ordering: .relaxed) }
 
-    /// To be asked before each transaction of the writer.
+    /// Whether the WAL may not grow any more, unless ``checkRoom(_:)`` makes room.
+    var isFull: Bool { pages >= bounds.walPagesMax }
+
+    /// To be called outside of a transaction.
     /// - Throws: ``StoreError`` where the WAL may not grow any more.
     func checkRoom(_ db: Database) throws {
-        if pages < bounds.walPagesMax { return }
+        if !isFull { return }
         // The read that kept it may have ended.
         _ = checkpoint(db)
         guard let state = checkpoint(db), state.copied == state.pages else {

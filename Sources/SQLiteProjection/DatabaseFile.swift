@@ -111,9 +111,7 @@ enum DatabaseFile {
         try db.execute(sql: "BEGIN IMMEDIATE")
         do {
             try db.execute(sql: LedgerSchema.projection)
-            let row = try PreparedStatement(db, StoredState.insert)
-            StoredState().bind(to: row)
-            try row.run()
+            try StoredState().write(to: PreparedStatement(db, StoredState.insert))
             try db.execute(sql: "COMMIT")
         } catch {
             if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }

@@ -26,28 +26,24 @@ struct PreparedStatement {
 
     func bind(_ index: Int32, _ value: String) {
         var value = value
-        value.withUTF8 { utf8 in
-            _ = utf8.withMemoryRebound(to: CChar.self) {
-                sqlite3_bind_text(handle, index, $0.baseAddress, Int32($0.count), PreparedStatement.transient)
-            }
-        }
+        value.withUTF8 { bind(index, copiedText: UnsafeRawBufferPointer($0)) }
+    }
+
+    func bind(_ index: Int32, copiedText text: UnsafeRawBufferPointer) {
+        sqlite3_bind_text(
+            handle, index, text.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(text.count),
+            PreparedStatement.transient)
     }
 
     func bind(_ index: Int32, _ value: String?) {
         if let value { bind(index, value) } else { sqlite3_bind_null(handle, index) }
     }
 
-    func bind(_ index: Int32, _ value: some ContiguousBytesCollection) {
-        _ = value.withContiguousStorageIfAvailable {
-            sqlite3_bind_blob(handle, index, $0.baseAddress, Int32($0.count), PreparedStatement.transient)
-        }
+    func bind(_ index: Int32, copiedBlob blob: UnsafeRawBufferPointer) {
+        sqlite3_bind_blob(handle, index, blob.baseAddress, Int32(blob.count), PreparedStatement.transient)
     }
 
-    func bind(_ index: Int32, _ value: Digest) {
-        value.withUnsafeBytes {
-            _ = sqlite3_bind_blob(handle, index, $0.baseAddress, Int32($0.count), PreparedStatement.transient)
-        }
-    }
+    func bind(_ index: Int32, _ value: Digest) { value.withUnsafeBytes { bind(index, copiedBlob: $0) } }
 
     func bind(_ index: Int32, _ name: StoredName) { bind(index, keptText: name.bytes) }
 
@@ -138,8 +134,8 @@ struct PreparedStatement {
         return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
-    /// Adds a column's value to a row, of whatever type it is.
-    func add(_ column: Int32, to row: inout TableRow) {
+    /// Adds a column's value, of whatever type it is.
+    func add<Sink: ValueSink & ~Copyable>(_ column: Int32, to row: inout Sink) {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: row.add(sqlite3_column_int64(handle, column))
         case SQLITE_FLOAT: row.add(sqlite3_column_double(handle, column))
@@ -162,7 +158,13 @@ struct PreparedStatement {
     }
 }
 
-/// Byte collections whose storage is one block.
-protocol ContiguousBytesCollection: Collection where Element == UInt8 {}
-extension Array: ContiguousBytesCollection where Element == UInt8 {}
-extension ArraySlice: ContiguousBytesCollection where Element == UInt8 {}
+/// Where the values of a row go as SQLite stores them.
+protocol ValueSink: ~Copyable {
+    mutating func addNull()
+    mutating func add(_ value: Int64)
+    mutating func add(_ value: Double)
+    mutating func add(text: UnsafeRawBufferPointer)
+    mutating func add(blob: UnsafeRawBufferPointer)
+}
+
+extension TableRow: ValueSink {}

@@ -20,6 +20,10 @@ package enum SQLiteLimits {
     static let walPagesRenewed = 128_000
     /// Pages in the WAL from which nothing more is applied until that read ends, before the disk is full; 4 GiB.
     static let walPagesMax = 1_000_000
+    /// Rows that a check of the tables reads at once: a few milliseconds, for which an exchange of the tables waits.
+    static let checkedRowsAtOnce = 10_000
+    /// Pages by which the WAL may grow while a check reads one table; 128 MiB, well below where the operator is told.
+    static let checkWALPagesMax = 32_000
     /// How often several connections try to begin in the same state. One that applies blocks commits once a second.
     static let snapshotAttemptsMax = 100
     /// Faults of one check that SQLite names.
@@ -38,6 +42,8 @@ package struct SQLiteBounds: Sendable {
     package var walPagesRenewed = SQLiteLimits.walPagesRenewed
     package var walPagesMax = SQLiteLimits.walPagesMax
     package var walBytesReserved = SQLiteLimits.walBytesReserved
+    package var checkedRowsAtOnce = SQLiteLimits.checkedRowsAtOnce
+    package var checkWALPagesMax = SQLiteLimits.checkWALPagesMax
 
     package init() {}
 }

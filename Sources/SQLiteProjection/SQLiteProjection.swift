@@ -6,9 +6,9 @@ import Synchronization
 /// The tables in a local SQLite database.
 ///
 /// Each of the port's callers has connections of its own, so that none waits for another: the pool's writer is used
-/// by `apply` alone, the loader's connection by `load` alone, the pool's readers by the reads. `writer` and `loader`
-/// hold what belongs to these connections and are used only on their queues, which GRDB serialises; `usedKeys` has a
-/// lock.
+/// by `apply` alone, the loader's connection by `load` alone, the pool's readers by the reads, `checking`'s by
+/// `checkNext`. `writer` and `loader` hold what belongs to these connections and are used only on their queues, which
+/// GRDB serialises; `usedKeys` and `suspects` have locks.
 package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let pool: DatabasePool
     private let loading: DatabaseQueue
@@ -17,6 +17,8 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let bounds: SQLiteBounds
     private let writer: Writer
     private let loader: Loader
+    private let checking: TableCheck
+    private let suspects: SuspectTables
     private let renewal = Mutex<String?>(nil)
 
     /// Opens the tables at `path`, or creates them.
@@ -32,17 +34,20 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         (pool, loading, areNew) = try DatabaseFile.open(path, ledger)
         self.hash = hash
         self.bounds = bounds
+        checking = TableCheck(path, bounds)
         let usedKeys = UsedKeys()
         self.usedKeys = usedKeys
+        let suspects = SuspectTables()
+        self.suspects = suspects
         writer = try DatabaseFile.opening(path) { [pool] in
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, ledger, hash, areNew: areNew, bounds, path, usedKeys, warn)
+                    db, ledger, hash, areNew: areNew, bounds, path, usedKeys, suspects, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
-            try loading.inDatabase { db in try Loader(db, usedKeys) }
+            try loading.inDatabase { db in try Loader(db, usedKeys, suspects) }
         }
     }
 
@@ -105,46 +110,62 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
     }
 
-    package func history(_ query: HistoryQuery) throws -> HistoryPage {
-        try faults("reading a history") {
-            try pool.read { db in
-                guard var walk = try AccountWalk(db, query.account, only: query.currency) else {
-                    return HistoryPage(entries: [], next: nil)
-                }
-                return try walk.page(before: query.before ?? Int64.max, limit: query.limit)
+    package func checkNext() throws -> Bool {
+        try faults("comparing the tables with their sums") {
+            do {
+                return try checking.next(walPages: walPages)
+            } catch let error as TableCheck.Mismatch {
+                suspects.add(error.table)
+                throw SuspectTables.error(error.table)
             }
+        }
+    }
+
+    /// Reads of tables none of which is suspect.
+    private func read<Result>(_ what: String, _ body: (Database) throws -> Result) throws -> Result {
+        try faults(what) {
+            try suspects.checkAll()
+            return try pool.read(body)
+        }
+    }
+
+    package func history(_ query: HistoryQuery) throws -> HistoryPage {
+        try read("reading a history") { db in
+            guard var walk = try AccountWalk(db, query.account, only: query.currency) else {
+                return HistoryPage(entries: [], next: nil)
+            }
+            return try walk.page(before: query.before ?? Int64.max, limit: query.limit)
         }
     }
 
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {
-        try faults("reading past balances") {
-            try pool.read { db in
-                guard var walk = try AccountWalk(db, account, only: currency, asOf: asOf) else { return [] }
-                return try walk.pastBalances(through: try JournalClock(db).lastTransfer(asOf))
-            }
+        try read("reading past balances") { db in
+            guard var walk = try AccountWalk(db, account, only: currency, asOf: asOf) else { return [] }
+            return try walk.pastBalances(through: try JournalClock(db).lastTransfer(asOf))
         }
     }
 
     package func report(_ query: ReportQuery) throws -> ReportPage {
-        try faults("reading a report") { try pool.read { db in try Reports(db).page(query) } }
+        try read("reading a report") { db in try Reports(db).page(query) }
     }
 
     package func journal(_ query: JournalQuery) throws -> JournalPage {
-        try faults("reading the journal") { try pool.read { db in try JournalReader(db).page(query) } }
+        try read("reading the journal") { db in try JournalReader(db).page(query) }
     }
 
     package func find(_ query: FindQuery) throws -> Finding {
-        try faults("finding") { try pool.read { db in try Finder(db).find(query) } }
+        try read("finding") { db in try Finder(db).find(query) }
     }
 
     package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {
-        try faults("reading a purchase") { try pool.read { db in try PurchaseReader(db).view(query) } }
+        try read("reading a purchase") { db in try PurchaseReader(db).view(query) }
     }
 
     package func close() throws {
         try faults("closing") {
+            try checking.close()
             loading.inDatabase { _ in loader.close() }
             pool.writeWithoutTransaction { db in writer.close(db) }
             try loading.close()
@@ -164,33 +185,44 @@ func faults<Result>(_ what: String, _ body: () throws -> Result) throws -> Resul
     }
 }
 
-/// Applies blocks, on the writer's connection.
+/// Applies blocks, on the writer's connection, which keeps the lock for writing from its first transaction on: no other
+/// program can write into the tables while they are used (https://sqlite.org/lang_transaction.html).
 private final class Writer {
     private struct Statements {
         let batch: BatchWriter
         let begin: PreparedStatement
         let commit: PreparedStatement
+        /// Gives another number whenever another connection has committed something
+        /// (https://sqlite.org/pragma.html#pragma_data_version).
+        let version: PreparedStatement
     }
 
     private let ledger: BlockRows.LedgerRow
     private let usedKeys: UsedKeys
+    private let suspects: SuspectTables
     private let checkpointer: Checkpointer
     /// `nil` when closed.
     private var statements: Statements?
     /// What the tables hold; `nil` where that must be read anew, after a transaction that failed.
     private var state: StoredState?
+    /// As of the last transaction.
+    private var version: Int64?
 
     init(
         _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
-        _ bounds: SQLiteBounds, _ path: String, _ usedKeys: UsedKeys,
+        _ bounds: SQLiteBounds, _ path: String, _ usedKeys: UsedKeys, _ suspects: SuspectTables,
         _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
         self.usedKeys = usedKeys
-        statements = Statements(
+        self.suspects = suspects
+        let statements = Statements(
             batch: try BatchWriter(db, areNew: areNew, hash: hash, warn: warn),
             begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
-            commit: try PreparedStatement(db, "COMMIT"))
+            commit: try PreparedStatement(db, "COMMIT"),
+            version: try PreparedStatement(db, "PRAGMA data_version"))
+        self.statements = statements
+        version = try statements.version.first { $0.integer(0) }
         checkpointer = Checkpointer(
             db, bounds, path, committed: try StoredState(db).head?.number ?? 0, warn: warn)
         checkpointer.reserve()
@@ -204,8 +236,11 @@ private final class Writer {
             throw StoreError.corrupt(
                 "the blocks are those of \(row.bundleID) in \(row.environment), which these tables are not")
         }
-        try checkpointer.checkRoom(db)
-        try statements.begin.run()
+        if checkpointer.isFull {
+            try leave(db)
+            try checkpointer.checkRoom(db)
+        }
+        try begin(statements, db)
         do {
             let before = try state.take() ?? StoredState(db)
             let after = try statements.batch.apply(blocks, after: before)
@@ -215,15 +250,43 @@ private final class Writer {
             state = after
         } catch {
             state = nil
-            if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
+            try leave(db)
             throw error
         }
         checkpointer.committed(blocks[blocks.count - 1].block.number, db)
+        // The next transaction, so that nobody else can write until it comes. What keeps it from beginning keeps the
+        // next blocks from being applied, which says so.
+        try? begin(statements, db)
+    }
+
+    /// Begins a transaction where none has begun.
+    private func begin(_ statements: Statements, _ db: Database) throws {
+        if db.isInsideTransaction { return }
+        try statements.begin.run()
+        do {
+            try checkOnlyWriter(statements.version)
+        } catch {
+            state = nil
+            try leave(db)
+            throw error
+        }
+    }
+
+    private func leave(_ db: Database) throws { if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") } }
+
+    /// - Throws: ``StoreError`` where anybody else has written since the last transaction.
+    private func checkOnlyWriter(_ select: PreparedStatement) throws {
+        let now = try select.first { $0.integer(0) }
+        defer { version = now }
+        guard let version, version != now else { return }
+        suspects.addAll()
+        throw StoreError.corrupt("another program wrote into the tables; nothing of them is believed")
     }
 
     /// GRDB closes a connection only when its statements are gone.
     func close(_ db: Database) {
         statements = nil
+        try? leave(db)
         checkpointer.close(db)
     }
 }
@@ -239,9 +302,9 @@ private final class Loader {
     /// `nil` when closed.
     private var statements: Statements?
 
-    init(_ db: Database, _ usedKeys: UsedKeys) throws {
+    init(_ db: Database, _ usedKeys: UsedKeys, _ suspects: SuspectTables) throws {
         statements = Statements(
-            books: try BooksLoader(db, usedKeys), begin: try PreparedStatement(db, "BEGIN"),
+            books: try BooksLoader(db, usedKeys, suspects), begin: try PreparedStatement(db, "BEGIN"),
             commit: try PreparedStatement(db, "COMMIT"))
     }
 

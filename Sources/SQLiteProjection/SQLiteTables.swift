@@ -61,7 +61,7 @@ package final class SQLiteTables: TableReader {
         try connections.withOne { queue in
             try faults("checking the tables' files") {
                 try queue.inDatabase { db in
-                    try SQLiteTables.definitions(db) + SQLiteTables.integrity(db)
+                    try SQLiteTables.definitions(db) + SQLiteTables.ownRow(db) + SQLiteTables.integrity(db)
                 }
             }
         }
@@ -114,6 +114,16 @@ package final class SQLiteTables: TableReader {
             definitions.insert(Definition(type: row.text(0), name: row.text(1), sql: row.text(2)))
         }
         return definitions
+    }
+
+    /// The row that says what the tables hold, with the sums that no block repeats.
+    private static func ownRow(_ db: Database) throws -> [String] {
+        do {
+            _ = try StoredState(rowOf: db)
+            return []
+        } catch let error as StoreError where error.kind == .corrupt {
+            return [error.description]
+        }
     }
 
     /// SQLite's own check: pages, the order of rows, indexes, constraints.

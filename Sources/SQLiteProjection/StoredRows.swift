@@ -59,6 +59,22 @@ struct StoredWallet {
         guard isWhole else { throw StoreError.corrupt("\(self) has values that do not fit each other") }
     }
 
+    /// Binds all columns in their order.
+    func bind(to row: inout some RowSink) {
+        row.bind(1, account)
+        row.bind(2, Int64(currency))
+        row.bind(3, available)
+        row.bind(4, paid)
+        row.bind(5, held)
+        row.bind(6, heldPaid)
+        row.bind(7, debt)
+        row.bind(8, version)
+        row.bind(9, lastEntry)
+        row.bind(10, lastTransfer)
+    }
+
+    var hash: RowHash { RowHash { bind(to: &$0) } }
+
     /// Whether it can be what a decision left.
     var isWhole: Bool {
         isPlausible && (debt == 0 || available == 0) && version >= 0 && version <= lastEntry
@@ -135,6 +151,32 @@ struct StoredLot {
             throw StoreError.corrupt("lot \(id) has parts that are not its whole")
         }
     }
+
+    /// Binds all columns in their order.
+    func bind(to row: inout some RowSink) {
+        row.bind(1, lot.id)
+        row.bind(2, account)
+        row.bind(3, Int64(currency))
+        row.bind(4, Stored.lotClasses.name(lot.lotClass))
+        row.bind(5, lot.transaction?.number)
+        row.bind(6, lot.time)
+        row.bind(7, lot.price)
+        row.bind(8, lot.granted)
+        row.bind(9, lot.remaining)
+        row.bind(10, lot.held)
+        row.bind(11, lot.spent)
+        row.bind(12, lot.expired)
+        row.bind(13, lot.refunded)
+        row.bind(14, lot.indebted)
+        row.bind(15, lot.recovered)
+        row.bind(16, lot.writtenOff)
+        row.bind(17, lot.repaid)
+        row.bind(18, lot.expiresAt)
+        row.bind(19, lot.lastTransfer)
+        row.bind(20, Int64(lot.isOpen ? 1 : 0))
+    }
+
+    var hash: RowHash { RowHash { bind(to: &$0) } }
 }
 
 extension Lot {

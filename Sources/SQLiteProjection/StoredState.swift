@@ -13,6 +13,8 @@ struct StoredState {
     var closedThrough: Timestamp = -1
     var currencies: [CurrencyCode] = []
     var totals = Totals(currencies: 0)
+    /// Of all tables but this row's own.
+    var sums = TableSums()
 
     init() {}
 
@@ -73,7 +75,7 @@ struct StoredState {
 
     private static let columns = [
         "bundle_id", "environment", "block", "term", "hash", "time", "currency", "actor", "account", "header", "entry",
-        "transfer", "evidence", "assignment", "notification", "request", "entry_time", "closed_through",
+        "transfer", "evidence", "assignment", "notification", "request", "entry_time", "closed_through", "sums",
     ]
 
     static let insert = """
@@ -85,7 +87,26 @@ struct StoredState {
         UPDATE projection SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE id = 1
         """
 
-    func bind(to statement: PreparedStatement) {
+    /// Writes the row.
+    func write(to statement: PreparedStatement) throws {
+        var statement = statement
+        bind(to: &statement)
+        let bytes = sums.bytes + bytes(of: hash)
+        bytes.withUnsafeBytes { statement.bind(19, copiedBlob: $0) }
+        try statement.run(changing: 1)
+    }
+
+    /// Of this row's other columns and of the sums.
+    private var hash: RowHash {
+        var hash = RowHash()
+        bind(to: &hash)
+        sums.bytes.withUnsafeBytes { hash.add(blob: $0) }
+        return hash
+    }
+
+    private func bytes(of hash: RowHash) -> [UInt8] { withUnsafeBytes(of: hash.value.littleEndian) { [UInt8]($0) } }
+
+    private func bind(to statement: inout some RowSink) {
         statement.bind(1, ledger?.bundleID)
         statement.bind(2, ledger?.environment)
         statement.bind(3, head?.number ?? 0)
@@ -109,6 +130,18 @@ struct StoredState {
     /// Reads the row, and compares it with the ends of the tables.
     /// - Throws: ``StoreError`` where there is none, or one that does not fit.
     init(_ db: Database) throws {
+        try self.init(rowOf: db)
+        try checkEnds(db)
+        currencies = try StoredState.currencies(db)
+        guard currencies.count == Int(position.currency) else {
+            throw StoreError.corrupt("there are \(currencies.count) currencies, not \(position.currency)")
+        }
+        try readTotals(db)
+    }
+
+    /// Reads the row alone, without currencies and totals.
+    /// - Throws: ``StoreError`` where there is none, or one that does not fit its own hash.
+    init(rowOf db: Database) throws {
         let row = try PreparedStatement(
             db, "SELECT \(StoredState.columns.joined(separator: ", ")) FROM projection WHERE id = 1")
         guard try row.next() else { throw StoreError.corrupt("the tables do not say what they hold") }
@@ -133,12 +166,24 @@ struct StoredState {
         position.request = row.integer(15)
         position.time = row.integer(16)
         closedThrough = row.integer(17)
-        try checkEnds(db)
-        currencies = try StoredState.currencies(db)
-        guard currencies.count == Int(position.currency) else {
-            throw StoreError.corrupt("there are \(currencies.count) currencies, not \(position.currency)")
+        let bytes = row.blob(18)
+        sums = try StoredState.sums(bytes)
+        guard bytes.suffix(8).elementsEqual(self.bytes(of: self.hash)) else {
+            throw StoreError.corrupt("what the tables say of themselves does not fit their sums")
         }
-        try readTotals(db)
+    }
+
+    /// What the rows of the tables must sum up to.
+    static func sums(_ db: Database) throws -> TableSums {
+        let bytes = try PreparedStatement(db, "SELECT sums FROM projection WHERE id = 1").first { $0.blob(0) }
+        return try sums(bytes ?? [])
+    }
+
+    private static func sums(_ bytes: [UInt8]) throws -> TableSums {
+        guard let sums = TableSums(bytes.dropLast(8)) else {
+            throw StoreError.corrupt("the sums of the tables cannot be read")
+        }
+        return sums
     }
 
     /// The currencies by number.

@@ -5,13 +5,15 @@ import Ledger
 struct WalletChanges {
     struct ChangedLot {
         var stored: StoredLot
-        /// As the table has it; `nil` where it does not have it yet.
-        var wasOpen: Bool?
+        /// Of the row as the table has it; `nil` where it does not have it yet.
+        var before: RowHash?
+        var wasOpen = false
     }
 
     struct ChangedWallet {
         var stored: StoredWallet
-        var isNew = true
+        /// Of the row as the table has it; `nil` where it does not have it yet.
+        var before: RowHash?
     }
 
     /// A hold that a transfer of the batch ended.
@@ -71,7 +73,7 @@ struct WalletChanges {
             guard let place = walletPlaces[key] else { continue }
             let wanted = wallets[place].stored
             if let stored = try rows.wallet(wanted.account, wanted.currency) {
-                wallets[place] = ChangedWallet(stored: stored, isNew: false)
+                wallets[place] = ChangedWallet(stored: stored, before: stored.hash)
             }
         }
         oldLots.sort()
@@ -80,7 +82,7 @@ struct WalletChanges {
                 throw StoreError.corrupt("lot \(id), which a later transfer names, is missing")
             }
             lotPlaces[id] = lots.count
-            lots.append(ChangedLot(stored: stored, wasOpen: stored.lot.isOpen))
+            lots.append(ChangedLot(stored: stored, before: stored.hash, wasOpen: stored.lot.isOpen))
         }
     }
 
@@ -125,8 +127,7 @@ struct WalletChanges {
             granted: transfer.amount, remaining: 0, expiresAt: row.expiresAt)
         lots.append(
             ChangedLot(
-                stored: StoredLot(account: transfer.player, currency: transfer.debit.currency, lot: lot),
-                wasOpen: nil))
+                stored: StoredLot(account: transfer.player, currency: transfer.debit.currency, lot: lot)))
     }
 
     private mutating func apply(_ transfer: Transfer, _ wallet: Int) throws {

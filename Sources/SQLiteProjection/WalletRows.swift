@@ -17,7 +17,7 @@ final class WalletRows {
             db,
             "SELECT \(StoredWallet.columns) FROM wallet WHERE account = ? AND currency = ?")
         selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
-        insertWallet = try RowInsertion(db, into: "wallet", StoredWallet.columns)
+        insertWallet = try RowInsertion(db, into: .wallet)
         updateWallet = try PreparedStatement(
             db,
             """
@@ -25,7 +25,7 @@ final class WalletRows {
                 last_transfer = ?
             WHERE account = ? AND currency = ?
             """)
-        insertLot = try RowInsertion(db, into: "lot", StoredLot.columns)
+        insertLot = try RowInsertion(db, into: .lot)
         let amounts = """
             remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
             repaid = ?, last_transfer = ?
@@ -45,25 +45,25 @@ final class WalletRows {
         return try selectLot.first { try StoredLot($0) }
     }
 
-    func write(_ changes: borrowing WalletChanges) throws {
+    func write(_ changes: borrowing WalletChanges, _ sums: inout TableSums) throws {
         let wallets = changes.sortedWallets()
-        try insertWallet.run(wallets.filter(\.isNew)) { parameters, row in
-            let wallet = row.pointee.stored
-            parameters.bind(1, wallet.account)
-            parameters.bind(2, Int64(wallet.currency))
-            parameters.bind(3, wallet.available)
-            parameters.bind(4, wallet.paid)
-            parameters.bind(5, wallet.held)
-            parameters.bind(6, wallet.heldPaid)
-            parameters.bind(7, wallet.debt)
-            parameters.bind(8, wallet.version)
-            parameters.bind(9, wallet.lastEntry)
-            parameters.bind(10, wallet.lastTransfer)
+        try insertWallet.run(wallets.filter { $0.before == nil }, &sums) { parameters, row in
+            row.pointee.stored.bind(to: &parameters)
         }
-        for wallet in wallets where !wallet.isNew { try update(wallet.stored) }
-        let firstNew = changes.lots.firstIndex { $0.wasOpen == nil } ?? changes.lots.count
-        for changed in changes.lots[..<firstNew] { try update(changed.stored.lot, wasOpen: changed.wasOpen ?? false) }
-        try insert(Array(changes.lots[firstNew...]))
+        for wallet in wallets {
+            guard let before = wallet.before else { continue }
+            try update(wallet.stored)
+            sums[.wallet].replace(before, by: wallet.stored.hash)
+        }
+        let firstNew = changes.lots.firstIndex { $0.before == nil } ?? changes.lots.count
+        for lot in changes.lots[..<firstNew] {
+            guard let before = lot.before else { continue }
+            try update(lot.stored.lot, wasOpen: lot.wasOpen)
+            sums[.lot].replace(before, by: lot.stored.hash)
+        }
+        try insertLot.run(Array(changes.lots[firstNew...]), &sums) { parameters, row in
+            row.pointee.stored.bind(to: &parameters)
+        }
     }
 
     private func update(_ wallet: StoredWallet) throws {
@@ -95,31 +95,5 @@ final class WalletRows {
         statement.bind(11, lot.id)
         if lot.isOpen != wasOpen { statement.bind(12, lot.isOpen ? 1 : 0) }
         try statement.run(changing: 1)
-    }
-
-    private func insert(_ lots: [WalletChanges.ChangedLot]) throws {
-        try insertLot.run(lots) { parameters, row in
-            let lot = row.pointee.stored.lot
-            parameters.bind(1, lot.id)
-            parameters.bind(2, row.pointee.stored.account)
-            parameters.bind(3, Int64(row.pointee.stored.currency))
-            parameters.bind(4, Stored.lotClasses.name(lot.lotClass))
-            parameters.bind(5, lot.transaction?.number)
-            parameters.bind(6, lot.time)
-            parameters.bind(7, lot.price)
-            parameters.bind(8, lot.granted)
-            parameters.bind(9, lot.remaining)
-            parameters.bind(10, lot.held)
-            parameters.bind(11, lot.spent)
-            parameters.bind(12, lot.expired)
-            parameters.bind(13, lot.refunded)
-            parameters.bind(14, lot.indebted)
-            parameters.bind(15, lot.recovered)
-            parameters.bind(16, lot.writtenOff)
-            parameters.bind(17, lot.repaid)
-            parameters.bind(18, lot.expiresAt)
-            parameters.bind(19, lot.lastTransfer)
-            parameters.bind(20, lot.isOpen ? 1 : 0)
-        }
     }
 }

@@ -122,12 +122,15 @@ enum Composition {
                     logger.report(event)
                 }
             } catch {
+                // Somebody outside keeps them from being written.
+                let reason = projection.reasonForRenewal
                 // Tables that are made anew get the same names.
                 do {
                     try projection.close()
                 } catch let second {
                     logger.error("the tables could not be closed", metadata: ["error": "\(second)"])
                 }
+                if let reason { throw UnusableTables(description: reason) }
                 throw error
             }
             logger.warn(ofCurrenciesMissingFrom: catalog, try projection.state())
@@ -138,11 +141,19 @@ enum Composition {
         }
         do {
             return try engine()
+        } catch let error as UnusableTables {
+            try tables.makeAnew(because: error.description)
+            return try engine()
         } catch let error as StoreError where error.kind == .corrupt {
             // Blocks cannot be applied to them: the log has all that they have.
             try tables.makeAnew(because: "\(error)")
             return try engine()
         }
+    }
+
+    /// Why tables of which nothing is damaged cannot be used.
+    private struct UnusableTables: Error {
+        let description: String
     }
 
     /// Notes that the next start is to make the tables anew.

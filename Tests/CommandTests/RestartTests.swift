@@ -88,4 +88,36 @@ import Testing
         for client in clients { try await client.close() }
         #expect(service.stop() == 0)
     }
+
+    /// Another program has a write transaction on the tables, and keeps it.
+    @Test func aStartDoesNotWaitForALockThatSomebodyKeeps() async throws {
+        let studio = try Studio()
+        var service = try RunningService(studio.folder)
+        var client = try await service.client()
+        for number in 0..<20 { _ = try await client.grant(try Self.grant("g\(number)")) }
+        service.kill()
+        try? await client.close()
+        // As SQLite does it: the lock that keeps the index of the write-ahead log alive, and that for writing
+        // (https://sqlite.org/walformat.html, "WAL Locks"; all of them from byte 120 of the file on).
+        let index = open(studio.folder.path("ledger/projection.sqlite-shm"), O_RDWR)
+        #expect(index >= 0)
+        for (kind, byte) in [(F_RDLCK, 128), (F_WRLCK, 120)] {
+            var lock = flock()
+            lock.l_type = Int16(kind)
+            lock.l_whence = Int16(SEEK_SET)
+            lock.l_start = byte
+            lock.l_len = 1
+            #expect(fcntl(index, F_SETLK, &lock) == 0)
+        }
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        let account = try #require(AccountName("player-1"))
+        #expect(try await client.balance(account).balances.first?.balance.available == 20)
+        _ = try await client.grant(try Self.grant("late"))
+        #expect(try await client.history(HistoryQuery(account: account, limit: 100)).entries.count == 21)
+        #expect(try service.said.contains("another process keeps a lock"))
+        try await client.close()
+        #expect(service.stop() == 0)
+        close(index)
+    }
 }

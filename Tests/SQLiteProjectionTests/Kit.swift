@@ -92,6 +92,9 @@ struct Ledger {
         return outcomes
     }
 
+    /// Has in the books what is needed, as far as it can be loaded.
+    mutating func load(_ needs: Needs) throws { try projection.load(needs, into: &books) }
+
     /// Decides commands and projects them.
     @discardableResult
     mutating func run(_ commands: [Command], at now: Timestamp) throws -> [Outcome] {
@@ -158,9 +161,11 @@ struct Ledger {
     }
 
     /// Begins anew with what the tables hold, as after a crash; the blocks they lack are applied first.
-    mutating func restart() throws {
+    /// - Parameter change: changes the tables meanwhile.
+    mutating func restart(bounds: SQLiteBounds = SQLiteBounds(), _ change: () throws -> Void = {}) throws {
         try projection.close()
-        projection = try open(folder)
+        try change()
+        projection = try open(folder, bounds: bounds)
         projected = Int(try projection.state().head?.number ?? 0)
         try project()
         let state = try projection.state()

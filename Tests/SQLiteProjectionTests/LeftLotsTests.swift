@@ -132,7 +132,11 @@ private let now: Timestamp = 1_800_000_000_000
 
     @Test func lotsThatAreNotTheirWalletAreNoticedAsSoonAsTheyAreNeeded() throws {
         var store = try reopened()
-        try store.folder.change("UPDATE lot SET granted = granted + 1, remaining = remaining + 1 WHERE granted = 500")
+        let folder = store.folder
+        try store.restart {
+            try folder.change(
+                "UPDATE lot SET granted = granted + 1, remaining = remaining + 1 WHERE granted = 500")
+        }
         let before = try store.balances(player).first?.balance
         #expect(before?.available == 1_500)
         let error = #expect(throws: StoreError.self) { try store.decide([Self.spend("s", 1)], at: now) }
@@ -141,7 +145,8 @@ private let now: Timestamp = 1_800_000_000_000
 
     @Test func aWalletThatIsEmptyThoughItsLotsAreNotIsNoticedToo() throws {
         var store = try reopened()
-        try store.folder.change("UPDATE wallet SET available = 0, paid = 0")
+        let folder = store.folder
+        try store.restart { try folder.change("UPDATE wallet SET available = 0, paid = 0") }
         _ = try store.run(Self.credit(4), at: now)
         let error = #expect(throws: StoreError.self) { try store.decide([Self.spend("s", 1)], at: now) }
         #expect(error?.description.contains("is not the sum of its lots") == true)

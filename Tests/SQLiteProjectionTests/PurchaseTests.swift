@@ -94,7 +94,7 @@ import Testing
         ]
         let queue = try DatabaseQueue(path: store.folder.database)
         return try queue.read { db in
-            let loader = try BooksLoader(db, UsedKeys())
+            let loader = try BooksLoader(db, UsedKeys(), SuspectTables())
             var costs = try commands.mapValues { command in
                 var books = Books(
                     catalog: Workload.catalog, known: state.currencies, position: state.position,

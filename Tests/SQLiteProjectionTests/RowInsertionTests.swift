@@ -4,7 +4,8 @@ import Testing
 
 @testable import SQLiteProjection
 
-/// Rows inserted sixteen to a statement, and the rest one by one.
+/// Rows inserted sixteen to a statement, and the rest one by one. The table has the names of `request`, with columns
+/// of every type.
 @Suite struct RowInsertionTests {
     private struct Line: Hashable {
         var id: Int64
@@ -20,29 +21,34 @@ import Testing
         try queue.write { db in
             try db.execute(
                 sql: """
-                    CREATE TABLE line (id INTEGER PRIMARY KEY CHECK (id <> 20), text TEXT, blob BLOB NOT NULL,
-                        number INTEGER) STRICT
+                    CREATE TABLE request (key INTEGER PRIMARY KEY CHECK (key <> 20), fingerprint TEXT,
+                        entry BLOB NOT NULL, answer INTEGER) STRICT
                     """)
         }
     }
 
     private func insert(_ lines: [Line]) throws {
         try queue.writeWithoutTransaction { db in
-            let insertion = try RowInsertion(db, into: "line", "id, text, blob, number")
-            try insertion.run(lines) { parameters, line in
+            let insertion = try RowInsertion(db, into: .request)
+            var sums = TableSums()
+            try insertion.run(lines, &sums) { parameters, line in
                 parameters.bind(1, line.pointee.id)
                 parameters.bind(2, line.pointee.text)
                 parameters.bind(3, line.pointee.blob[...])
                 parameters.bind(4, line.pointee.number)
             }
+            #expect(sums[.request] == (try TableSum(db, .request)))
+            #expect(sums[.request].rows == lines.count)
         }
     }
 
     /// As they are in the table, in the order in which they came into it where `ordered` is the order of the ids.
     private func stored() throws -> [Line] {
         try queue.read { db in
-            try Row.fetchAll(db, sql: "SELECT id, text, blob, number FROM line ORDER BY id").map {
-                Line(id: $0["id"], text: $0["text"], blob: [UInt8]($0["blob"] as Data), number: $0["number"])
+            try Row.fetchAll(db, sql: "SELECT * FROM request ORDER BY key").map {
+                Line(
+                    id: $0["key"], text: $0["fingerprint"], blob: [UInt8]($0["entry"] as Data),
+                    number: $0["answer"])
             }
         }
     }

@@ -47,16 +47,18 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         var store = try Ledger(TemporaryFolder())
         try store.run(.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1)), at: 1)
         let before = try store.folder.dump()
-        try store.folder.change(
-            "CREATE TRIGGER fault BEFORE INSERT ON block BEGIN SELECT raise(FAIL, 'the disk is full'); END")
+        let folder = store.folder
+        try store.restart {
+            try folder.change(
+                "CREATE TRIGGER fault BEFORE INSERT ON block BEGIN SELECT raise(FAIL, 'the disk is full'); END")
+        }
         let purchases = (2..<200).map {
             Command.credit(Workload.purchase($0, signedDate: 1), account: Workload.account(1))
         }
         let error = #expect(throws: StoreError.self) { try store.run(purchases, at: 2) }
         #expect(error?.description.contains("the disk is full") == true)
         #expect(try store.folder.dump() == before)
-        try store.folder.change("DROP TRIGGER fault")
-        try store.project()
+        try store.restart { try folder.change("DROP TRIGGER fault") }
         #expect(try store.projection.state().position.entry == 199)
     }
 

@@ -46,6 +46,13 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// Compares the next part of the tables with what is kept of them: whether their rows are those that were written.
+    /// What is found is from then on not believed by any call. Called by one thread, which is no other call's.
+    /// - Returns: whether there is more.
+    /// - Throws: ``StoreError`` `corrupt` for what does not fit, after which there may be more; `unavailable` where it
+    ///   must be left for a while.
+    func checkNext() throws -> Bool
+
     /// Why these tables should be made anew though nothing of them is damaged; `nil` where they can be gone on with.
     var reasonForRenewal: String? { get }
 
@@ -56,6 +63,8 @@ package protocol Projection: AnyObject, Sendable {
 
 extension Projection {
     package var reasonForRenewal: String? { nil }
+
+    package func checkNext() throws -> Bool { false }
 }
 
 /// What a projection holds, and what books over it begin with.

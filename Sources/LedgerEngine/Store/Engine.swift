@@ -54,6 +54,7 @@ package final class Engine: Store, @unchecked Sendable {
     private let report: @Sendable (LedgerEvent) -> Void
     private let appender: Appender
     private let projector: Projector
+    private let checker: TableChecker
 
     // The committing thread's, whichever that is.
     private let committing = SoleUse()
@@ -91,11 +92,6 @@ package final class Engine: Store, @unchecked Sendable {
         self.report = report
         let damage = Monitor(Damage())
         self.damage = damage
-        renewable = try renewal.map {
-            try RenewableProjection(projection, $0, log: log, limits: configuration.limits, report: report)
-        }
-        let projection = renewable ?? projection
-        self.projection = projection
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         var leader = Leader(
@@ -126,11 +122,21 @@ package final class Engine: Store, @unchecked Sendable {
         try projection.catchUp(
             with: log, to: head.number, stepBytesMax: configuration.limits.projectionStepBytesMax
         ) { try catchingUp($0, head.number) }
+        let renewable = try renewal.map {
+            try RenewableProjection(projection, $0, log: log, limits: configuration.limits, report: report)
+        }
+        self.renewable = renewable
+        let projection = renewable ?? projection
+        self.projection = projection
         let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
             report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
         }
         self.projector = projector
-        renewable?.whenExchanged { block in
+        checker = try TableChecker(projection, limits: configuration.limits) { error in
+            Engine.note(error, damage, renewable, report, isOfRequest: false)
+        }
+        renewable?.whenExchanged { [checker] block in
+            checker.checkAnew()
             let failures = damage.withLock { damage in
                 defer { damage = Damage(isRenewed: true) }
                 return damage.failures
@@ -147,8 +153,10 @@ package final class Engine: Store, @unchecked Sendable {
             // The catalog's new currencies are in a block before anything uses them.
             if failure == nil { try run(Needs()) { _ in } }
         } catch {
+            checker.stop()
             appender.stop()
             projector.stop()
+            renewable?.stop()
             throw error
         }
     }
@@ -293,10 +301,17 @@ package final class Engine: Store, @unchecked Sendable {
     }
 
     private func noteDamage(_ error: StoreError) {
-        guard error.kind == .corrupt, appender.failure == nil else { return }
+        if appender.failure == nil { Engine.note(error, damage, renewable, report, isOfRequest: true) }
+    }
+
+    private static func note(
+        _ error: StoreError, _ damage: Monitor<Damage>, _ renewable: RenewableProjection?,
+        _ report: (LedgerEvent) -> Void, isOfRequest: Bool
+    ) {
+        guard error.kind == .corrupt else { return }
         let isFirst = damage.withLock { damage in
             defer { damage.isSaid = true }
-            damage.failures += 1
+            if isOfRequest { damage.failures += 1 }
             return !damage.isSaid
         }
         guard isFirst else { return }
@@ -316,6 +331,7 @@ package final class Engine: Store, @unchecked Sendable {
     // MARK: The end
 
     package func close() throws {
+        checker.stop()
         appender.stop()
         projector.stop()
         decider.lose()

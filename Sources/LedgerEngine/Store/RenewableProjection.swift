@@ -197,15 +197,22 @@ final class RenewableProjection: Projection {
 
     func journal(_ query: JournalQuery) throws -> JournalPage { try use { try $0.journal(query) } }
 
+    func checkNext() throws -> Bool { try use { try $0.checkNext() } }
+
     func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }
 
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try use { try $0.purchase(query) } }
 
-    /// Ends what is being made, and closes the tables.
-    func close() throws {
+    /// Ends what is being made.
+    func stop() {
         monitor.withLock { $0.isStopped = true }
         monitor.wakeAll()
         thread.join()
+    }
+
+    /// Ends what is being made, and closes the tables.
+    func close() throws {
+        stop()
         let tables = monitor.withLock { state in
             defer { state.tables = nil }
             return state.tables

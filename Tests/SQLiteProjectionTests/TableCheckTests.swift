@@ -1,0 +1,157 @@
+import Foundation
+import GRDB
+import Ledger
+import LedgerTestKit
+import Testing
+
+@testable import SQLiteProjection
+
+/// The sums that are kept of each table's rows, and what is believed of tables that do not fit them.
+@Suite struct TableCheckTests {
+    private static let gems = CurrencyCode("gems")!
+
+    @Test func whateverIsWrittenFitsTheSums() throws {
+        let seed = Seed.drawn()
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.checkedRowsAtOnce = 3
+        var store = try Ledger(folder, bounds: bounds, seed: seed)
+        var workload = Workload(seed: seed)
+        for batch in 1...150 {
+            workload.now = Int64(batch) * 20
+            var commands = (0..<12).map { _ in workload.next() }
+            if batch % 10 == 0 { commands.append(.forget(Workload.account(batch / 10))) }
+            try store.run(commands, at: workload.now)
+            if batch % 50 != 0 { continue }
+            try store.restart(bounds: bounds)
+            let found = store.projection.checkAll()
+            #expect(found.isEmpty, "seed \(seed): \(found)")
+        }
+        let queue = try DatabaseQueue(path: folder.database)
+        let rows = try queue.read { try StoredState($0).sums }
+        try queue.close()
+        for table in StoredTable.allCases { #expect(rows[table].rows > 0, "\(table.name) is never written") }
+        try store.projection.close()
+    }
+
+    @Test func aCheckGoesOnBesideWhatIsWritten() throws {
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.checkedRowsAtOnce = 10
+        var store = try Ledger(folder, bounds: bounds)
+        var workload = Workload(seed: 3)
+        try store.run((0..<400).map { _ in workload.next() }, at: 10)
+        var turns = 0
+        while try store.projection.checkNext() {
+            turns += 1
+            workload.now = 10 + Int64(turns)
+            try store.run((0..<3).map { _ in workload.next() }, at: workload.now)
+        }
+        #expect(turns > 50)
+        try store.projection.close()
+    }
+
+    @Test func aTableIsLeftForLaterWhereTooMuchIsWritten() throws {
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.checkedRowsAtOnce = 10
+        bounds.checkWALPagesMax = 40
+        var store = try Ledger(folder, bounds: bounds)
+        var workload = Workload(seed: 4)
+        try store.run((0..<400).map { _ in workload.next() }, at: 10)
+        #expect(try store.projection.checkNext())
+        for _ in 0..<20 { try store.run((0..<10).map { _ in workload.next() }, at: 20) }
+        let error = #expect(throws: StoreError.self) { try store.projection.checkNext() }
+        #expect(error?.kind == .unavailable && error?.description.contains("so much is written") == true)
+        #expect(store.projection.checkAll().isEmpty)
+        try store.projection.close()
+    }
+
+    /// What is gone from a table may not be taken as what never was.
+    @Test(arguments: ["request", "purchase", "notification", "purchase_event", "account", "wallet", "lot", "hold"])
+    func nothingIsBelievedOfATableThatLacksRows(table: String) throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 5)
+        for batch in 1...40 {
+            workload.now = Int64(batch) * 10
+            try store.run((0..<10).map { _ in workload.next() }, at: workload.now)
+        }
+        // With right checksums of the pages: they are written by this process.
+        let some = table == "account" ? " WHERE id < 9" : ""
+        try store.restart { try folder.change("DELETE FROM \(table)\(some)") }
+        let found = store.projection.checkAll()
+        #expect(found.count == 1 && found[0].kind == .corrupt)
+        #expect(found[0].description.contains("table \(table) has other rows than were written"))
+        let next = workload.now + 10
+        let player = Workload.account(1)
+        let commands: [String: Command] = [
+            "request": .grant(
+                Grant(key: RequestKey("zzz")!, account: player, currency: Self.gems, amount: Amount(1)!)),
+            "purchase": .credit(Workload.purchase(900, signedDate: next), account: Workload.account(99)),
+            "purchase_event": .credit(Workload.purchase(901, signedDate: next), account: Workload.account(99)),
+            "account": .balance(account: AccountName("nobody yet")!, currency: nil),
+            "wallet": .balance(account: player, currency: nil), "lot": .expire, "hold": .expire,
+        ]
+        if let command = commands[table] {
+            #expect(throws: StoreError.self, "\(table)") { try store.decide([command], at: next) }
+        } else {
+            var needs = Needs()
+            needs.notifications = ["never seen"]
+            #expect(throws: StoreError.self) { try store.load(needs) }
+        }
+        #expect(throws: StoreError.self) { _ = try store.projection.journal(JournalQuery(after: 0, limit: 10)) }
+        try store.projection.close()
+    }
+
+    @Test func nobodyElseCanWriteWhileTheTablesAreUsed() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 6)
+        try store.run((0..<20).map { _ in workload.next() }, at: 10)
+        let other = try DatabaseQueue(path: folder.database)
+        let error = #expect(throws: DatabaseError.self) {
+            try other.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM request") }
+        }
+        #expect(error?.resultCode == .SQLITE_BUSY)
+        // Whoever reads is not in the way.
+        #expect(try other.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM request") } ?? 0 > 0)
+        try store.run((0..<20).map { _ in workload.next() }, at: 20)
+        try other.close()
+        try store.projection.close()
+    }
+
+    @Test func aLockThatSomebodyKeepsIsAReasonToMakeTheTablesAnew() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 8)
+        try store.run((0..<20).map { _ in workload.next() }, at: 10)
+        try store.restart()
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: folder.database, configuration: configuration)
+        try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        #expect(store.projection.reasonForRenewal == nil)
+        #expect(throws: StoreError.self) { try store.run((0..<20).map { _ in workload.next() }, at: 20) }
+        #expect(store.projection.reasonForRenewal?.contains("another process keeps a lock") == true)
+        try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try other.close()
+        try store.project()
+        try store.projection.close()
+    }
+
+    @Test func whatAnotherProgramWroteBeforeTheFirstTransactionIsNoticed() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 7)
+        try store.run((0..<20).map { _ in workload.next() }, at: 10)
+        try store.restart()
+        try folder.change("UPDATE wallet SET version = version + 1")
+        let error = #expect(throws: StoreError.self) {
+            try store.run((0..<20).map { _ in workload.next() }, at: 20)
+        }
+        #expect(error?.kind == .corrupt && error?.description.contains("another program wrote") == true)
+        #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
+        try store.projection.close()
+    }
+}
