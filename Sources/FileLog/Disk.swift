@@ -65,7 +65,19 @@ package struct FileStatus: Hashable, Sendable {
         case file
         case directory
         case fifo
-        case other
+        case device
+        case socket
+
+        /// What it is, for people.
+        var words: String {
+            switch self {
+            case .file: "a file"
+            case .directory: "a folder"
+            case .fifo: "a fifo"
+            case .device: "a device"
+            case .socket: "a socket"
+            }
+        }
     }
 
     package var kind: Kind

@@ -31,21 +31,33 @@ extension FileLog {
         }
     }
 
-    /// Opens a log for its one writer.
+    /// Opens a log for its one writer; on a file system that is read-only, for reading.
     /// - Throws: ``LogError``: `superseded` where another has it open, `corrupt` where what is there is not what was
     ///   written, or is another ledger's, `unknown` where it cannot be read or written now.
     package static func open(
         folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
         configuration: FileLogConfiguration = .init(), disk: any Disk = SystemDisk()
     ) throws(LogError) -> FileLog {
-        try open(disk, folder, headFile, identity, hash, configuration, try lock(disk, folder))
+        guard let lock = try lock(disk, folder) else {
+            let notice = "the file system of \(folder) is read-only: what is durable is read, and nothing is written"
+            return try openForReading(disk, folder, headFile, identity, hash, notice: notice)
+        }
+        return try open(disk, folder, headFile, identity, hash, configuration, lock)
     }
 
-    private static func lock(_ disk: any Disk, _ folder: String) throws(LogError) -> OwnedFile {
+    /// - Returns: `nil` on a file system that is read-only.
+    private static func lock(_ disk: any Disk, _ folder: String) throws(LogError) -> OwnedFile? {
         let path = folder + "/" + lockName
         let file: OwnedFile
         let isLocked: Bool
-        do { file = OwnedFile(disk, try disk.open(path, .writingOrCreating)) } catch {
+        do {
+            file = OwnedFile(disk, try disk.open(path, .writingOrCreating))
+            let kind = try disk.status(file.file).kind
+            guard kind == .file else { throw LogError(.corrupt, "the lock file \(path) is \(kind.words), not a file") }
+        } catch let error as LogError {
+            throw error
+        } catch {
+            if error as? DiskError == .readOnly { return nil }
             throw LogError(.unknown, "opening \(path) for writing: \(error)")
         }
         do { isLocked = try disk.lock(file.file) } catch { throw LogError(.unknown, "locking \(path): \(error)") }
@@ -145,10 +157,18 @@ extension FileLog {
         folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
         disk: any Disk = SystemDisk()
     ) throws(LogError) -> FileLog {
+        try openForReading(disk, folder, headFile, identity, hash, notice: nil)
+    }
+
+    /// - Parameter notice: why it cannot be written.
+    private static func openForReading(
+        _ disk: any Disk, _ folder: String, _ headFile: String, _ identity: Digest, _ hash: @escaping HashFunction,
+        notice: String?
+    ) throws(LogError) -> FileLog {
         var attempt = 1
         while true {
             do {
-                return try openOnceForReading(disk, folder, headFile, identity, hash)
+                return try openOnceForReading(disk, folder, headFile, identity, hash, notice: notice)
             } catch {
                 // Beside a writer, what was read first may not fit to what was read last.
                 guard attempt < FileLogLimits.readingAttemptsMax, isWritten(disk, folder) else { throw error }
@@ -158,7 +178,8 @@ extension FileLog {
     }
 
     private static func openOnceForReading(
-        _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction
+        _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
+        notice: String?
     ) throws(LogError) -> FileLog {
         let isWritten = isWritten(disk, folder)
         let content = try HeadFile.content(disk, headPath, identity)
@@ -175,7 +196,8 @@ extension FileLog {
         let catalog = SegmentCatalog(folder, disk, identity, scan)
         // A block that the writer has not acknowledged may be in the page cache only.
         if isWritten, case .head(let acknowledged) = content { catalog.limit(to: acknowledged) }
-        return FileLog(disk, hash, catalog, [], nil)
+        let notices = notice.map { [$0] } ?? []
+        return FileLog(disk, hash, catalog, notices, nil, unwritable: notice ?? "the log is open for reading only")
     }
 
     /// True where a writer has the log in `folder` open.

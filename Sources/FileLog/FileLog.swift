@@ -21,23 +21,30 @@ package final class FileLog: BlockLog {
     /// What is worth telling the operator about the opening: a tail that was cut off, a head file made anew.
     package let notices: [String]
 
+    /// Whether it was opened for writing.
+    package let isWritable: Bool
+
     let disk: any Disk
     let hash: HashFunction
     let catalog: SegmentCatalog
     /// `nil` where the log was opened for reading only, or was closed.
     private let writer: Mutex<LogWriter?>
+    /// What is told whoever wants to write where there is no writer.
+    private let unwritable: String
     /// Held while a redactable part is overwritten. A reader who finds one that does not check asks again under it.
     let redacting: Mutex<Void>
 
     init(
         _ disk: any Disk, _ hash: @escaping HashFunction, _ catalog: SegmentCatalog, _ notices: [String],
-        _ writer: sending LogWriter?
+        _ writer: sending LogWriter?, unwritable: String = "the log is closed"
     ) {
         self.disk = disk
         self.hash = hash
         self.catalog = catalog
         self.notices = notices
+        isWritable = writer != nil
         self.writer = Mutex(writer)
+        self.unwritable = unwritable
         redacting = Mutex(())
     }
 
@@ -54,28 +61,28 @@ package final class FileLog: BlockLog {
 
     private func settle() throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
-            guard let writer else { throw FileLog.notWritable }
+            guard let writer else { throw notWritable }
             try writer.settle()
         }
     }
 
     package func append(_ block: SealedBlock) throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
-            guard let writer else { throw FileLog.notWritable }
+            guard let writer else { throw notWritable }
             try writer.append(block)
         }
     }
 
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
-            guard let writer else { throw FileLog.notWritable }
+            guard let writer else { throw notWritable }
             try redacting.withLock { (_) throws(LogError) in try writer.redact(number, redactable) }
         }
     }
 
     package func close() { writer.withLock { $0 = nil } }
 
-    private static let notWritable = LogError(.notAppended, "the log is closed, or open for reading only")
+    private var notWritable: LogError { LogError(.notAppended, unwritable) }
 }
 
 /// How a log's files are laid out. The sizes hold for segments that are begun from now on.

@@ -81,7 +81,9 @@ final class HeadFile: @unchecked Sendable {
         let bytes: [UInt8]
         do {
             guard let status = try disk.statusIfThere(at: path) else { return .missing }
-            guard status.kind == .file else { throw LogError(.corrupt, "the head file \(path) is no file") }
+            guard status.kind == .file else {
+                throw LogError(.corrupt, "the head file \(path) is \(status.kind.words), not a file")
+            }
             guard status.byteCount == byteCount else { throw damaged(path, "it has \(status.byteCount) bytes") }
             let file = OwnedFile(disk, try disk.open(path, .reading))
             bytes = try disk.readAll(file.file, at: 0, byteCount: byteCount)

@@ -21,11 +21,9 @@ package struct LedgerFolder: Hashable, Sendable {
     /// - Throws: ``LogError`` `unknown`, which names what is wrong.
     package func check(_ disk: any Disk = SystemDisk()) throws(LogError) {
         do {
-            switch try disk.status(at: path).kind {
-            case .directory: break
-            case .file: throw LogError(.unknown, "\(path) is a file; a ledger is a folder")
-            case .fifo: throw LogError(.unknown, "\(path) is a fifo; a ledger is a folder")
-            case .other: throw LogError(.unknown, "\(path) is no folder; a ledger is one")
+            let kind = try disk.status(at: path).kind
+            guard kind == .directory else {
+                throw LogError(.unknown, "\(path) is \(kind.words); a ledger is a folder")
             }
             guard try disk.statusIfThere(at: log)?.kind == .directory else {
                 throw LogError(.unknown, "\(path) is a folder, but no ledger: it has no folder \(log)")
@@ -75,7 +73,8 @@ package struct LedgerFolder: Hashable, Sendable {
             try disk.syncDirectory(folder.parent)
             try folder.removeLeftovers(disk)
         } catch let error as DiskError {
-            throw LogError(.notAppended, "making the ledger \(folder.path): \(error)")
+            let reason = error == .isNoDirectory ? "a part of the path is a file" : "\(error)"
+            throw LogError(.notAppended, "making the ledger \(folder.path): \(reason)")
         }
     }
 
@@ -103,7 +102,7 @@ package struct LedgerFolder: Hashable, Sendable {
             case .file:
                 let file = OwnedFile(disk, try disk.open(path, .reading))
                 try disk.sync(file.file)
-            case .fifo, .other: break
+            case .fifo, .device, .socket: break
             }
         }
         try disk.syncDirectory(folder)

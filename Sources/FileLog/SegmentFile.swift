@@ -40,10 +40,21 @@ final class SegmentFile: Sendable {
         } catch {
             throw LogError(.unknown, "opening segment file \(path): \(error)")
         }
-        do { return SegmentFile(disk, file, path, try header(disk, file, path, first, identity)) } catch {
+        do {
+            try checkKind(disk, file, path)
+            return SegmentFile(disk, file, path, try header(disk, file, path, first, identity))
+        } catch {
             disk.close(file)
             throw error
         }
+    }
+
+    private static func checkKind(_ disk: any Disk, _ file: DiskFile, _ path: String) throws(LogError) {
+        let kind: FileStatus.Kind
+        do { kind = try disk.status(file).kind } catch {
+            throw LogError(.unknown, "looking at segment file \(path): \(error)")
+        }
+        guard kind == .file else { throw LogError(.corrupt, "segment file \(path) is \(kind.words), not a file") }
     }
 
     private static func header(

@@ -194,7 +194,8 @@ extension FileStatus.Kind {
             case S_IFREG: .file
             case S_IFDIR: .directory
             case S_IFIFO: .fifo
-            default: .other
+            case S_IFSOCK: .socket
+            default: .device
             }
     }
 }

@@ -119,9 +119,26 @@ enum DatabaseFile {
         }
     }
 
+    private static func checkKind(_ path: String, _ status: stat) throws {
+        let words =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: nil as String?
+            case S_IFDIR: "a folder"
+            case S_IFIFO: "a fifo"
+            case S_IFSOCK: "a socket"
+            default: "a device"
+            }
+        if let words {
+            throw ProjectionOpeningError(.foreign, "\(path) is \(words); tables are a file. It is left as it is")
+        }
+    }
+
     private static func isAbsentOrEmpty(_ path: String) throws -> Bool {
         var status = stat()
-        if stat(path, &status) == 0 { return status.st_size == 0 }
+        if stat(path, &status) == 0 {
+            try checkKind(path, status)
+            return status.st_size == 0
+        }
         if errno == ENOENT { return true }
         throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
     }
@@ -131,11 +148,14 @@ enum DatabaseFile {
     @discardableResult
     private static func expectChecks(_ path: String) throws -> Bool {
         let header = try firstBytes(of: path)
-        let mark = header[68..<72].reduce(0) { $0 << 8 | Int64($1) }
-        let isOurs = header.starts(with: "SQLite format 3".utf8) && mark == applicationID
-        let hasChecks = isOurs && Int(header[20]) == PageChecks.bytes
+        let hasChecks = isOurs(header) && Int(header[20]) == PageChecks.bytes
         PageChecks.set(hasChecks, at: path)
         return hasChecks
+    }
+
+    private static func isOurs(_ header: [UInt8]) -> Bool {
+        let mark = header[68..<72].reduce(0) { $0 << 8 | Int64($1) }
+        return header.starts(with: "SQLite format 3".utf8) && mark == applicationID
     }
 
     /// Whether there are tables that can be gone on with; `false` where a start ended before it made them.
@@ -207,6 +227,7 @@ enum DatabaseFile {
         }
     }
 
+    static let setAsideSuffix = ".set-aside"
     private static let suffixes = ["-shm", "-journal", CheckpointMark.suffix, "-wal", ""]
 
     static func remove(at path: String) throws {
@@ -215,11 +236,56 @@ enum DatabaseFile {
         }
     }
 
-    /// The file itself goes last: what stands beside a file that is not there is deleted before one is made.
+    /// Without the index of the write-ahead log, which SQLite makes from that.
+    static func copy(at path: String, to copy: String) throws {
+        if try isAbsentOrEmpty(path) { return }
+        for suffix in ["", "-wal", CheckpointMark.suffix] {
+            do { try copyFile(path + suffix, to: copy + suffix) } catch {
+                throw StoreError("copying \(path + suffix) to \(copy + suffix): \(error)")
+            }
+        }
+    }
+
+    /// The file itself goes last: what stands beside a file that is not there is deleted before one is made. A file
+    /// that does not say that it is one of ours is kept under another name: its header may be damaged, but it may also
+    /// be somebody else's.
     static func move(from old: String, to new: String) throws {
+        if try !isAbsentOrEmpty(new), try !isOurs(firstBytes(of: new)) {
+            guard rename(new, new + setAsideSuffix) == 0 else {
+                throw StoreError("\(new) cannot be set aside: \(String(cString: strerror(errno)))")
+            }
+        }
         try remove(at: new)
         for suffix in suffixes where rename(old + suffix, new + suffix) != 0 && errno != ENOENT {
             throw StoreError("\(old + suffix) cannot be moved: \(String(cString: strerror(errno)))")
+        }
+    }
+}
+
+private struct SystemError: Error, CustomStringConvertible {
+    let description = String(cString: strerror(errno))
+}
+
+/// Copies a file, where there is one.
+private func copyFile(_ path: String, to copy: String) throws {
+    let source = open(path, O_RDONLY | O_CLOEXEC)
+    if source < 0 && errno == ENOENT { return }
+    guard source >= 0 else { throw SystemError() }
+    defer { close(source) }
+    let target = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard target >= 0 else { throw SystemError() }
+    defer { close(target) }
+    try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { memory in
+        while true {
+            let count = read(source, memory.baseAddress, memory.count)
+            if count == 0 { return }
+            guard count > 0 else { throw SystemError() }
+            var written = 0
+            while written < count {
+                let step = write(target, memory.baseAddress.map { $0 + written }, count - written)
+                guard step > 0 else { throw SystemError() }
+                written += step
+            }
         }
     }
 }

@@ -59,6 +59,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// - Throws: ``StoreError``
     package static func move(from old: String, to new: String) throws { try DatabaseFile.move(from: old, to: new) }
 
+    /// Copies the tables at `path`, of which nobody writes anything meanwhile, where there are any.
+    /// - Throws: ``StoreError``
+    package static func copy(at path: String, to copy: String) throws { try DatabaseFile.copy(at: path, to: copy) }
+
     package var engine: String { SQLiteProjection.engine }
     package static var engine: String { "SQLite \(String(cString: sqlite3_libversion()))" }
 

@@ -17,10 +17,12 @@ enum Composition {
     /// - Parameters:
     ///   - create: whether the ledger is made where there is none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
+    ///   - scratch: removed by the caller when the service has ended.
     /// - Throws: ``ConfigurationError`` for anchors that cannot be read; `LogError`, `ProjectionOpeningError` or
     ///   `StoreError` for a ledger that cannot be opened.
     static func service(
-        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, logger: Logger
+        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
+        logger: Logger
     ) throws -> LedgerService {
         let anchors = try anchors(settings.anchors)
         let app = App(
@@ -31,7 +33,8 @@ enum Composition {
             logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
             stop.stop()
         } open: { progress in
-            try engine(log, settings, catalog: catalog, acceptsClock: acceptsClock, logger: logger, progress)
+            try engine(
+                log, settings, catalog: catalog, acceptsClock: acceptsClock, scratch: scratch, logger: logger, progress)
         }
         if try !store.wait(milliseconds: openingMilliseconds) {
             logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
@@ -102,14 +105,17 @@ enum Composition {
     }
 
     private static func engine(
-        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, logger: Logger,
+        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, scratch: ScratchFolder,
+        logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
-        let tables = Tables(folder: folder, log: log, ledger: ledger(settings), logger: logger, progress: progress)
+        let path = log.isWritable ? folder.projection : try copyTables(of: folder, to: scratch)
+        let tables = Tables(
+            folder: folder, path: path, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
             let projection = try tables.open()
             let engine: Engine
@@ -178,22 +184,33 @@ enum Composition {
         defer { log.close() }
         guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
         let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
-        try Tables(folder: folder, log: log, ledger: ledger, logger: logger, progress: { _ in }).make()
+        try Tables(
+            folder: folder, path: folder.projection, log: log, ledger: ledger, logger: logger, progress: { _ in }
+        ).make()
         return head.number
     }
 
     /// An audit of the ledger at `path`, beside its service or without one.
     static func audit(
-        _ path: String, _ configuration: LedgerAudit.Audit.Configuration
+        _ path: String, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
     ) throws -> LedgerAudit.Audit {
         let folder = LedgerFolder(path)
         try folder.check()
+        let isReadOnly = access(path, W_OK) != 0 && errno == EROFS
         return LedgerAudit.Audit(configuration, hash: sha256) {
             try LogInspection(folder: folder.log, headFile: folder.headFile, hash: sha256)
         } openTables: {
             guard FileManager.default.fileExists(atPath: folder.projection) else { return nil }
-            return try SQLiteTables(path: folder.projection, connections: configuration.jobs)
+            let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
+            return try SQLiteTables(path: tables, connections: configuration.jobs)
         }
+    }
+
+    /// SQLite writes beside a database that is only read: where nothing can be written, the tables are read from a
+    /// copy.
+    private static func copyTables(of folder: LedgerFolder, to scratch: ScratchFolder) throws -> String {
+        try SQLiteProjection.copy(at: folder.projection, to: scratch.path("projection.sqlite"))
+        return try scratch.path("projection.sqlite")
     }
 
     private final class HighMark: Sendable {
@@ -211,6 +228,8 @@ enum Composition {
     /// A ledger's tables, and the log that they can always be made from.
     private struct Tables {
         let folder: LedgerFolder
+        /// Where they are.
+        let path: String
         let log: FileLog
         let ledger: BlockRows.LedgerRow
         let logger: Logger
@@ -221,10 +240,11 @@ enum Composition {
         private let told = HighMark()
 
         init(
-            folder: LedgerFolder, log: FileLog, ledger: BlockRows.LedgerRow, logger: Logger,
+            folder: LedgerFolder, path: String, log: FileLog, ledger: BlockRows.LedgerRow, logger: Logger,
             progress: @escaping @Sendable (String) throws -> Void
         ) {
             self.folder = folder
+            self.path = path
             self.log = log
             self.ledger = ledger
             self.logger = logger
@@ -234,10 +254,10 @@ enum Composition {
         /// The tables as they are; made anew where they cannot be gone on with.
         func open() throws -> SQLiteProjection {
             do {
-                return try open(folder.projection)
+                return try open(path)
             } catch let error as ProjectionOpeningError where error.kind == .rebuild {
                 try makeAnew(because: "\(error)")
-                return try open(folder.projection)
+                return try open(path)
             }
         }
 
@@ -262,7 +282,7 @@ enum Composition {
                 try? SQLiteProjection.remove(at: newPath)
                 throw error
             }
-            try SQLiteProjection.move(from: newPath, to: folder.projection)
+            try SQLiteProjection.move(from: newPath, to: path)
             try? FileManager.default.removeItem(atPath: folder.damageMark)
         }
 
@@ -272,14 +292,14 @@ enum Composition {
                 try SQLiteProjection.remove(at: newPath)
                 return try open(newPath)
             } replace: {
-                try SQLiteProjection.move(from: newPath, to: folder.projection)
+                try SQLiteProjection.move(from: newPath, to: path)
                 try? FileManager.default.removeItem(atPath: folder.damageMark)
             } open: {
-                try open(folder.projection)
+                try open(path)
             }
         }
 
-        private var newPath: String { folder.projection + ".new" }
+        private var newPath: String { path + ".new" }
 
         func show(_ block: BlockNumber, of head: BlockNumber) throws {
             bar.show(block, of: head)

@@ -83,12 +83,12 @@ import Musl
                     == "there is no ledger at \(parent)/head/below: a part of the path is a file")
             #expect(mkfifo(parent + "/pipe", 0o600) == 0)
             #expect(words(parent + "/pipe") == "\(parent)/pipe is a fifo; a ledger is a folder")
-            #expect(words("/dev/null") == "/dev/null is no folder; a ledger is one")
+            #expect(words("/dev/null") == "/dev/null is a device; a ledger is a folder")
         }
     }
 
-    @Test(arguments: [DiskError.forbidden, .readOnly])
-    func aLedgerThatMayNotBeWrittenIsNamed(error: DiskError) throws {
+    @Test func aLedgerThatMayNotBeWrittenIsNamed() throws {
+        let error = DiskError.forbidden
         let (ledger, disk) = TestLedger.simulated(seed: 4)
         try ledger.create()
         disk.setFault { $0.kind == .open ? .failure(error) : nil }
@@ -97,6 +97,36 @@ import Musl
         #expect(thrown?.description == "opening /ledger/books/log/lock for writing: \(error)")
         disk.setFault { $0.kind == .list ? .failure(error) : nil }
         #expect(logError { try ledger.folder.check(disk) }?.description.contains("\(error)") == true)
+    }
+
+    @Test func onAFileSystemThatIsReadOnlyWhatIsDurableIsRead() throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 5)
+        try ledger.create()
+        let first = try ledger.open()
+        var random = SplitMix64(seed: 5)
+        let block = try first.leadWithTestBlock(&random)
+        first.close()
+        disk.setFault { $0.kind == .open && $0.path.hasSuffix("/lock") ? .failure(.readOnly) : nil }
+        let changes = disk.changeCount
+        let log = try ledger.open()
+        #expect(!log.isWritable && log.head?.number == block.number)
+        #expect(log.notices.count == 1 && log.notices[0].contains("is read-only"))
+        #expect(try log.read(after: 0, bytesMax: 0) == [block])
+        let error = logError { try log.leadWithTestBlock(&random) }
+        #expect(error?.kind == .notAppended && error?.description.contains("is read-only") == true)
+        #expect(disk.changeCount == changes)
+    }
+
+    /// Whatever stands in the place of a log's file is named, and nothing is written into it or waited for.
+    @Test(arguments: ["log/lock", "log/00000000000000000001", "head"])
+    func whatIsNoFileIsNamed(name: String) throws {
+        try TestLedger.withReal { ledger in
+            let path = ledger.folder.path + "/" + name
+            #expect(unlink(path) == 0 && mkfifo(path, 0o600) == 0)
+            let error = logError { _ = try ledger.open() }
+            #expect(error?.kind == .corrupt)
+            #expect(error?.description.contains("is a fifo, not a file") == true, "\(error as Any)")
+        }
     }
 
     @Test func anotherLedgersLogIsRefused() throws {

@@ -274,6 +274,47 @@ private let gems = CurrencyCode("gems")!
         #expect(failure(folder)?.kind == .foreign)
     }
 
+    @Test(arguments: ["a fifo", "a folder", "a device"]) func whatIsNoFileIsLeftAsItIs(kind: String) throws {
+        let folder = try TemporaryFolder()
+        switch kind {
+        case "a fifo": #expect(mkfifo(folder.database, 0o600) == 0)
+        case "a folder":
+            try FileManager.default.createDirectory(atPath: folder.database, withIntermediateDirectories: false)
+        default: try FileManager.default.createSymbolicLink(atPath: folder.database, withDestinationPath: "/dev/zero")
+        }
+        let error = failure(folder)
+        #expect(error?.kind == .foreign && error?.description.contains("is \(kind); tables are a file") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["tables.sqlite"])
+    }
+
+    /// A header that is damaged looks like a file of somebody else's.
+    @Test func aFileThatMayBeSomebodyElsesIsSetAsideWhenTablesTakeItsPlace() throws {
+        let folder = try TemporaryFolder()
+        let text = Data(String(repeating: "notes that nobody has twice\n", count: 20).utf8)
+        try text.write(to: URL(fileURLWithPath: folder.database))
+        #expect(failure(folder)?.kind == .rebuild)
+        let new = try closed()
+        try SQLiteProjection.move(from: new.database, to: folder.database)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database + ".set-aside")) == text)
+        try open(folder).close()
+        // Tables of ours are replaced.
+        try SQLiteProjection.move(from: try closed().database, to: folder.database)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder.database + ".set-aside")) == text)
+    }
+
+    @Test func aCopyHasWhatTheTablesHave() throws {
+        let folder = try closed()
+        let copy = folder.url.appendingPathComponent("copy.sqlite").path
+        try SQLiteProjection.copy(at: folder.database, to: copy)
+        let (one, other) = (try open(folder), try SQLiteProjection(path: copy, ledger: ledger, hash: Workload.hash))
+        #expect(try one.state().head == other.state().head && other.checkAll().isEmpty)
+        try other.close()
+        try one.close()
+        #expect(throws: StoreError.self) { try SQLiteProjection.copy(at: folder.database, to: copy) }
+        try SQLiteProjection.copy(at: folder.database + "none", to: copy + "2")
+        #expect(!FileManager.default.fileExists(atPath: copy + "2"))
+    }
+
     @Test(arguments: [
         "UPDATE projection SET format = 99", "UPDATE projection SET format = 0", "DELETE FROM projection",
         "DROP TABLE projection", "UPDATE projection SET entry = entry + 1", "DELETE FROM entry", "DELETE FROM total",

@@ -47,9 +47,11 @@ struct Audit: ParsableCommand {
         let configuration = LedgerAudit.Audit.Configuration(
             anchors: try Composition.anchors(anchors), jobs: jobs ?? System.coreCount, since: since)
         let bar = ProgressBar("auditing blocks")
+        let scratch = ScratchFolder()
+        defer { scratch.remove() }
         let summary: AuditSummary
         do {
-            summary = try Composition.audit(path, configuration).run { done, all in
+            summary = try Composition.audit(path, configuration, scratch: scratch).run { done, all in
                 bar.show(done, of: all)
             } tell: { finding in
                 bar.end()

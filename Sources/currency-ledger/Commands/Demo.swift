@@ -100,7 +100,7 @@ struct DemoStage {
     func service() throws -> LedgerService {
         try Composition.service(
             settings, catalog: try CatalogFile.read(settings.catalog), create: true, acceptsClock: false,
-            logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
+            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 
     func transaction(

@@ -71,10 +71,13 @@ struct Serve: AsyncParsableCommand {
         logger.logLevel = settings.logLevel
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
+        let scratch = ScratchFolder()
+        defer { scratch.remove() }
         let service: LedgerService
         do {
             service = try Composition.service(
-                settings, catalog: offered, create: create, acceptsClock: acceptClock, logger: logger)
+                settings, catalog: offered, create: create, acceptsClock: acceptClock, scratch: scratch,
+                logger: logger)
         } catch let error as ConfigurationError {
             throw error
         } catch {
