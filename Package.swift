@@ -152,7 +152,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["AppStore", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "currency-ledger"],
+            dependencies: [
+                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "currency-ledger",
+            ],
             exclude: ["Format1"],
             swiftSettings: settings),
     ]

@@ -7,7 +7,7 @@ import Synchronization
 /// 1. `append` returns only when the block's record was written and synced, and the file was then still the one at
 ///    its path.
 /// 2. A block that was answered `notAppended` was overwritten with zeros, durably, or not one byte of it was written.
-/// 3. Between an append that threw and the next `lead` nothing is written; `lead` makes the tail behind the last
+/// 3. Between an append that threw and the next `settle` nothing is written; `settle` makes the tail behind the last
 ///    acknowledged block durably zero before it reads the head.
 /// 4. The head file is stored after the sync: what it says was acknowledged is on the disk, or was lost by the disk.
 /// 5. At most one record, the last, can be without an acknowledgement; so a record that is not whole is a torn tail
@@ -51,15 +51,7 @@ package final class FileLog: BlockLog {
     /// The last block that is known to be durable.
     package var head: LogHead? { catalog.head }
 
-    package func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
-        try settle()
-        let last = try catalog.head.map { try read(after: $0.number - 1, bytesMax: 0) } ?? []
-        let block = try termBlock(last.first)
-        try append(block)
-        return block
-    }
-
-    private func settle() throws(LogError) {
+    package func settle() throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
             guard let writer else { throw notWritable }
             try writer.settle()

@@ -4,7 +4,7 @@ extension LogWriter {
     /// Writes a note of what is to be done, then does it, then erases the note; each durably.
     func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         guard state != .inDoubt else {
-            throw LogError(.notAppended, "block \(number) was not redacted: the log must be led again before")
+            throw LogError(.notAppended, "block \(number) was not redacted: the log must be settled before")
         }
         let (segment, offset, header) = try record(number)
         guard header.redactableBytes == redactable.count else {

@@ -9,9 +9,8 @@ import Musl
 /// The end of the log that is written to. One thread at a time uses it: `FileLog` has it under a lock.
 final class LogWriter {
     enum State: Hashable {
-        /// The tail is known and zero, but nobody leads.
+        /// What is behind the head is known, and zero.
         case settled
-        case leading
         /// An append, or a redaction, threw: what is behind the head is not known.
         case inDoubt
     }
@@ -75,10 +74,10 @@ final class LogWriter {
 
     func append(_ block: SealedBlock) throws(LogError) {
         let number = block.number
-        guard state == .leading || state == .settled else {
+        guard state == .settled else {
             throw LogError(
                 .notAppended,
-                "block \(number) was not appended: an append before it failed, and the log was not led again")
+                "block \(number) was not appended: an append before it failed, and the log was not settled")
         }
         assert(Digest(of: block.body, hash) == block.hash, "a block's hash is its body's")
         state = .inDoubt
@@ -92,7 +91,7 @@ final class LogWriter {
             try beginSegment(for: byteCount, zerosTo: aheadEnd, atLeastTo: SegmentHeader.byteCount)
         }
         try write(block, byteCount)
-        state = .leading
+        state = .settled
     }
 
     /// Whether a record of so many bytes begins the next segment.

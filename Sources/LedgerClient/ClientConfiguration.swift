@@ -12,7 +12,7 @@ public struct ClientConfiguration: Sendable {
     /// What the client repeats by itself.
     public var retryPolicy: RetryPolicy
     /// Bytes of one line of the server.
-    var replyBytesMax = WireLimits.replyBytesMax
+    package var replyBytesMax = WireLimits.replyBytesMax
     var pacing = Pacing.system
 
     /// A configuration; each default is explained where it is named.

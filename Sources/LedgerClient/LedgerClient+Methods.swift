@@ -125,6 +125,15 @@ extension LedgerClient {
         try await call(Methods.forget, ForgetQuery(account)).erased
     }
 
+    /// Has a standby lead: from now on it follows nobody and takes writes.
+    public func promote() async throws -> Promotion { try await call(Methods.promote, NoParams()) }
+
+    /// Blocks of the chain, for a standby.
+    package func blocks(_ query: BlocksQuery) async throws -> BlocksPage {
+        // What the server was asked to wait is no silence.
+        try await call(Methods.blocks, query, waitMilliseconds: query.waitMilliseconds)
+    }
+
     /// Every entry after this one (0 for the start), oldest first, each once, and then the new ones as they are
     /// posted.
     public func entries(after: EntryID) -> JournalFollower { JournalFollower(client: self, after: after) }

@@ -99,9 +99,10 @@ struct Retry {
 extension WireError {
     /// Whether the service may answer otherwise a moment later: `overloaded`, `shutting_down`, `storage_unavailable`,
     /// `outcome_unknown`, `internal_error`. `unknown_product` may be sent again too, but only a new catalog changes
-    /// its answer, and only the caller knows when there is one.
+    /// its answer, and only the caller knows when there is one. `not_leader` names the service that is to be asked.
     var isOfTheMoment: Bool {
-        retryable && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
+        retryable && reason != WireReason.notLeader.rawValue
+            && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
     }
 
     /// Whether the service, rather than the ledger, refused: for the moment, for want of a role, or because what is

@@ -7,6 +7,9 @@ package struct EngineLimits: Sendable {
     /// keeps the disk busy while the writer's thread waits for a core. More would only make a failure take more with
     /// it.
     package var batchesAheadMax = 3
+    /// Batches that are durable here and wait for standbys, where some are required. A standby takes all blocks that
+    /// there are with each of its turns, so a few of them, and those being decided, keep it busy.
+    package var batchesHeldMax = 12
     /// Bytes of blocks that the projection may lack. A start after a crash applies them before it answers: well under
     /// a second; and all that they changed is in memory: about a hundred megabytes.
     package var unprojectedBytesMax = 12 << 20
@@ -24,6 +27,20 @@ package struct EngineLimits: Sendable {
     package var idleMilliseconds: UInt64 = 20
     /// How long after a failure to write the projection it is tried again.
     package var projectionRetryMilliseconds: UInt64 = 500
+    /// Standbys of which is remembered what they have. Far more than anybody runs; and without a bound, whoever has a
+    /// token could have any number of names remembered.
+    static let standbysMax = 16
+    /// How long a standby waits before it connects to its leader again: so much at first, doubled each time up to the
+    /// other. A leader that restarts is back after a second.
+    package var followRetryMillisecondsMin: UInt64 = 50
+    package var followRetryMillisecondsMax: UInt64 = 2_000
+    /// How long a leader holds a standby's question for a first new block: the answer says that it is there still.
+    package var followWaitMilliseconds: Int64 = 1_000
+    /// Bytes of blocks that a standby asks for at once.
+    package var followBytesMax = 1 << 20
+    /// How often the same reason for not following is told, and how often any is: a connection may come and go.
+    package var followReportMilliseconds: UInt64 = 60_000
+    package var followReportMillisecondsMin: UInt64 = 5_000
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

@@ -14,6 +14,17 @@ package enum LedgerEvent: Sendable {
     case renewalFailed(String)
     case logFailed(LogError)
     case logWorksAgain(LogHead)
+    /// Blocks were not at as many standbys in time as are required: nothing is answered until they are.
+    case standbysLacking(required: Int, block: BlockNumber, connected: Int)
+    case standbysEnough(safe: BlockNumber)
+    case standbyCame(StandbyName)
+    case standbyLeft(StandbyName)
+    /// This standby has a connection to its leader, and goes on after this block.
+    case follows(block: BlockNumber)
+    /// This standby does not get blocks, and tries again. In words.
+    case leaderLost(String)
+    /// This standby leads from this block on.
+    case promoted(LogHead)
     /// The wall clock is too far ahead to be believed: entries go on from this time.
     case clockHeldBack(clock: Timestamp, time: Timestamp)
     case clockReasonable

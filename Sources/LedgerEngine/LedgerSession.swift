@@ -5,6 +5,9 @@ import Ledger
 /// A read is a *barrier*: it begins when everything before it is answered, and what was submitted behind it waits here,
 /// undecided, until it is answered itself. So a client sees what it wrote, and nothing that it wrote later.
 ///
+/// A standby's session asks for blocks and for nothing else. Its questions do not go through the sequencer, where
+/// everything may be waiting for what this standby is about to say. (Behind anything else they do, to keep the order.)
+///
 /// A read's page may be long, so none begins without the client's permission, which is for that read alone: it names
 /// how many answers of reads the client has taken. So no page is read before the one before it was taken.
 package final class LedgerSession: Sendable {
@@ -24,8 +27,8 @@ package final class LedgerSession: Sendable {
         case preparing
         /// It waits for permission.
         case ready(Query)
-        /// It waits for a first new entry of the journal.
-        case waiting(JournalQuery, JournalFeed.Ticket)
+        /// It waits for a first new entry of the journal, or a first new block.
+        case waiting(Query, Feed.Ticket)
         case reading
     }
 
@@ -37,8 +40,12 @@ package final class LedgerSession: Sendable {
         var endedReads = 0
         /// What stands behind the barrier.
         var behind: [LedgerOperation] = []
-        /// Whether it may wait for a first new entry of the journal.
+        /// Whether it may wait for a first new entry or block.
         var mayWait = true
+        /// Whether anything went to the sequencer.
+        var hasSubmitted = false
+        /// The standby whose session it is, once it has asked for blocks.
+        var standby: StandbyName?
         var isClosed = false
     }
 
@@ -46,13 +53,15 @@ package final class LedgerSession: Sendable {
     private let lane: Lane
     private let sequencer: Sequencer
     private let readers: Readers
-    private let feed: JournalFeed
+    private let entries: Feed
+    private let standbys: Standbys
 
-    init(_ lane: Lane, sequencer: Sequencer, readers: Readers, feed: JournalFeed) {
+    init(_ lane: Lane, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys) {
         self.lane = lane
         self.sequencer = sequencer
         self.readers = readers
-        self.feed = feed
+        self.entries = entries
+        self.standbys = standbys
     }
 
     /// Takes operations over. Their answers come to the session's outlet, in order.
@@ -75,26 +84,28 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    /// Answers at once if it waits for the journal, and lets it wait no more: its client is to be told to go.
+    /// Answers at once if it waits for an entry or a block, and lets it wait no more: its client is to be told to go.
     package func endWaits() {
         state.withLock { state in
             state.mayWait = false
-            guard case .waiting(let journal, let ticket) = state.barrier, !state.isClosed else { return }
-            feed.cancel(ticket)
-            finish(LedgerSession.nothingNew(journal), &state)
+            guard case .waiting(let query, let ticket) = state.barrier, !state.isClosed else { return }
+            feed(of: query).cancel(ticket)
+            end(.nothingNew, of: query, &state)
         }
     }
 
     /// The client is gone, and nobody takes answers any more: what is not being verified or decided yet is dropped. So
     /// a client that sends much and goes away delays nobody, and a shutdown does not wait for what it sent.
     package func close() {
-        let ticket = state.withLock { state -> JournalFeed.Ticket? in
+        let (wait, standby) = state.withLock { state -> ((Query, Feed.Ticket)?, StandbyName?) in
+            defer { state.standby = nil }
             state.isClosed = true
             state.behind = []
-            if case .waiting(_, let ticket) = state.barrier { return ticket }
-            return nil
+            if case .waiting(let query, let ticket) = state.barrier { return ((query, ticket), state.standby) }
+            return (nil, state.standby)
         }
-        if let ticket { feed.cancel(ticket) }
+        if let (query, ticket) = wait { feed(of: query).cancel(ticket) }
+        if let standby { standbys.leave(standby) }
         sequencer.drop(lane)
     }
 
@@ -103,9 +114,18 @@ package final class LedgerSession: Sendable {
     /// Hands operations on, up to the first read and with it.
     private func send(_ operations: [LedgerOperation], _ state: inout State) {
         guard let place = operations.firstIndex(where: \.isQuery) else {
-            if !operations.isEmpty { sequencer.submit(operations, from: lane) }
+            if !operations.isEmpty {
+                state.hasSubmitted = true
+                sequencer.submit(operations, from: lane)
+            }
             return
         }
+        if place == 0, !state.hasSubmitted, case .query(let query) = operations[0], query.isOfBlocks {
+            state.barrier = .ready(query)
+            state.behind = Array(operations[1...])
+            return beginIfAllowed(query, &state)
+        }
+        state.hasSubmitted = true
         state.barrier = .preparing
         state.behind = Array(operations[(place + 1)...])
         sequencer.submit(Array(operations[...place]), from: lane) { self.end($0) }
@@ -126,20 +146,20 @@ package final class LedgerSession: Sendable {
         switch state.permission.kind {
         case .wait: return
         case .refuse: finish(.failure(.overloaded), &state)
-        case .read:
-            if case .journal(let journal) = query, journal.waitMilliseconds > 0, state.mayWait {
-                let waiting = feed.wait(for: journal.after, milliseconds: journal.waitMilliseconds) {
-                    self.wake($0, $1)
-                }
-                switch waiting {
-                case .waits(let ticket):
-                    state.barrier = .waiting(journal, ticket)
-                    return
-                case .ended(.nothingNew): return finish(LedgerSession.nothingNew(journal), &state)
-                case .ended(.newEntry): break
-                }
-            }
+        case .read: begin(query, &state)
+        }
+    }
+
+    private func begin(_ query: Query, _ state: inout State) {
+        switch query {
+        case .journal(let journal) where journal.waitMilliseconds > 0:
+            wait(for: query, after: journal.after, milliseconds: journal.waitMilliseconds, &state)
+        case .blocks(let blocks):
+            if state.standby == nil, standbys.come(blocks.standby) { state.standby = blocks.standby }
+            guard state.standby == blocks.standby else { return finish(.failure(.overloaded), &state) }
+            // What it says that it has is noted before anything is waited for.
             read(query, &state)
+        case .journal, .history, .report, .balances, .purchase, .find: read(query, &state)
         }
     }
 
@@ -148,23 +168,45 @@ package final class LedgerSession: Sendable {
         readers.read(query) {
             self.state.withLock { !$0.isClosed }
         } done: { answer in
-            self.state.withLock { self.finish(answer, &$0) }
+            self.state.withLock { self.take(answer, to: query, &$0) }
+        }
+    }
+
+    private func take(_ answer: Answer, to query: Query, _ state: inout State) {
+        if case .blocks(let blocks) = query, blocks.waitMilliseconds > 0, !state.isClosed,
+            case .success(.blocks(let page)) = answer, page.blocks.isEmpty
+        {
+            wait(for: query, after: blocks.after, milliseconds: blocks.waitMilliseconds, &state)
+        } else {
+            finish(answer, &state)
+        }
+    }
+
+    // MARK: Waiting for what is new
+
+    private func feed(of query: Query) -> Feed { query.isOfBlocks ? standbys.feed : entries }
+
+    private func wait(for query: Query, after: Int64, milliseconds: Int64, _ state: inout State) {
+        guard state.mayWait else { return read(query.withoutWait, &state) }
+        switch feed(of: query).wait(for: after, milliseconds: milliseconds, { self.wake($0, $1) }) {
+        case .waits(let ticket): state.barrier = .waiting(query, ticket)
+        case .ended(let ending): end(ending, of: query, &state)
         }
     }
 
     /// A wait has ended. One that was taken back meanwhile is nobody's.
-    private func wake(_ ticket: JournalFeed.Ticket, _ ending: JournalFeed.Ending) {
+    private func wake(_ ticket: Feed.Ticket, _ ending: Feed.Ending) {
         state.withLock { state in
-            guard case .waiting(let journal, let own) = state.barrier, own == ticket, !state.isClosed else { return }
-            switch ending {
-            case .newEntry: read(.journal(journal), &state)
-            case .nothingNew: finish(LedgerSession.nothingNew(journal), &state)
-            }
+            guard case .waiting(let query, let own) = state.barrier, own == ticket, !state.isClosed else { return }
+            end(ending, of: query, &state)
         }
     }
 
-    private static func nothingNew(_ query: JournalQuery) -> Answer {
-        .success(.journal(JournalPage(entries: [], next: query.after)))
+    private func end(_ ending: Feed.Ending, of query: Query, _ state: inout State) {
+        if case .nothingNew = ending, case .journal(let journal) = query {
+            return finish(.success(.journal(JournalPage(entries: [], next: journal.after))), &state)
+        }
+        read(query.withoutWait, &state)
     }
 
     private func finish(_ answer: Answer, _ state: inout State) {

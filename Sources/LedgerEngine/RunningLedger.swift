@@ -5,13 +5,14 @@ package import Ledger
 ///
 /// ```
 /// sessions → Sequencer (verify, decide) → Store (append, project) → sessions
-///     └────────────── Readers, JournalFeed ──────────────┘
+///     └───────── Readers, Feed of entries, Standbys ─────────┘
 /// ```
 ///
 /// Several run in one process; they share nothing.
 package final class RunningLedger: Sendable {
     private let store: any Store
-    private let feed: JournalFeed
+    private let entries: Feed
+    private let standbys: Standbys
     private let verifiers: WorkerPool
     private let sequencer: Sequencer
     private let readers: Readers
@@ -19,18 +20,22 @@ package final class RunningLedger: Sendable {
 
     /// - Parameters:
     ///   - store: closed by ``stop()``.
+    ///   - entries: whom the store tells of entries that another ledger has decided; a new one by default.
+    ///   - standbys: those of the store; none by default.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
-        store: any Store, verifier: Verifier, limits: EngineLimits = EngineLimits(),
+        store: any Store, verifier: Verifier, entries: Feed? = nil, standbys: Standbys? = nil, limits: EngineLimits = EngineLimits(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
-        feed = try JournalFeed()
+        let entries = try entries ?? Feed()
+        self.entries = entries
+        self.standbys = try standbys ?? Standbys()
         verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
         readers = try Readers(store: store, limits: limits, report: report)
         let sequencer = try Sequencer(
-            store: store, verifier: verifier, feed: feed, verifiers: verifiers, limits: limits, now: now,
+            store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits, now: now,
             report: report)
         self.sequencer = sequencer
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
@@ -55,7 +60,8 @@ package final class RunningLedger: Sendable {
         share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers, feed: feed)
+            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers, entries: entries,
+            standbys: standbys)
     }
 
     /// Answers everything that was submitted, and closes the store. Every session is closed by then.
@@ -76,10 +82,12 @@ package final class RunningLedger: Sendable {
     /// Blocks.
     private func stopNow() throws {
         sweeper.stop()
-        feed.stop()
+        entries.stop()
+        standbys.feed.stop()
         sequencer.stop()
         readers.stop()
         verifiers.stop()
+        defer { standbys.stop() }
         try store.close()
     }
 }

@@ -10,6 +10,9 @@ public enum WireLimits {
     /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a
     /// page of `history` or `journal` may have more where its spends drew many lots.
     public static let replyBytesMax = 64 << 20
+    /// Bytes of one line that a standby reads from its leader, without its `\n`: a block is never cut, and the largest
+    /// that thousands of the largest requests can make has some hundred megabytes.
+    package static let blocksLineBytesMax = 1 << 30
     /// Bytes of an access token: it is hashed at every `authenticate`, and nobody types a longer one.
     public static let tokenBytesMax = 1_024
     /// Currencies that one spend may debit.

@@ -7,11 +7,14 @@ final class ConnectionServices: Sendable {
     let ledger: RunningLedger
     let limits: ServerLimits
     let tokens: TokenTable
-    let info: ServerInfo
+    let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
     let logger: Logger
 
-    init(ledger: RunningLedger, configuration: ServerConfiguration, info: ServerInfo, logger: Logger) {
+    init(
+        ledger: RunningLedger, configuration: ServerConfiguration, info: @escaping @Sendable () -> ServerInfo,
+        logger: Logger
+    ) {
         self.ledger = ledger
         limits = configuration.limits
         tokens = TokenTable(configuration.tokens)

@@ -46,7 +46,7 @@ struct ConnectionState {
     private static let keptReplyBytesMax = 64 << 10
 
     private let tokens: TokenTable
-    private let info: ServerInfo
+    private let info: @Sendable () -> ServerInfo
     private let limits: ServerLimits
 
     private var phase = Phase.open(.lines)
@@ -62,7 +62,7 @@ struct ConnectionState {
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
 
-    init(tokens: TokenTable, info: ServerInfo, limits: ServerLimits) {
+    init(tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits) {
         self.tokens = tokens
         self.info = info
         self.limits = limits
@@ -275,7 +275,7 @@ struct ConnectionState {
             actor = tokens.isEmpty ? nil : role.rawValue
             return .authenticated(role)
         case .info:
-            return .info(info)
+            return .info(info())
         case .ledger:
             return isShuttingDown ? .error(.shuttingDown) : nil
         }

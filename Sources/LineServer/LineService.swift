@@ -10,7 +10,7 @@ package final class LineService: Service {
     private let configuration: ServerConfiguration
     private let ledger: RunningLedger
     private let group: MultiThreadedEventLoopGroup
-    private let info: ServerInfo
+    private let info: @Sendable () -> ServerInfo
     private let logger: Logger
     private let bound = Announcement<[ServerAddress]>()
     private let stop: StopSignal
@@ -31,7 +31,7 @@ package final class LineService: Service {
     ///   - stop: ends it.
     package init(
         configuration: ServerConfiguration, ledger: RunningLedger, group: MultiThreadedEventLoopGroup,
-        info: ServerInfo, logger: Logger, stop: StopSignal = StopSignal()
+        info: @escaping @Sendable () -> ServerInfo, logger: Logger, stop: StopSignal = StopSignal()
     ) {
         self.configuration = configuration
         self.ledger = ledger

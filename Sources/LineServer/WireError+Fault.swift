@@ -24,6 +24,7 @@ extension WireError {
         case .futureTime: self = .invalidParams(path: "asOf", "is in the future")
         case .unexpected: self = .internalError
         case .overloaded: self = .overloaded
+        case .chainMismatch(let head): self = .chainMismatch(head: head)
         }
     }
 
@@ -41,7 +42,8 @@ extension WireError {
     private init(_ error: StoreError) {
         switch error.kind {
         case .unavailable: self = .storageUnavailable
-        case .opening: self.init(.storageUnavailable, "\(error); send this again")
+        case .notReady: self.init(.storageUnavailable, "\(error); send this again")
+        case .notLeader(let address): self = .notLeader(address)
         case .unknown: self = .outcomeUnknown
         case .corrupt: self = .storageCorrupt
         }

@@ -64,6 +64,25 @@ package struct JSONWriter {
         quote(value)
     }
 
+    /// A string that holds bytes in base 64 (RFC 4648 §4).
+    package mutating func string(base64 value: [UInt8]) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        value.withUnsafeBufferPointer { Base64.encodeStandard($0, into: &bytes) }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// A string that holds bytes as hexadecimal digits, the letters small.
+    package mutating func string(hexadecimal value: [UInt8]) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        for byte in value {
+            bytes.append(JSONWriter.digit(byte >> 4))
+            bytes.append(JSONWriter.digit(byte & 15))
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     package mutating func integer(_ value: Int64) {
         separate()
         digits(value)
@@ -148,10 +167,12 @@ package struct JSONWriter {
         case 0x0D: bytes.append(UInt8(ascii: "r"))
         case 0..<0x20:
             bytes.append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
-            for digit in [byte >> 4, byte & 15] {
-                bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
+            for digit in [byte >> 4, byte & 15] { bytes.append(JSONWriter.digit(digit)) }
         default: bytes.append(byte)
         }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }

@@ -27,26 +27,36 @@ enum Composition {
         let anchors = try anchors(settings.anchors)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
-        let log = try openLog(settings, create: create, logger: logger)
         let stop = LineService.StopSignal()
+        let following = try following(settings, catalog, logger: logger, stop: stop)
+        let log = try openLog(settings, create: create, logger: logger)
+        let requirement = Standbys.Requirement(
+            count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
+        let standbys = try Standbys(requirement, report: logger.report)
+        let entries = try Feed()
         let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
             logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
             stop.stop()
         } open: { progress in
             try engine(
-                log, settings, catalog: catalog, acceptsClock: acceptsClock, scratch: scratch, logger: logger, progress)
+                log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, standbys: standbys,
+                entries: entries, scratch: scratch, logger: logger, progress)
         }
         if try !store.wait(milliseconds: openingMilliseconds) {
             logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
         }
         let tokens = settings.tokens.map { ServerConfiguration.Token(token: $0.secret, role: $0.role) }
-        let info = ServerInfo(
-            version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
-            engine: store.engine, currencies: catalog.currencies.keys.sorted())
+        let info: @Sendable () -> ServerInfo = {
+            ServerInfo(
+                version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
+                engine: store.engine, currencies: catalog.currencies.keys.sorted(),
+                standby: following.flatMap { StandbyStanding($0) },
+                replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
+        }
         let server = ServerConfiguration(listen: settings.listen, tokens: tokens)
         let ledger = try RunningLedger(
-            store: store, verifier: Verifier(app: app, anchors: anchors), limits: limits(settings), now: Clock.now,
-            report: logger.report)
+            store: store, verifier: Verifier(app: app, anchors: anchors), entries: entries, standbys: standbys,
+            limits: limits(settings), now: Clock.now, report: logger.report)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: server.limits.eventLoopThreads)
         return LedgerService(
             ledger: ledger, group: group,
@@ -104,9 +114,36 @@ enum Composition {
         return limits
     }
 
+    /// Whom this service follows; `nil` where it leads: nobody was configured, or it was promoted.
+    private static func following(
+        _ settings: Settings, _ catalog: Catalog, logger: Logger, stop: LineService.StopSignal
+    ) throws -> Following? {
+        guard let follow = settings.follow else { return nil }
+        let folder = LedgerFolder(settings.path)
+        let leader = follow.leader.description
+        if let left = try folder.promotedFrom() {
+            if left == leader {
+                logger.notice(
+                    "this ledger was promoted and leads: the setting follow.leader is passed over, and can go",
+                    metadata: ["leader": "\(leader)"])
+                return nil
+            }
+            // Another leader was configured since.
+            try folder.forgetPromotion()
+        }
+        return Following(leader: leader, name: follow.name) {
+            LeaderLink(follow, currencies: Set(catalog.currencies.keys), logger: logger)
+        } promoting: {
+            try folder.notePromotion(from: leader)
+        } ended: { fault in
+            logger.critical("this standby does not go on", metadata: ["reason": "\(fault)"])
+            stop.stop()
+        }
+    }
+
     private static func engine(
-        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, scratch: ScratchFolder,
-        logger: Logger,
+        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, following: Following?,
+        standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
@@ -122,7 +159,7 @@ enum Composition {
             do {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
-                    hash: sha256, now: Clock.now, catchingUp: tables.show
+                    following: following, standbys: standbys, entries: entries, hash: sha256, now: Clock.now, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)
@@ -373,6 +410,22 @@ extension Logger {
                 """, metadata: ["clock": "\(clock)", "time": "\(time)"])
         case .clockReasonable:
             notice("the clock is believed again")
+        case .standbysLacking(let required, let block, let connected):
+            self.error(
+                "too few standbys have the last blocks in time: nothing is answered until they have",
+                metadata: ["required": "\(required)", "connected": "\(connected)", "block": "\(block)"])
+        case .standbysEnough(let block):
+            notice("enough standbys have the last blocks again", metadata: ["block": "\(block)"])
+        case .standbyCame(let name):
+            notice("a standby has come", metadata: ["standby": "\(name)"])
+        case .standbyLeft(let name):
+            notice("a standby is gone", metadata: ["standby": "\(name)"])
+        case .follows(let block):
+            notice("following the leader", metadata: ["block": "\(block)"])
+        case .leaderLost(let reason):
+            warning("no blocks come from the leader; it is tried again", metadata: ["reason": "\(reason)"])
+        case .promoted(let head):
+            notice("promoted: this ledger leads", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
         case .commitFailed(let error, let requests):
             self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
         case .readFailed(let error):

@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import StrictJSON
 import Testing
 
 @testable import AppStore

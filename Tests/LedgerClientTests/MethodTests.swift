@@ -39,6 +39,9 @@ import Testing
                 JournalEntry(entry: 3, time: 1, kind: .hold, key: nil, note: nil, transaction: nil, transfers: [])
             ], next: 3)
         let found = Finding.request(.init(key: try key("k"), answer: .refused(Refusal(.holdClosed, operation: 1))))
+        let zeros = [UInt8](repeating: 0, count: 32)
+        let blocks = BlocksPage(blocks: [BlocksPage.Block(hash: zeros, body: [1], redactable: [2, 3])], head: 4)
+        let promotion = Promotion(promoted: true, block: 4, term: 2)
         let info = ServerInfo(
             version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems])
         let script = answering { request in
@@ -63,8 +66,12 @@ import Testing
             case .ledger(.journal): .outcome(.journal(feed))
             case .ledger(.find): .outcome(.finding(found))
             case .ledger(.forget): .outcome(.forgotten(true))
+            case .ledger(.blocks): .outcome(.blocks(blocks))
+            case .ledger(.promote): .outcome(.promoted(promotion))
             }
         }
+        let ofBlocks = BlocksQuery(
+            standby: try #require(StandbyName("b")), after: 3, hash: zeros, durable: 2, waitMilliseconds: 5)
         let amount = try #require(Amount(5))
         let spend = Spend(
             key: try key("k"), account: player, debits: [CurrencyAmount(currency: gems, amount: amount)], note: "n",
@@ -106,6 +113,8 @@ import Testing
             #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
             #expect(try await client.find(.key(try key("k"))) == found)
             #expect(try await client.forget(player))
+            #expect(try await client.blocks(ofBlocks) == blocks)
+            #expect(try await client.promote() == promotion)
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
@@ -133,7 +142,7 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
                     .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
                     .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
-                    .ledger(.forget(player)),
+                    .ledger(.forget(player)), .ledger(.blocks(ofBlocks)), .ledger(.promote),
                 ]
             #expect(requests == expected)
         }

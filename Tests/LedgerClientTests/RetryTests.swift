@@ -48,9 +48,9 @@ import Testing
         case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .internalError:
             #expect(try step?.get() == 50)
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
-            .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
+            .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
             .notConsumable,
-            .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds,
+            .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,
             .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed,
             .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
             #expect(Self.error(step) as? WireError == refusal)

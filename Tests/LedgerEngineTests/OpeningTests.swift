@@ -43,7 +43,7 @@ import Testing
             #expect(throws: StoreError.self) { try store.report(ReportQuery(kind: .balances, asOf: Bench.now)) })
         errors.append(#expect(throws: StoreError.self) { try store.journal(JournalQuery(after: 0)) })
         errors.append(#expect(throws: StoreError.self) { try store.find(.account(account)) })
-        #expect(errors.allSatisfy { $0?.kind == .opening && $0?.description == "block 3 of 9" })
+        #expect(errors.allSatisfy { $0?.kind == .notReady && $0?.description == "block 3 of 9" })
         #expect(store.fault() == nil && store.time(at: 7) == 7)
         mayOpen.withLock { $0 = true }
         #expect(try store.wait(milliseconds: 60_000))

@@ -119,7 +119,7 @@ import Testing
             switch operation {
             case .signed(.transaction(let text), _, _): Int(String(decoding: text, as: UTF8.self)) ?? -1
             case .command(.balance(let account, _), _): Int(account.text) ?? -1
-            case .signed, .command, .query, .refused: -1
+            case .signed, .command, .query, .promote, .refused: -1
             }
         }
     }

@@ -21,14 +21,14 @@ import Testing
         let app: SandboxApp
         let sequencer: Sequencer
         let verifiers: WorkerPool
-        private let feed: JournalFeed
+        private let feed: Feed
         private let outlet = Outlet.queue()
         private let notes: Monitor<Notes>
 
         init(limits: EngineLimits = EngineLimits()) throws {
             app = try SandboxApp()
             verifiers = try WorkerPool("test-verify", threads: 2)
-            feed = try JournalFeed()
+            feed = try Feed()
             let notes = Monitor(Notes())
             self.notes = notes
             sequencer = try Sequencer(

@@ -117,5 +117,11 @@ package final class FaultyStore: Store {
         return try base.find(query)
     }
 
+    package func blocks(_ query: BlocksQuery) throws -> BlocksPage {
+        try base.blocks(query)
+    }
+
+    package func promote() throws(StoreError) -> Promotion { try base.promote() }
+
     package func close() throws { try base.close() }
 }

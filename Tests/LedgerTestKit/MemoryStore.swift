@@ -56,6 +56,14 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.find(query) }
     }
 
+    package func blocks(_ query: BlocksQuery) throws -> BlocksPage {
+        guard query.after == 0 else { throw Fault.chainMismatch(head: 1) }
+        let block = BlocksPage.Block(hash: Array(repeating: 7, count: 32), body: [1, 2, 3], redactable: [4])
+        return BlocksPage(blocks: [block], head: 1)
+    }
+
+    package func promote() throws(StoreError) -> Promotion { Promotion(promoted: false, block: 1, term: 1) }
+
     package func close() throws {
         try whileOpen { journal.isClosed = true }
     }

@@ -5,9 +5,9 @@ import Testing
 @Suite struct MethodTests {
     /// Who may call each method; `nil` stands for a connection that has not authenticated.
     private static let table: [(method: LedgerWire.Method, allowed: Set<Role?>)] = [
-        (Methods.ping.method, [nil, .purchases, .game, .finance, .admin]),
-        (Methods.authenticate.method, [nil, .purchases, .game, .finance, .admin]),
-        (Methods.info.method, [.purchases, .game, .finance, .admin]),
+        (Methods.ping.method, [nil, .purchases, .game, .finance, .replica, .admin]),
+        (Methods.authenticate.method, [nil, .purchases, .game, .finance, .replica, .admin]),
+        (Methods.info.method, [.purchases, .game, .finance, .replica, .admin]),
         (Methods.credit.method, [.purchases, .admin]), (Methods.notify.method, [.purchases, .admin]),
         (Methods.purchase.method, [.purchases, .finance, .admin]), (Methods.consumption.method, [.purchases, .admin]),
         (Methods.spend.method, [.game, .admin]), (Methods.reverse.method, [.game, .admin]),
@@ -19,13 +19,14 @@ import Testing
         (Methods.history.method, [.purchases, .game, .finance, .admin]),
         (Methods.report.method, [.finance, .admin]), (Methods.journal.method, [.finance, .admin]),
         (Methods.find.method, [.purchases, .game, .finance, .admin]),
-        (Methods.forget.method, [.admin]),
+        (Methods.forget.method, [.admin]), (Methods.blocks.method, [.replica, .admin]),
+        (Methods.promote.method, [.admin]),
     ]
 
     @Test func eachRoleMayCallWhatTheTableSays() {
         #expect(Set(Self.table.map(\.method)) == Set(Methods.all) && Self.table.count == Methods.all.count)
         for (method, allowed) in Self.table {
-            for role in [nil, .purchases, .game, .finance, .admin] as [Role?] {
+            for role in [nil, .purchases, .game, .finance, .replica, .admin] as [Role?] {
                 let denial = method.denial(to: role)
                 if allowed.contains(role) {
                     #expect(denial == nil, "\(method) \(String(describing: role))")

@@ -85,6 +85,57 @@ import Testing
             as: info)
     }
 
+    @Test func whatIsSaidOfStandbysIsReadAsItWasWritten() throws {
+        let zeros = String(repeating: "0", count: 64)
+        let page = BlocksPage(
+            blocks: [BlocksPage.Block(hash: Samples.zeros, body: [0, 255, 16], redactable: [])], head: 9)
+        try read(
+            .outcome(.blocks(page)),
+            #"{"blocks":[{"hash":"\#(zeros)","body":"AP8Q","redactable":""}],"head":9}"#, as: page)
+        let promotion = Promotion(promoted: true, block: 8, term: 3)
+        try read(.outcome(.promoted(promotion)), #"{"promoted":true,"block":8,"term":3}"#, as: promotion)
+        var info = ServerInfo(
+            version: "1.0", environment: "Sandbox", bundleID: "com.example", engine: "e", currencies: [])
+        let start = #""version":"1.0","environment":"Sandbox","bundleId":"com.example","engine":"e","currencies":[]"#
+        info.standby = StandbyStanding(
+            leader: "h:1", state: .connecting, reason: "r", block: 7, leaderBlock: 9, millisecondsBehind: 12)
+        info.replication = ReplicationStanding(
+            required: 1, block: 7,
+            standbys: [ReplicationStanding.Standby(name: try Samples.standby("b"), block: 6, isConnected: true)])
+        try read(
+            .info(info),
+            #"""
+            {\#(start),"standby":{"leader":"h:1","state":"connecting","reason":"r","block":7,"leaderBlock":9,\#
+            "blocksBehind":2,"millisecondsBehind":12},"replication":{"required":1,"block":7,\#
+            "standbys":[{"name":"b","block":6,"isConnected":true}]}}
+            """#, as: info)
+        info.replication = nil
+        info.standby = StandbyStanding(
+            leader: "h:1", state: .following, reason: nil, block: 0, leaderBlock: nil, millisecondsBehind: nil)
+        try read(
+            .info(info),
+            #"""
+            {\#(start),"standby":{"leader":"h:1","state":"following","block":0,"leaderBlock":null,\#
+            "blocksBehind":null,"millisecondsBehind":null}}
+            """#, as: info)
+    }
+
+    @Test func aPlaceInTheChainIsReadStrictly() throws {
+        let hash = String(repeating: "a", count: 64)
+        for (params, path) in [
+            (#""standby":"b","after":1,"hash":"\#(hash.uppercased())""#, "hash"),
+            (#""standby":"b","after":1,"hash":"\#(hash.dropLast())""#, "hash"),
+            (#""standby":"b","after":1,"hash":"\#(hash)","durable":2"#, "durable"),
+            (#""standby":"","after":1,"hash":"\#(hash)""#, "standby"),
+            (#""standby":"b","hash":"\#(hash)""#, "after"),
+            (#""standby":"b","after":1,"hash":"\#(hash)","bytesMax":0"#, "bytesMax"),
+            (#""standby":"b","after":1,"hash":"\#(hash)","waitMilliseconds":30001"#, "waitMilliseconds"),
+        ] {
+            let line = parse(#"{"jsonrpc":"2.0","id":1,"method":"blocks","params":{\#(params)}}"#)
+            #expect(line.error?.path == path, "\(params)")
+        }
+    }
+
     @Test func keyedReceiptsAreReadAsTheyWereWritten() throws {
         let gems = try Samples.currency("gems")
         let spend = SpendReceipt(

@@ -20,7 +20,9 @@ import Testing
         init(tokens: [ServerConfiguration.Token] = [], limits: ServerLimits = ServerLimits()) {
             state = ConnectionState(
                 tokens: TokenTable(tokens),
-                info: ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: []),
+                info: {
+                    ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [])
+                },
                 limits: limits)
         }
 
@@ -68,6 +70,8 @@ import Testing
             case .query(.purchase): "purchase"
             case .query(.find): "find"
             case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
+            case .query(.blocks(let query)): "blocks after \(query.after)"
+            case .promote: "promote"
             case .refused: "refused"
             }
         }

@@ -153,6 +153,7 @@ private struct RecordedConversation {
             try await talk.reads(client)
             try await talk.finds(client, app)
             try await talk.forgetting(client)
+            try await talk.standbys(client)
             try await talk.malformed(client, server)
         }
         self = talk
@@ -289,6 +290,20 @@ private struct RecordedConversation {
         for kind in ["balances", "debts"] { try await say(client, Requests.report(kind)) }
         try await call(client, "forget", "{}", malformed: true)
         try await call(client, "forget", #"{"account":"\u007Ferased 1"}"#, malformed: true)
+    }
+
+    private mutating func standbys(_ client: RawClient) async throws {
+        let hash = String(repeating: "0", count: 64)
+        let more = [",\"waitMilliseconds\":1,\"bytesMax\":1,\"durable\":0", ""]
+        for more in more {
+            try await call(client, "blocks", #"{"standby":"b:1","after":0,"hash":"\#(hash)"\#(more)}"#)
+        }
+        try await call(client, "blocks", #"{"standby":"b:1","after":7,"hash":"\#(hash)"}"#)
+        for wrong in [
+            #""standby":"b 1","after":0,"hash":"\#(hash)""#, #""standby":"b","after":0,"hash":"00""#,
+            #""standby":"b","after":0"#, #""standby":"b","after":-1,"hash":"\#(hash)""#,
+        ] { try await call(client, "blocks", "{\(wrong)}", malformed: true) }
+        try await call(client, "promote", "{}")
     }
 
     private static let basket = #"""

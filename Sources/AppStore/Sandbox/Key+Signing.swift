@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import StrictJSON
 
 extension Key {
     /// A JWS in compact form under a header that is encoded already.

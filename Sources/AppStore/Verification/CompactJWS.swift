@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import StrictJSON
 
 /// The three segments of a JWS (RFC 7515 §7.1), decoded but for the header, which is mostly known already.
 struct CompactJWS {

@@ -1,3 +1,5 @@
+internal import StrictJSON
+
 /// A JWS's header segment, which one signing certificate repeats on everything it signs: one object for all of them.
 public final class JWSHeader: Sendable {
     /// The segment as it came: base64url text.

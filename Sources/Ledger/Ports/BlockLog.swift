@@ -3,7 +3,7 @@
 /// A log has one leader. The chain is the fence: block n is inserted if absent, so that of two writers who both
 /// believe to lead one finds its block's place taken, and drops its books.
 ///
-/// `lead`, `append`, `redact` and `close` are called from one thread at a time; `read` from any thread, also beside
+/// `settle`, `append`, `redact` and `close` are called from one thread at a time; `read` from any thread, also beside
 /// these. All of them may block.
 package protocol BlockLog: AnyObject, Sendable {
     /// The engine's name and version, for `info`.
@@ -12,19 +12,17 @@ package protocol BlockLog: AnyObject, Sendable {
     /// The last block that is known to be durable; `nil` in a log without one.
     var head: LogHead? { get }
 
-    /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back.
+    /// Settles what is in doubt, and appends nothing. When it returns, ``head`` is the last block that there is, and
+    /// none that was in doubt will come after it.
     ///
-    /// Called before the first append, and again after an append that threw. When it returns, every block up to the
-    /// one that it appended is durable, and no other ever was or will be in its place.
-    /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none
-    ///   yet), of the next term.
-    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded`, `corrupt`; and
-    ///   what `termBlock` throws.
-    func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock
+    /// Called before the first append, and again after an append that threw.
+    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded`, `corrupt`.
+    func settle() throws(LogError)
 
-    /// Appends the block after the head. When it returns, the block is durable.
-    /// - Throws: ``LogError``; after any of them only ``lead(_:)`` helps. `notAppended`: the block is not there and
-    ///   never will be. `unknown`: it may be there, or come back; `lead` settles it. `superseded`: another writer's
+    /// Appends the block after the head: one that this writer made, or one of the leader that a standby follows. When
+    /// it returns, the block is durable.
+    /// - Throws: ``LogError``; after any of them only ``settle()`` helps. `notAppended`: the block is not there and
+    ///   never will be. `unknown`: it may be there, or come back; `settle` finds out. `superseded`: another writer's
     ///   block stands there.
     func append(_ block: SealedBlock) throws(LogError)
 
@@ -42,12 +40,27 @@ package protocol BlockLog: AnyObject, Sendable {
     func close()
 }
 
+extension BlockLog {
+    /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back. When it
+    /// returns, every block up to that one is durable, and no other ever was or will be in its place.
+    /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none
+    ///   yet), of the next term.
+    /// - Throws: what ``settle()`` and ``append(_:)`` throw, and what `termBlock` throws.
+    package func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
+        try settle()
+        let last = try head.map { try read(after: $0.number - 1, bytesMax: 0) } ?? []
+        let block = try termBlock(last.first)
+        try append(block)
+        return block
+    }
+}
+
 /// A log's failure: a kind, by which callers decide, then words.
 package struct LogError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// Nothing was appended, for certain; it may be tried again.
         case notAppended
-        /// Nobody can know at this moment; `lead` settles it.
+        /// Nobody can know at this moment; `settle` finds out.
         case unknown
         /// Another writer leads.
         case superseded

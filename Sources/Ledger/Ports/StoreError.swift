@@ -3,8 +3,11 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// It may be tried again.
         case unavailable
-        /// It is being opened, which takes a while; then it may be tried again.
-        case opening
+        /// It is not ready: it is being opened, or lacks the standbys that it needs. It may be tried again; the words
+        /// are for clients too.
+        case notReady
+        /// Another ledger leads, at this address: this one is its standby, and is only read.
+        case notLeader(address: String)
         /// Nobody can know at this moment whether the batch is durable. A repeat of its requests will know.
         case unknown
         /// What is stored is not what was written. Trying again does not help.

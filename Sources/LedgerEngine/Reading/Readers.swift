@@ -5,6 +5,8 @@ import Ledger
 final class Readers: Sendable {
     private let store: any Store
     private let threads: WorkerPool
+    /// Of one thread, so that no standby waits for a report.
+    private let ofBlocks: WorkerPool
     private let report: @Sendable (LedgerEvent) -> Void
 
     /// - Throws: ``StoreError`` where the system has no more threads.
@@ -14,6 +16,7 @@ final class Readers: Sendable {
         self.store = store
         self.report = report
         threads = try WorkerPool("ledger-read", threads: limits.readerThreads)
+        ofBlocks = try WorkerPool("ledger-blocks", threads: 1)
     }
 
     /// Calls `done` with the answer, on a reader's thread.
@@ -22,10 +25,12 @@ final class Readers: Sendable {
     func read(
         _ query: Query, isWanted: @escaping @Sendable () -> Bool, done: @escaping @Sendable (Answer) -> Void
     ) {
-        threads.submit {
+        (query.isOfBlocks ? ofBlocks : threads).submit {
             guard isWanted() else { return }
             do {
                 done(.success(try query.answer(from: self.store)))
+            } catch let fault as Fault {
+                done(.failure(fault))
             } catch {
                 self.report(.readFailed("\(error)"))
                 done(.failure((error as? StoreError).map { .store($0) } ?? .unexpected("\(error)")))
@@ -34,5 +39,8 @@ final class Readers: Sendable {
     }
 
     /// Ends its threads, when what was asked is read.
-    func stop() { threads.stop() }
+    func stop() {
+        threads.stop()
+        ofBlocks.stop()
+    }
 }

@@ -28,6 +28,7 @@ extension Books {
                 decision.read = nil
                 decision.answers.append(.success(.refused(refusal)))
             }
+        case .promote: preconditionFailure("a promotion is the store's")
         case .refused(let fault): decision.answers.append(.failure(fault))
         case .signed: preconditionFailure("a JWS reached the books unverified")
         }
@@ -44,7 +45,7 @@ extension Books {
         case .purchase(let purchase):
             if mayClose { settle(purchase.transaction, at: now) }
             return query
-        case .journal, .find:
+        case .journal, .find, .blocks:
             return query
         case .report(var request):
             let time = request.asOf ?? latest

@@ -25,11 +25,13 @@ struct Submission: Sendable {
     /// or nothing, where it was answered with the others.
     let readEnded: (@Sendable (Query?) -> Void)?
     let signedCount: Int
+    let hasPromotion: Bool
 
     init(lane: Lane, operations: [LedgerOperation], readEnded: (@Sendable (Query?) -> Void)? = nil) {
         self.lane = lane
         self.operations = operations
         self.readEnded = readEnded
+        hasPromotion = operations.contains(where: \.isPromotion)
         signedCount = operations.reduce(0) { $0 + ($1.isSigned ? 1 : 0) }
     }
 }

@@ -10,6 +10,8 @@ package enum LedgerOperation: Sendable {
     indirect case command(Command, by: String? = nil)
     /// A read: it sees everything before it, and everything behind it in its lane waits for it.
     case query(Query)
+    /// Has a standby lead: before anything else of its batch.
+    case promote
     /// Refused by verification; keeps its place in the order.
     case refused(Fault)
 }
@@ -18,21 +20,31 @@ extension LedgerOperation {
     var isSigned: Bool {
         switch self {
         case .signed: true
-        case .command, .query, .refused: false
+        case .command, .query, .promote, .refused: false
         }
     }
 
     package var isQuery: Bool {
         switch self {
         case .query: true
-        case .signed, .command, .refused: false
+        case .signed, .command, .promote, .refused: false
         }
     }
+
+    var isPromotion: Bool {
+        switch self {
+        case .promote: true
+        case .signed, .command, .query, .refused: false
+        }
+    }
+
+    /// The answer, where this asks for a promotion.
+    func promotion(_ answer: Answer?) -> Answer? { isPromotion ? answer : nil }
 
     /// Whether it may add something to the ledger.
     var mayWrite: Bool {
         switch self {
-        case .signed: true
+        case .signed, .promote: true
         case .query, .refused: false
         case .command(let command, _):
             switch command {
@@ -65,6 +77,8 @@ extension LedgerOperation {
         case .journal(let query): self = .query(.journal(query))
         case .purchase(let query): self = .query(.purchase(query))
         case .find(let query): self = .query(.find(query))
+        case .blocks(let query): self = .query(.blocks(query))
+        case .promote: self = .promote
         }
     }
 }
@@ -83,6 +97,9 @@ package enum Fault: Error, Sendable {
     case futureTime
     /// A read failed in a way that nobody foresaw; in words.
     case unexpected(String)
+    /// A standby has another block than this ledger of that number.
+    /// - head: the last block of this ledger.
+    case chainMismatch(head: BlockNumber)
     /// A read was not begun, for its client has more to take in than it may.
     case overloaded
 }

@@ -12,18 +12,40 @@ package enum Query: Hashable, Sendable {
     /// Of a purchase that was recorded.
     case purchase(PurchaseQuery)
     case find(FindQuery)
+    /// Not of the books but of the log. Where nothing is newer, the lane waits, and it is read again.
+    case blocks(BlocksQuery)
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .purchase, .find: nil
+        case .journal, .purchase, .find, .blocks: nil
+        }
+    }
+
+    var isOfBlocks: Bool {
+        switch self {
+        case .blocks: true
+        case .history, .report, .balances, .journal, .purchase, .find: false
+        }
+    }
+
+    /// The same, to be answered with what there is.
+    var withoutWait: Query {
+        switch self {
+        case .journal(var query):
+            query.waitMilliseconds = 0
+            return .journal(query)
+        case .blocks(var query):
+            query.waitMilliseconds = 0
+            return .blocks(query)
+        case .history, .report, .balances, .purchase, .find: return self
         }
     }
 
     /// Blocks; for a reader's thread.
-    /// - Throws: ``StoreError``
+    /// - Throws: ``StoreError``, or a ``Fault``.
     func answer(from store: any Store) throws -> Outcome {
         switch self {
         case .history(let query):
@@ -40,6 +62,8 @@ package enum Query: Hashable, Sendable {
             return .purchaseView(try store.purchase(query))
         case .find(let query):
             return .finding(try store.find(query))
+        case .blocks(let query):
+            return .blocks(try store.blocks(query))
         }
     }
 }

@@ -26,7 +26,7 @@ final class Sequencer: Sendable {
     private let limits: EngineLimits
     private let store: any Store
     private let verifier: Verifier
-    private let feed: JournalFeed
+    private let feed: Feed
     private let verifiers: WorkerPool
     /// Of one thread, so that the store sees one batch after the other.
     private let writer: WorkerPool
@@ -38,7 +38,7 @@ final class Sequencer: Sendable {
     ///   - verifiers: `limits.verifierThreads` threads.
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
-        store: any Store, verifier: Verifier, feed: JournalFeed, verifiers: WorkerPool, limits: EngineLimits,
+        store: any Store, verifier: Verifier, feed: Feed, verifiers: WorkerPool, limits: EngineLimits,
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         queues = Monitor(SequencerQueues(limits: limits))
@@ -166,13 +166,14 @@ final class Sequencer: Sendable {
 
     /// Decides a batch. Its results are delivered when it is durable, perhaps by another thread.
     private func commit(_ batch: [Submission], isLast: Bool) {
+        let promotion = batch.contains(where: \.hasPromotion) ? promote() : nil
         let fault = store.fault()
         let time = store.time(at: now())
         store.commit(
             needs(of: batch, at: time, fault), each: { needsOfEach(batch, at: time, fault) }, isLast: isLast
         ) { books, damage in
             var damage = damage[...]
-            let decisions = batch.map { decide($0, on: &books, at: time, fault, &damage) }
+            let decisions = batch.map { decide($0, on: &books, at: time, fault, &damage, promotion) }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
         } done: { [self] decided in
@@ -185,9 +186,19 @@ final class Sequencer: Sendable {
                 note(error, batch)
                 let answer = Answer.failure(.store(error))
                 deliver(
-                    batch.map { Decision(answers: Array(repeating: answer, count: $0.operations.count)) }, to: batch)
+                    batch.map { submission in
+                        Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
+                    }, to: batch)
             }
             update { $0.delivered() }
+        }
+    }
+
+    private func promote() -> Answer {
+        do throws(StoreError) {
+            return .success(.promoted(try store.promote()))
+        } catch {
+            return .failure(.store(error))
         }
     }
 
@@ -215,21 +226,25 @@ final class Sequencer: Sendable {
         case .command(let command, _): needs.add(command)
         case .query(.history(let query)): needs.wallets.append(query.account)
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
-        case .query, .signed, .refused: break
+        case .query, .signed, .promote, .refused: break
         }
     }
 
-    /// - Parameter damage: for each operation why it cannot be decided; nothing where all can.
+    /// - Parameters:
+    ///   - damage: for each operation why it cannot be decided; nothing where all can.
+    ///   - promotion: the answer to those that ask for it.
     private func decide(
         _ submission: Submission, on books: inout Books, at time: Timestamp, _ fault: StoreError?,
-        _ damage: inout ArraySlice<StoreError?>
+        _ damage: inout ArraySlice<StoreError?>, _ promotion: Answer?
     ) -> Decision {
         var decision = Decision()
         decision.answers.reserveCapacity(submission.operations.count)
         let mayClose = fault == nil
         for operation in submission.operations {
             let fault = (damage.popFirst() ?? nil) ?? (operation.mayWrite ? fault : nil)
-            if let fault {
+            if let promotion = operation.promotion(promotion) {
+                decision.answers.append(promotion)
+            } else if let fault {
                 decision.answers.append(.failure(.store(fault)))
             } else {
                 books.perform(operation, at: time, mayClose: mayClose, into: &decision)
@@ -244,7 +259,7 @@ final class Sequencer: Sendable {
             defer { said = error.description }
             return said != error.description
         }
-        if isNew && error.kind != .opening {
+        if isNew && error.kind != .notReady {
             report(.commitFailed(error, requests: batch.reduce(0) { $0 + $1.operations.count }))
         }
     }

@@ -2,11 +2,12 @@ import Ledger
 
 /// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a block
 /// after the one before, hashes it, appends it to the log, has the names erased that it says are, and tells whoever
-/// waits.
+/// waits, once as many standbys as are required have it too.
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
 /// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until
-/// ``restart(at:)``).
+/// ``restart(at:)``). A standby is always *reading*: its blocks are its leader's, and ``advance(to:)`` says that there
+/// are more.
 ///
 /// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
 /// appender's own thread does it, and the next is decided meanwhile.
@@ -23,6 +24,8 @@ final class Appender: Sendable {
         var waiting: [Batch] = []
         /// Batches that are not done yet.
         var unfinished = 0
+        /// Those of them that are not durable here yet.
+        var undurable = 0
         /// Whether a thread is at work on them.
         var isBusy = false
         var isStopped = false
@@ -36,19 +39,23 @@ final class Appender: Sendable {
     private let log: any BlockLog
     private let hash: HashFunction
     private let batchesMax: Int
+    private let batchesHeldMax: Int
+    private let standbys: Standbys
     private let state: Monitor<State>
-    /// Told every block that is durable, in order.
+    /// Told every block that is safe, in order.
     private let appended: @Sendable (SealedBlock) -> Void
     private let thread = OwnThread()
 
     /// - Parameter failure: why nothing can be appended from the beginning on.
     init(
-        _ log: any BlockLog, head: LogHead, failure: LogError? = nil, batchesMax: Int, hash: @escaping HashFunction,
-        appended: @escaping @Sendable (SealedBlock) -> Void
+        _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
+        hash: @escaping HashFunction, appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
         self.log = log
         self.hash = hash
-        self.batchesMax = batchesMax
+        self.standbys = standbys
+        batchesMax = limits.batchesAheadMax
+        batchesHeldMax = limits.batchesAheadMax + limits.batchesHeldMax
         self.appended = appended
         state = Monitor(State(head: head, failure: failure, isReading: failure != nil))
         try thread.begin("ledger-append") { [self] in serve() }
@@ -61,7 +68,9 @@ final class Appender: Sendable {
     var failure: LogError? { state.withLock { $0.failure } }
 
     /// Waits until another batch may be decided.
-    func awaitRoom() { state.wait { $0.unfinished < batchesMax ? () : nil } }
+    func awaitRoom() {
+        state.wait { $0.undurable < batchesMax && $0.unfinished < batchesHeldMax ? () : nil }
+    }
 
     /// Waits until every batch is done.
     func awaitIdle() { state.wait { $0.unfinished == 0 ? () : nil } }
@@ -72,6 +81,7 @@ final class Appender: Sendable {
         let isOurs = state.withLock { state in
             state.waiting.append(batch)
             state.unfinished += 1
+            state.undurable += 1
             guard isLast, !state.isBusy, state.waiting.count == 1 else { return false }
             state.isBusy = true
             return true
@@ -92,6 +102,14 @@ final class Appender: Sendable {
             state.head = head
             state.failure = nil
             state.isReading = false
+        }
+    }
+
+    /// Says that the log, of which another leads, has more blocks.
+    func advance(to head: LogHead) {
+        state.withLock { state in
+            precondition(state.isReading, "a block of another came to who leads")
+            state.head = head
         }
     }
 
@@ -126,25 +144,39 @@ final class Appender: Sendable {
                 return state.waiting
             }
             if batches.isEmpty { return }
-            for batch in batches {
-                batch.done(settle(batch))
-                state.withLock { $0.unfinished -= 1 }
-                state.wakeAll()
-            }
+            for batch in batches { settle(batch) }
         }
     }
 
-    /// Makes a batch durable; gives what kept it from being so.
-    private func settle(_ batch: Batch) -> StoreError? {
+    /// Makes a batch durable, and has it done when what it saw is safe, or at once in its order where something kept
+    /// it from being durable.
+    private func settle(_ batch: Batch) {
         let (head, failed, isReading) = state.withLock { ($0.head, $0.failure != nil, $0.isReading) }
-        guard let block = batch.block else {
+        var failure: StoreError?
+        var appended: SealedBlock?
+        if let block = batch.block, !failed {
+            do throws(StoreError) {
+                appended = try append(block, after: head)
+            } catch {
+                failure = error
+            }
+        } else if failed && (batch.block != nil || !isReading) {
             // What it saw may never have been durable.
-            return failed && !isReading ? StoreError("a block before it was not appended") : nil
+            failure = StoreError("a block before it was not appended")
         }
-        return failed ? StoreError("a block before it was not appended") : append(block, after: head)
+        state.withLock { $0.undurable -= 1 }
+        state.wakeAll()
+        let seen = appended?.number ?? head.number
+        standbys.hold(until: failure == nil ? seen : 0, adds: appended != nil) { [self, appended] in
+            if let appended { self.appended(appended) }
+        } done: { [self, failure] error in
+            batch.done(failure ?? error)
+            state.withLock { $0.unfinished -= 1 }
+            state.wakeAll()
+        }
     }
 
-    private func append(_ block: Block, after head: LogHead) -> StoreError? {
+    private func append(_ block: Block, after head: LogHead) throws(StoreError) -> SealedBlock {
         var block = block
         block.previous = head.hash
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
@@ -155,18 +187,18 @@ final class Appender: Sendable {
             try log.append(sealed)
         } catch {
             state.withLock { $0.failure = error }
-            return StoreError(error)
+            throw StoreError(error)
         }
         do throws(LogError) {
             try log.eraseNames(block)
         } catch {
             state.withLock { $0.failure = error }
             // The block is durable: a repeat of its requests will know.
-            return StoreError(.unknown, error.description)
+            throw StoreError(.unknown, error.description)
         }
         state.withLock { $0.head = sealed.head }
-        appended(sealed)
-        return nil
+        standbys.feed.committed(through: sealed.number)
+        return sealed
     }
 
     private func isReadBack(_ sealed: SealedBlock, as block: Block) -> Bool {

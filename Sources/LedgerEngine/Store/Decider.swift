@@ -50,7 +50,8 @@ struct Decider {
         _ state: ProjectedState, of head: LogHead, mayAdd: Bool
     ) throws(StoreError) {
         books = nil
-        guard let projected = state.head, projected.number == head.number, projected.hash == head.hash else {
+        let projected = state.head ?? LogHead(number: 0, term: 0, hash: .zero)
+        guard projected.number == head.number, projected.hash == head.hash else {
             throw StoreError(
                 .corrupt, "the projection is of block \(state.head?.number ?? 0), the log's is \(head.number)")
         }

@@ -11,12 +11,19 @@ package import Ledger
 ///
 /// ``Leader`` takes the lead of the log at the start and after each failure.
 ///
+/// Roles: *leads*; *follows* (a ``Follower`` appends the blocks of another ledger that leads). What follows is in the
+/// same state as what cannot append after a failure: its books know what is durable, and are read. Only that what is
+/// durable grows meanwhile, so they are read anew whenever it has, and the tables stay as they are while a batch is
+/// decided. ``promote()`` ends it: then the lead is taken as after a failure.
+///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
 ///    whatever it may have seen is durable.
 /// 2. What the projection does not have is in memory (``Unprojected``), so every decision sees the head of the chain.
 /// 3. After an append that failed nothing that was decided on its books is ever shown: they are dropped and read anew.
 /// 4. A read sees every batch that was done before the read began.
+/// 5. Where standbys are required, nothing is done before as many have every block that it may have seen; and the tables
+///    have no block before that.
 ///
 /// `fault` and `commit` are called by one thread at a time, which is checked; it owns everything that is not in one of
 /// the parts.
@@ -55,6 +62,9 @@ package final class Engine: Store, @unchecked Sendable {
     private let appender: Appender
     private let projector: Projector
     private let checker: TableChecker
+    private let standbys: Standbys
+    private let role: Monitor<Role>
+    private let following: Following?
 
     // The committing thread's, whichever that is.
     private let committing = SoleUse()
@@ -65,6 +75,18 @@ package final class Engine: Store, @unchecked Sendable {
     /// What is known of damage of the projection.
     private let damage: Monitor<Damage>
 
+    private enum Role {
+        case leads
+        case follows(Follower)
+
+        var follower: Follower? {
+            switch self {
+            case .leads: nil
+            case .follows(let follower): follower
+            }
+        }
+    }
+
     private struct Damage {
         var isSaid = false
         /// Requests that met it since it was said.
@@ -73,23 +95,29 @@ package final class Engine: Store, @unchecked Sendable {
         var isRenewed = false
     }
 
-    /// Takes the lead of the log, and brings the projection to its head.
+    /// Takes the lead of the log, or follows, and brings the projection to its head.
     /// - Parameters:
     ///   - projection: of this log, or an empty one.
     ///   - renewal: how it is made anew while it is in use; `nil` where it cannot be.
+    ///   - following: where it is a standby.
+    ///   - standbys: who follows it; nobody where it is `nil`.
+    ///   - entries: while it follows: told the last entry of each block.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
     ///     which is the head; what it throws ends the opening.
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
-        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.log = log
         self.configuration = configuration
         self.report = report
+        self.following = following
+        let standbys = try standbys ?? Standbys()
+        self.standbys = standbys
         let damage = Monitor(Damage())
         self.damage = damage
         // Before a block is added: a log that went back in time is left as it is.
@@ -104,17 +132,28 @@ package final class Engine: Store, @unchecked Sendable {
         }
         let head: LogHead
         var failure: LogError?
-        do {
-            (head, _) = try leader.lead(configuration.ledger, now: begin)
-        } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
-            // What is durable can be read all the same.
-            guard let durable = log.head, let last = try log.read(after: durable.number - 1, bytesMax: 0).first else {
-                throw error
+        if let following {
+            try log.settle()
+            let last = try log.head.map { try log.read(after: $0.number - 1, bytesMax: 0) } ?? []
+            // A crash between an append and its erasures may have left some.
+            if let last = last.first { try log.eraseLastNames(through: last.number) }
+            _ = begin(after: try last.first.map { try Block(opening: $0, checks: .hashes(hash)).time })
+            leader.follow()
+            head = last.first?.head ?? LogHead(number: 0, term: 0, hash: .zero)
+            failure = LogError(.superseded, "this is a standby of \(following.leader)")
+        } else {
+            do {
+                (head, _) = try leader.lead(configuration.ledger, now: begin)
+            } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
+                // What is durable can be read all the same.
+                guard let durable = log.head, let last = try log.read(after: durable.number - 1, bytesMax: 0).first
+                else { throw error }
+                _ = begin(after: try Block(opening: last, checks: .hashes(hash)).time)
+                leader.begin(after: error)
+                (head, failure) = (durable, error)
             }
-            _ = begin(after: try Block(opening: last, checks: .hashes(hash)).time)
-            leader.begin(after: error)
-            (head, failure) = (durable, error)
         }
+        standbys.feed.committed(through: head.number)
         guard let clock else { throw StoreError("the log was led without a block of its own") }
         self.leader = leader
         self.clock = clock
@@ -144,14 +183,26 @@ package final class Engine: Store, @unchecked Sendable {
             projector.retry()
             report(.tablesRenewed(block: block, failures: failures))
         }
-        appender = try Appender(
-            log, head: head, failure: failure, batchesMax: configuration.limits.batchesAheadMax, hash: hash
+        let appender = try Appender(
+            log, head: head, failure: failure, standbys: standbys, limits: configuration.limits, hash: hash
         ) { projector.add($0) }
+        self.appender = appender
         decider = Decider(projection, configuration, hash: hash, now: self.now)
+        let follower = try following.map {
+            Follower(
+                $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
+                entries: try entries ?? Feed(), limits: configuration.limits, hash: hash, report: report)
+        }
+        role = Monitor(follower.map { .follows($0) } ?? .leads)
         do {
-            try readBooks()
-            // The catalog's new currencies are in a block before anything uses them.
-            if failure == nil { try run(Needs()) { _ in } }
+            if let follower {
+                try follower.begin()
+            } else {
+                try readBooks()
+                // The catalog's new currencies are in a block before anything uses them.
+                if failure == nil { try run(Needs()) { _ in } }
+                standbys.begin()
+            }
         } catch {
             checker.stop()
             appender.stop()
@@ -169,8 +220,10 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func fault() -> StoreError? {
         committing.during {
+            if let follower { return follower.refusal }
             do throws(StoreError) {
                 try recover()
+                if let lack = standbys.fault() { return lack }
                 return appender.failure.map { StoreError(behind: $0) }
             } catch {
                 return error
@@ -184,7 +237,9 @@ package final class Engine: Store, @unchecked Sendable {
     ) {
         committing.during {
             appender.awaitRoom()
+            if follower != nil { return commitFollowing(needs, each: each, isLast: isLast, decide, done: done) }
             do throws(StoreError) {
+                if let lack = standbys.fault() { throw lack }
                 try recover()
                 try storeFaults { try projector.awaitRoom() }
                 try projectErasures()
@@ -205,12 +260,54 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
+    /// A batch of a standby: it only reads, on books of the last block that the tables have, which stay as they are
+    /// meanwhile.
+    private func commitFollowing<Result: Sendable>(
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        var outcome: Swift.Result<Result, StoreError>
+        do throws(StoreError) {
+            try storeFaults { try projector.bringToLast() }
+            projector.hold()
+            defer { projector.release() }
+            try readFollowedBooks()
+            let (result, block) = try decider.decide(
+                needs, each: each, term: leader.term, projected: decider.decided, failure: appender.failure,
+                damaged: noteDamage, decide)
+            precondition(block == nil, "a standby made a block")
+            outcome = .success(result)
+        } catch {
+            noteDamage(error)
+            outcome = .failure(error)
+        }
+        appender.submit(
+            Appender.Batch(block: nil) { [outcome] failure in done(failure.map { .failure($0) } ?? outcome) },
+            isLast: isLast)
+    }
+
+    /// Has books of the block that the tables have, while these stay as they are.
+    private func readFollowedBooks() throws(StoreError) {
+        if damage.withLock({ damage in
+            defer { damage.isRenewed = false }
+            return damage.isRenewed
+        }) {
+            decider.lose()
+        }
+        let state = try storeFaults { try projection.state() }
+        let head = state.head ?? LogHead(number: 0, term: 0, hash: .zero)
+        if !decider.isCurrent(at: head.number) { try decider.read(state, of: head, mayAdd: false) }
+    }
+
     /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked
     /// for there by name.
     private func projectErasures() throws(StoreError) {
         guard let number = erasures else { return }
         appender.awaitIdle()
-        if appender.failure == nil { try storeFaults { try projector.bring(to: number) } }
+        if appender.failure == nil {
+            try standbys.await(number)
+            try storeFaults { try projector.bring(to: number) }
+        }
         erasures = nil
     }
 
@@ -240,6 +337,7 @@ package final class Engine: Store, @unchecked Sendable {
             // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
             try addMissingBlocks(to: head)
             appender.restart(at: head)
+            standbys.feed.committed(through: head.number)
             decider.lose()
         }
         if !decider.isCurrent(at: appender.head.number) { try readBooks() }
@@ -257,13 +355,16 @@ package final class Engine: Store, @unchecked Sendable {
             missing += blocks
             next = last.number
         }
-        for block in missing { projector.add(block) }
+        for block in missing {
+            standbys.hold(until: block.number, adds: false, safe: { [projector] in projector.add(block) }, done: nil)
+        }
     }
 
     /// Has books that know nothing but what is durable.
     private func readBooks() throws(StoreError) {
         decider.lose()
         let head = appender.head
+        try standbys.await(head.number)
         let state = try storeFaults {
             try projector.bring(to: head.number)
             return try projection.state()
@@ -292,7 +393,7 @@ package final class Engine: Store, @unchecked Sendable {
     /// Reads the projection when it has everything that was done before.
     private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
         do {
-            try projector.bring(to: appender.head.number)
+            try projector.bringToLast()
             return try body(projection)
         } catch let error as StoreError {
             noteDamage(error)
@@ -300,8 +401,29 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
+    package func blocks(_ query: BlocksQuery) throws -> BlocksPage {
+        let head = log.head ?? LogHead(number: 0, term: 0, hash: .zero)
+        guard let hash = Digest(query.hash), query.after <= head.number else {
+            throw Fault.chainMismatch(head: head.number)
+        }
+        var blocks: [SealedBlock] = []
+        if query.after < head.number {
+            do throws(LogError) {
+                blocks = try log.read(after: query.after, bytesMax: query.bytesMax)
+            } catch {
+                throw StoreError(error)
+            }
+        }
+        guard hash == blocks.first?.previous ?? head.hash else { throw Fault.chainMismatch(head: head.number) }
+        standbys.note(query.standby, durable: query.durable)
+        return BlocksPage(
+            blocks: blocks.map {
+                BlocksPage.Block(hash: $0.hash.bytes, body: $0.body, redactable: $0.redactable)
+            }, head: head.number)
+    }
+
     private func noteDamage(_ error: StoreError) {
-        if appender.failure == nil { Engine.note(error, damage, renewable, report, isOfRequest: true) }
+        if appender.failure == nil || follower != nil { Engine.note(error, damage, renewable, report, isOfRequest: true) }
     }
 
     private static func note(
@@ -328,16 +450,58 @@ package final class Engine: Store, @unchecked Sendable {
         damage.withLock { $0.isRenewed = false }
     }
 
+    // MARK: Following
+
+    private var follower: Follower? { role.withLock { $0.follower } }
+
+    package func promote() throws(StoreError) -> Promotion {
+        try committing.during { () throws(StoreError) in
+            let follower = follower
+            if let follower { try end(follower) }
+            do throws(StoreError) {
+                try recover()
+            } catch where appender.failure == nil {
+                // It leads; only that the standbys that it needs are not there yet, or something like it.
+            }
+            if let failure = appender.failure { throw StoreError(behind: failure) }
+            return Promotion(promoted: follower != nil, block: appender.head.number, term: leader.term)
+        }
+    }
+
+    private func end(_ follower: Follower) throws(StoreError) {
+        guard appender.head.number > 0 else {
+            throw StoreError(.notReady, "this standby has no block yet: to lead it would begin another ledger")
+        }
+        do {
+            try following?.promoting()
+        } catch {
+            throw StoreError("that this ledger leads from now on could not be noted, so it follows still: \(error)")
+        }
+        follower.stop()
+        following?.status.enter(.promoted)
+        appender.awaitIdle()
+        role.withLock { $0 = .leads }
+        standbys.begin()
+    }
+
     // MARK: The end
 
     package func close() throws {
         checker.stop()
+        let follower = follower
+        follower?.stop()
         appender.stop()
         projector.stop()
         decider.lose()
         log.close()
         try projection.close()
+        if let fault = follower?.fault { throw fault }
     }
+}
+
+extension Follower {
+    /// What a standby answers to whoever asks it to write.
+    fileprivate var refusal: StoreError { StoreError(.notLeader(address: leader), "this is a standby of \(leader)") }
 }
 
 /// Turns whatever is thrown into a store's failure.

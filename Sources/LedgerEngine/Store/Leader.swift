@@ -2,12 +2,13 @@ import Ledger
 
 /// Leads the log: takes the lead when the ledger is opened, and again after a failure, whenever it is time to try.
 ///
-/// States: *leads*; *failed* (the log is tried again from a time on; each reason that differs from the one told before
+/// States: *follows* (another leads; that it is time to take the lead is another's word); *leads*; *failed* (the log is tried again from a time on; each reason that differs from the one told before
 /// is told).
 ///
 /// Used by the committing thread.
 struct Leader {
     private enum State {
+        case follows
         case leads
         case failed(told: LogError, retryAt: UInt64)
     }
@@ -53,6 +54,9 @@ struct Leader {
         return (sealed.head, time)
     }
 
+    /// Notes that another leads. The lead is taken by ``leadAgain(after:_:now:_:)``, when that is called.
+    mutating func follow() { state = .follows }
+
     /// Notes that the lead could not be taken at the start.
     mutating func begin(after failure: LogError) {
         report(.logFailed(failure))
@@ -69,7 +73,11 @@ struct Leader {
     ) {
         let clock = monotonicNanoseconds()
         var told: LogError
+        var wasFollowing = false
         switch state {
+        case .follows:
+            told = failure
+            wasFollowing = true
         case .leads:
             told = failure
             report(.logFailed(failure))
@@ -80,7 +88,7 @@ struct Leader {
         do {
             let (head, _) = try lead(ledger, now: now)
             try takeOver(head)
-            report(.logWorksAgain(head))
+            report(wasFollowing ? .promoted(head) : .logWorksAgain(head))
         } catch {
             if let error = error as? LogError, error != told {
                 told = error

@@ -62,8 +62,8 @@ package final class OpeningStore: Store {
     private func store() throws(StoreError) -> any Store {
         switch state.withLock({ $0 }) {
         case .open(let store): return store
-        case .opening(let progress): throw StoreError(.opening, progress)
-        case .failed(let error): throw StoreError(.opening, "the ledger cannot be opened: \(error)")
+        case .opening(let progress): throw StoreError(.notReady, progress)
+        case .failed(let error): throw StoreError(.notReady, "the ledger cannot be opened: \(error)")
         }
     }
 
@@ -97,6 +97,10 @@ package final class OpeningStore: Store {
     package func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try store().purchase(query) }
 
     package func find(_ query: FindQuery) throws -> Finding { try store().find(query) }
+
+    package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try store().blocks(query) }
+
+    package func promote() throws(StoreError) -> Promotion { try store().promote() }
 
     /// Ends the opening, or closes what was opened.
     /// - Throws: what kept the store from opening.

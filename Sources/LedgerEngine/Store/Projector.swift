@@ -17,6 +17,10 @@ final class Projector: Sendable {
         var lastCame: UInt64 = 0
         /// The last block that is projected.
         var projected: BlockNumber
+        /// The last block that was handed over.
+        var last: BlockNumber
+        /// How many want the projection to stay as it is.
+        var holders = 0
         /// The last block that a read waits for.
         var wanted: BlockNumber = 0
         /// Why the last step failed, and when it is tried again.
@@ -40,7 +44,7 @@ final class Projector: Sendable {
         self.projection = projection
         self.limits = limits
         self.report = report
-        state = Monitor(State(projected: projected))
+        state = Monitor(State(projected: projected, last: projected))
         try thread.begin("ledger-project") { [self] in serve() }
     }
 
@@ -56,6 +60,7 @@ final class Projector: Sendable {
             if wasEmpty { state.firstCame = now }
             state.lastCame = now
             state.waiting.append(block)
+            state.last = block.number
             state.waitingBytes += block.byteCount
             return wasEmpty || wasBelow != (state.waitingBytes < limits.projectionStepBytes)
                 || state.wanted >= block.number
@@ -101,6 +106,22 @@ final class Projector: Sendable {
         if case .some(.some(let failure)) = failure { throw failure }
     }
 
+    /// Waits until the projection has every block that was handed over.
+    /// - Throws: ``StoreError`` where it cannot be written.
+    func bringToLast() throws { try bring(to: state.withLock { $0.last }) }
+
+    /// Keeps the projection as it is until ``release()``, from the end of the step that is being applied on.
+    func hold() {
+        // First of all, so that no further step begins.
+        state.withLock { $0.holders += 1 }
+        state.wait { $0.applyingBlocks == 0 ? () : nil }
+    }
+
+    func release() {
+        state.withLock { $0.holders -= 1 }
+        state.wakeAll()
+    }
+
     /// Applies what is left, and ends the thread. Where the projection cannot be written, the next start applies it.
     func stop() {
         state.withLock { $0.isStopping = true }
@@ -134,6 +155,7 @@ final class Projector: Sendable {
 
     /// What is applied next; `nil` at the end.
     private func nextStep(_ state: inout State) -> Monitor<State>.Next<[SealedBlock]?> {
+        if state.holders > 0 { return .wait }
         guard let last = state.waiting.last else { return state.isStopping ? .ready(nil) : .wait }
         let now = monotonicNanoseconds()
         if state.isStopping {

@@ -56,6 +56,16 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// Blocks of the log after one, of which a standby says that it has it: the store notes that. May be called from
+    /// any thread, and may block.
+    /// - Throws: ``StoreError``; ``Fault/chainMismatch(head:)`` where that block is not one of the log.
+    func blocks(_ query: BlocksQuery) throws -> BlocksPage
+
+    /// Has a standby lead: from now on it follows nobody. Called by the thread that commits, between batches. May
+    /// block.
+    /// - Throws: ``StoreError`` where it does not lead, at least not yet.
+    func promote() throws(StoreError) -> Promotion
+
     /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws

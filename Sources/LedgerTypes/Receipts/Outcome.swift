@@ -21,5 +21,7 @@ package enum Outcome: Sendable {
     indirect case report(ReportPage)
     indirect case journal(JournalPage)
     indirect case finding(Finding)
+    indirect case blocks(BlocksPage)
+    case promoted(Promotion)
     case refused(Refusal)
 }

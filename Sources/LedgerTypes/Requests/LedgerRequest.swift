@@ -15,6 +15,10 @@ package enum LedgerRequest: Hashable, Sendable {
     case find(FindQuery)
     /// Erases the account's name.
     case forget(AccountName)
+    /// A standby asks for blocks, and says which it has.
+    case blocks(BlocksQuery)
+    /// Has a standby lead.
+    case promote
 }
 
 /// A signed transaction to be posted.

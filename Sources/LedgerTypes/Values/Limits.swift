@@ -32,6 +32,15 @@ public enum Limits {
     public static let journalTransfersMax = 20_000
     /// The longest wait of `journal` for a first new entry.
     public static let journalWaitMillisecondsMax: Int64 = 30_000
+    /// Bytes of blocks on one page of `blocks`; a block that is larger is a page of its own.
+    public static let blocksPageBytesMax = 16 << 20
+    /// Bytes of blocks on one page of `blocks` where none are asked: to write them as text takes an event loop about a
+    /// millisecond, for which its other connections wait.
+    public static let blocksPageBytesDefault = 1 << 20
+    /// The longest wait of `blocks` for a first new block.
+    public static let blocksWaitMillisecondsMax: Int64 = 30_000
+    /// Bytes of a standby's name: the longest name of a host in practice.
+    public static let standbyNameBytesMax = 64
     /// Rows of one page of `history`.
     public static let historyPageMax = 1_000
     /// Rows of one page of `history` where none is asked.

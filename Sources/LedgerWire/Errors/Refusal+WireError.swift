@@ -39,9 +39,9 @@ extension Refusal.Reason {
             guard let currency = error.currency else { return nil }
             self = .unknownCurrency(currency: currency)
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams, .internalError,
-            .unauthenticated, .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown,
+            .unauthenticated, .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader,
             .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct,
-            .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase, nil:
+            .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .keyReused, .unknownPurchase, nil:
             return nil
         }
     }

@@ -44,6 +44,20 @@ extension WireError {
         .outcomeUnknown,
         "the ledger failed while it was written; the same request sent again will know what became of it")
 
+    /// `leader` is the address that this standby follows.
+    package static func notLeader(_ leader: String) -> WireError {
+        WireError(
+            .notLeader, "this is a standby, which only reads: ask its leader, \(leader)",
+            [Detail("address", .string(leader))])
+    }
+
+    /// `head` is the last block that is here.
+    package static func chainMismatch(head: Int64) -> WireError {
+        WireError(
+            .chainMismatch, "the block of this number and hash is not one of this ledger, whose last is block \(head)",
+            [Detail("head", .integer(head))])
+    }
+
     package static let storageCorrupt = WireError(
         .storageCorrupt, "what is stored is damaged: sending this again does not help, the operator has to look")
 }

@@ -14,6 +14,7 @@ package enum WireReason: String, CaseIterable, Sendable {
     case shuttingDown = "shutting_down"
     case storageUnavailable = "storage_unavailable"
     case outcomeUnknown = "outcome_unknown"
+    case notLeader = "not_leader"
     case storageCorrupt = "storage_corrupt"
     case verificationFailed = "verification_failed"
     case wrongApp = "wrong_app"
@@ -23,6 +24,7 @@ package enum WireReason: String, CaseIterable, Sendable {
     case accountRequired = "account_required"
     case accountMismatch = "account_mismatch"
     case purchaseConflict = "purchase_conflict"
+    case chainMismatch = "chain_mismatch"
     case insufficientFunds = "insufficient_funds"
     case versionMismatch = "version_mismatch"
     case minimumRemaining = "minimum_remaining"
@@ -44,10 +46,10 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .invalidParams: -32602
         case .internalError: -32603
         case .unauthenticated, .forbidden: -32001
-        case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .storageCorrupt: -32002
+        case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader, .storageCorrupt: -32002
         case .verificationFailed: -32010
         case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
-            .purchaseConflict:
+            .purchaseConflict, .chainMismatch:
             -32011
         case .insufficientFunds, .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend,
             .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
@@ -57,11 +59,13 @@ package enum WireReason: String, CaseIterable, Sendable {
 
     package var isRetryable: Bool {
         switch self {
-        case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .unknownProduct: true
+        case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader,
+            .unknownProduct:
+            true
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
             .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
             .notConsumable,
-            .accountRequired, .accountMismatch, .purchaseConflict, .insufficientFunds, .versionMismatch,
+            .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold, .holdClosed,
             .holdExpired, .unknownCurrency, .unknownPurchase:
             false

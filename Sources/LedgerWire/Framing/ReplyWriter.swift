@@ -86,6 +86,8 @@ extension JSONWriter {
         case .report(let page): result(page)
         case .journal(let page): result(page)
         case .finding(let finding): result(finding)
+        case .blocks(let page): result(page)
+        case .promoted(let promotion): result(promotion)
         case .refused(let refusal): error(WireError(refusal))
         }
     }

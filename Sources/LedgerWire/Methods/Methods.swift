@@ -64,11 +64,18 @@ package enum Methods {
         "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, isRepeatable: false
     ) { .ledger(.forget($0.account)) }
 
+    package static let blocks = TypedMethod("blocks", .roles([.replica]), BlocksQuery.self, BlocksPage.self) {
+        .ledger(.blocks($0))
+    }
+    package static let promote = TypedMethod("promote", .roles([.admin]), NoParams.self, Promotion.self) { _ in
+        .ledger(.promote)
+    }
+
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
         purchase.method, consumption.method, grant.method, reverse.method, hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        forget.method,
+        forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

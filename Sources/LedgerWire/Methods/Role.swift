@@ -6,6 +6,8 @@ public enum Role: String, CaseIterable, Sendable {
     case game
     /// Finance: reads reports and the journal.
     case finance
+    /// A standby: reads the blocks themselves.
+    case replica
     /// All of them.
     case admin
 }

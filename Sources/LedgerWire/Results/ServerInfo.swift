@@ -13,14 +13,23 @@ public struct ServerInfo: Hashable, Sendable {
     public var engine: String
     /// The currencies of its catalog.
     public var currencies: [CurrencyCode]
+    /// Whom it follows, where it is a standby; `nil` where it leads.
+    public var standby: StandbyStanding?
+    /// Who follows it, where somebody does or must.
+    public var replication: ReplicationStanding?
 
     /// What a server says of itself.
-    public init(version: String, environment: String, bundleID: String, engine: String, currencies: [CurrencyCode]) {
+    public init(
+        version: String, environment: String, bundleID: String, engine: String, currencies: [CurrencyCode],
+        standby: StandbyStanding? = nil, replication: ReplicationStanding? = nil
+    ) {
         self.version = version
         self.environment = environment
         self.bundleID = bundleID
         self.engine = engine
         self.currencies = currencies
+        self.standby = standby
+        self.replication = replication
     }
 }
 
@@ -39,6 +48,14 @@ extension ServerInfo: WireValue {
         writer.beginArray()
         for currency in currencies { writer.string(currency.text) }
         writer.endArray()
+        if let standby {
+            writer.key("standby")
+            writer.write(standby)
+        }
+        if let replication {
+            writer.key("replication")
+            writer.write(replication)
+        }
         writer.endObject()
     }
 
@@ -48,6 +65,8 @@ extension ServerInfo: WireValue {
         var bundleID: String?
         var engine: String?
         var currencies: [CurrencyCode] = []
+        var standby: StandbyStanding?
+        var replication: ReplicationStanding?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "version": version = try reader.string()
@@ -56,6 +75,8 @@ extension ServerInfo: WireValue {
             case "engine": engine = try reader.string()
             case "currencies":
                 try reader.array { (reader, _) throws(JSONError) in currencies.append(try reader.currencyCode()) }
+            case "standby": standby = try StandbyStanding(from: &reader)
+            case "replication": replication = try ReplicationStanding(from: &reader)
             default: try reader.skip()
             }
         }
@@ -63,7 +84,7 @@ extension ServerInfo: WireValue {
             version: try reader.required(version, "version"),
             environment: try reader.required(environment, "environment"),
             bundleID: try reader.required(bundleID, "bundleId"), engine: try reader.required(engine, "engine"),
-            currencies: currencies)
+            currencies: currencies, standby: standby, replication: replication)
     }
 }
 

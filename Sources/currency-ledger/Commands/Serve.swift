@@ -13,9 +13,11 @@ struct Serve: AsyncParsableCommand {
             LEDGER_APP_BUNDLE_ID for app.bundleId), or in a flag over both.
 
             Tokens have no flag, which everyone on the machine could see. The tokens of the roles purchases, game, \
-            finance and admin stand in the file, as {"tokens": {"game": ["at least 16 bytes"]}}, or in the variables \
-            LEDGER_TOKENS_PURCHASES, LEDGER_TOKENS_GAME, LEDGER_TOKENS_FINANCE and LEDGER_TOKENS_ADMIN, several \
-            separated by commas. Without any, the service listens on this machine only, and everyone there is admin.
+            finance, replica and admin stand in the file, as {"tokens": {"game": ["at least 16 bytes"]}}, or in the \
+            variables LEDGER_TOKENS_PURCHASES, LEDGER_TOKENS_GAME, LEDGER_TOKENS_FINANCE, LEDGER_TOKENS_REPLICA and \
+            LEDGER_TOKENS_ADMIN, several separated by commas. Without any, the service listens on this machine only, \
+            and everyone there is admin. The token with which a standby comes to its leader is follow.token, or \
+            LEDGER_FOLLOW_TOKEN.
             """)
 
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
@@ -50,6 +52,18 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The catalog (JSON).", completion: .file(extensions: ["json"]))
     var catalog: String?
 
+    @Option(help: "host:port or unix:/path of the leader: this service is its standby, and only read.")
+    var followLeader: String?
+
+    @Option(help: "The name by which the leader knows this standby. Default: the host's name")
+    var followName: String?
+
+    @Option(help: "How many standbys must have a block before it is answered. Default: 0")
+    var standbysRequired: String?
+
+    @Option(help: "How long they are waited for. Default: 5000")
+    var standbysTimeoutMilliseconds: String?
+
     @Option(help: "Players kept in memory. Default: 300000")
     var cachePlayers: String?
 
@@ -59,7 +73,8 @@ struct Serve: AsyncParsableCommand {
     private var flags: [Setting: String] {
         [
             .path: path, .listen: listen, .bundleID: bundleId, .appAppleID: appAppleId, .environment: environment,
-            .anchors: anchors, .catalog: catalog, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
+            .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds, .cachedPlayers: cachePlayers, .logLevel: logLevel,
         ].compactMapValues { $0 }
     }
 

@@ -10,7 +10,13 @@ enum Setting: String, CaseIterable {
     case purchasesTokens = "tokens.purchases"
     case gameTokens = "tokens.game"
     case financeTokens = "tokens.finance"
+    case replicaTokens = "tokens.replica"
     case adminTokens = "tokens.admin"
+    case followLeader = "follow.leader"
+    case followToken = "follow.token"
+    case followName = "follow.name"
+    case standbysRequired = "standbys.required"
+    case standbysTimeout = "standbys.timeoutMilliseconds"
     case cachedPlayers = "cache.players"
     case logLevel = "log.level"
 
@@ -23,17 +29,19 @@ enum Setting: String, CaseIterable {
 
     var form: Form {
         switch self {
-        case .path, .bundleID, .environment, .catalog, .logLevel: .text
-        case .appAppleID, .cachedPlayers: .integer
-        case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: .texts
+        case .path, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .logLevel: .text
+        case .appAppleID, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
+        case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens: .texts
         }
     }
 
     /// Whether no message may repeat its value.
     var isSecret: Bool {
         switch self {
-        case .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: true
-        case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .cachedPlayers, .logLevel: false
+        case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: true
+        case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followName,
+            .standbysRequired, .standbysTimeout, .cachedPlayers, .logLevel:
+            false
         }
     }
 
@@ -49,7 +57,11 @@ enum Setting: String, CaseIterable {
         case .catalog: "--catalog"
         case .cachedPlayers: "--cache-players"
         case .logLevel: "--log-level"
-        case .purchasesTokens, .gameTokens, .financeTokens, .adminTokens: nil
+        case .followLeader: "--follow-leader"
+        case .followName: "--follow-name"
+        case .standbysRequired: "--standbys-required"
+        case .standbysTimeout: "--standbys-timeout-milliseconds"
+        case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: nil
         }
     }
 

@@ -71,6 +71,9 @@ private struct Source {
             settings.logLevel = level ?? settings.logLevel
         }
         settings.tokens = tokens()
+        settings.follow = follow()
+        if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
+        if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
         let all = (file?.json.lines ?? []) + faults
         if !all.isEmpty { throw ConfigurationError(all) }
         return settings
@@ -78,7 +81,8 @@ private struct Source {
 
     private mutating func tokens() -> [Settings.Token] {
         let roles: [(Setting, Role)] = [
-            (.purchasesTokens, .purchases), (.gameTokens, .game), (.financeTokens, .finance), (.adminTokens, .admin),
+            (.purchasesTokens, .purchases), (.gameTokens, .game), (.financeTokens, .finance),
+            (.replicaTokens, .replica), (.adminTokens, .admin),
         ]
         var tokens: [Settings.Token] = []
         for (setting, role) in roles {
@@ -92,6 +96,28 @@ private struct Source {
             }
         }
         return tokens
+    }
+
+    private mutating func follow() -> Settings.Follow? {
+        let leader = filled(.followLeader).flatMap { address($0) }
+        let token = filled(.followToken)?.text
+        let named = filled(.followName)
+        let name = StandbyName(named?.text ?? ProcessInfo.processInfo.hostName)
+        if name == nil {
+            let rule = "1 to \(Limits.standbyNameBytesMax) letters, digits, _, -, . and :"
+            if let named {
+                mustBe(rule, named)
+            } else if leader != nil {
+                note("is required, for this host's own name is none: \(rule)", .followName)
+            }
+        }
+        if given(.followLeader) == nil, !isFaulty(.followLeader) {
+            for setting in [Setting.followToken, .followName] where given(setting) != nil {
+                note("is of no use without follow.leader", setting)
+            }
+        }
+        guard let leader, let name else { return nil }
+        return Settings.Follow(leader: leader, token: token, name: name)
     }
 
     private mutating func address(_ given: Given) -> ServerAddress? {

@@ -15,6 +15,13 @@ struct Settings: Sendable {
         var secret: String
     }
 
+    /// Whose standby it is.
+    struct Follow: Sendable {
+        var leader: ServerAddress
+        var token: String?
+        var name: StandbyName
+    }
+
     var path = "ledger"
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
     var bundleID: String
@@ -23,6 +30,10 @@ struct Settings: Sendable {
     var anchors: [String] = []
     var catalog: String
     var tokens: [Token] = []
+    /// `nil` where it leads.
+    var follow: Follow?
+    var standbysRequired = 0
+    var standbysTimeoutMilliseconds: Int64 = 5_000
     var cachedPlayers = 300_000
     var logLevel = Logger.Level.info
 

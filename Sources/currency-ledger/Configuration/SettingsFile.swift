@@ -36,7 +36,7 @@ struct SettingsFile {
             } else if !inside.isEmpty {
                 read(member.value, under: names)
             } else if names.first == "tokens" {
-                json.note("is not a role; there are purchases, game, finance and admin", member)
+                json.note("is not a role; there are purchases, game, finance, replica and admin", member)
             } else {
                 json.note("is not a setting", member)
             }

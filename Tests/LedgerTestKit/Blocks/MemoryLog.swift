@@ -7,7 +7,7 @@ package final class MemoryLog: BlockLog {
     package enum Fault: Hashable, Sendable {
         /// The block is not there and never will be.
         case notAppended
-        /// The append throws `unknown`; whether the block is there is found by the next `lead`.
+        /// The append throws `unknown`; whether the block is there is found by the next `settle`.
         case unknown(isThere: Bool)
         /// Another writer was faster: its blocks stand there. With none, another leads from now on, for good.
         case superseded(by: [SealedBlock])
@@ -38,7 +38,7 @@ package final class MemoryLog: BlockLog {
         var waiting = 0
         var appends = 0
         var leads = 0
-        var mustLead = false
+        var mustSettle = false
     }
 
     package let engine = "MemoryLog"
@@ -61,7 +61,7 @@ package final class MemoryLog: BlockLog {
         plan.withLock { $0.redactionFailures = count }
     }
 
-    /// The next calls of `lead` throw these before they do anything.
+    /// The next calls of `settle`, with which a lead begins, throw these before they do anything.
     package func failLeads(_ errors: LogError...) { plan.withLock { $0.leadFailures += errors } }
 
     /// Appends that begin from now on wait until ``release()``.
@@ -71,28 +71,24 @@ package final class MemoryLog: BlockLog {
     /// How many appends were begun, those of `lead` included; how many of them wait.
     package var appends: Int { plan.withLock { $0.appends } }
     package var waiting: Int { plan.withLock { $0.waiting } }
-    /// How often the lead was taken, or tried to.
+    /// How often the log was settled, as before each lead, or tried to be.
     package var leads: Int { plan.withLock { $0.leads } }
 
     package var blocks: [SealedBlock] { storage.blocks }
 
     // MARK: - The log
 
-    package func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
+    package func settle() throws(LogError) {
         let failure = plan.withLock { plan in
             plan.leads += 1
             return plan.leadFailures.isEmpty ? nil : plan.leadFailures.removeFirst()
         }
         if let failure { throw failure }
-        let last = storage.state.withLock { state in
+        storage.state.withLock { state in
             if let block = state.inDoubt { state.blocks.append(block) }
             state.inDoubt = nil
-            return state.blocks.last
         }
-        plan.withLock { $0.mustLead = false }
-        let block = try termBlock(last)
-        try append(block)
-        return block
+        plan.withLock { $0.mustSettle = false }
     }
 
     package func append(_ block: SealedBlock) throws(LogError) {
@@ -101,13 +97,13 @@ package final class MemoryLog: BlockLog {
             plan.waiting += 1
         }
         while plan.withLock({ $0.isHeld }) { pauseAMillisecond() }
-        let (mustLead, fault) = plan.withLock { plan -> (Bool, Fault?) in
+        let (mustSettle, fault) = plan.withLock { plan -> (Bool, Fault?) in
             plan.waiting -= 1
-            defer { plan.mustLead = true }
-            if plan.mustLead || plan.faults.isEmpty { return (plan.mustLead, nil) }
+            defer { plan.mustSettle = true }
+            if plan.mustSettle || plan.faults.isEmpty { return (plan.mustSettle, nil) }
             return (false, plan.faults.removeFirst())
         }
-        if mustLead { throw LogError(.notAppended, "block \(block.number): the log was not led again") }
+        if mustSettle { throw LogError(.notAppended, "block \(block.number): the log was not settled") }
         try storage.state.withLock { (state) throws(LogError) in
             if state.isFenced { throw LogError(.superseded, "another leads") }
             let last = state.blocks.last
@@ -132,7 +128,7 @@ package final class MemoryLog: BlockLog {
                 throw LogError(.superseded, "another writer's block \(block.number) stands there")
             }
         }
-        plan.withLock { $0.mustLead = false }
+        plan.withLock { $0.mustSettle = false }
     }
 
     package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {

@@ -11,6 +11,9 @@ enum Samples {
     static func amount(_ units: Int64) throws -> Amount { try #require(Amount(units)) }
     static func transaction(_ text: String) throws -> TransactionID { try #require(TransactionID(text)) }
 
+    static func standby(_ text: String) throws -> StandbyName { try #require(StandbyName(text)) }
+    static let zeros = [UInt8](repeating: 0, count: 32)
+
     static func token() throws -> AppAccountToken {
         try #require(AppAccountToken("7E3FB204-14E0-4D0B-9D0E-C6E3E2A1B0AF"))
     }
@@ -49,6 +52,7 @@ enum Samples {
         _ typed: TypedMethod<Params, some WireValue>, _ params: Params, _ operation: KeyedOperation
     ) -> Asked { Asked(typed, params, .ledger(.keyed(operation))) }
 
+    private static func blocks(_ query: BlocksQuery) -> Asked { Asked(Methods.blocks, query, .ledger(.blocks(query))) }
     private static func spend(_ spend: Spend) -> Asked { operation(Methods.spend, spend, .spend(spend)) }
     private static func grant(_ grant: Grant) -> Asked { operation(Methods.grant, grant, .grant(grant)) }
 
@@ -139,6 +143,12 @@ enum Samples {
             release(Release(key: try key("l"), holdKey: try key("h"))),
             release(Release(key: try key("l"), holdKey: try key("a"), operation: 5)),
             Asked(Methods.atomic, try atomic(), .ledger(.atomic(try atomic()))),
+            blocks(BlocksQuery(standby: try standby("b-1.example:7117"), after: 0, hash: zeros, durable: 0)),
+            blocks(
+                BlocksQuery(
+                    standby: try standby("_"), after: Limits.amountMax, hash: Array(1...32), durable: 7,
+                    waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
+            Asked(Methods.promote, NoParams(), .ledger(.promote)),
             Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
             journal(JournalQuery(after: 0)),
             journal(

@@ -48,9 +48,11 @@ struct TestServer {
         let lines = LineService(
             configuration: ServerConfiguration(listen: listen, tokens: tokens, limits: chosen), ledger: ledger,
             group: loops,
-            info: ServerInfo(
-                version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
-                engine: store.engine, currencies: []),
+            info: {
+                ServerInfo(
+                    version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
+                    engine: store.engine, currencies: [])
+            },
             logger: logs.logger)
         let service = LedgerService(ledger: ledger, group: loops, lines: lines)
         let group = ServiceGroup(

@@ -1,16 +1,16 @@
 import Ledger
 
-/// Who waits for a first new entry of the journal, and the last entry that is committed.
+/// Who waits until a sequence grows, and the last number that it has: the journal's entries, or the chain's blocks.
 ///
-/// The sequencer tells it the last entry of every commit, once that is durable. A session has at most one wait at a
-/// time, so there are never more waits than sessions. A commit for which nobody waits costs one uncontended lock.
-final class JournalFeed: Sendable {
+/// It is told each new last number once that is durable. A session has at most one wait at a time, so there are never
+/// more waits than sessions. A growth for which nobody waits costs one uncontended lock.
+package final class Feed: Sendable {
     /// Names one wait; never given twice.
     typealias Ticket = UInt64
 
     /// Why a wait has ended.
     enum Ending: Hashable, Sendable {
-        case newEntry
+        case grown
         /// Its time is over, or the ledger is to be stopped.
         case nothingNew
     }
@@ -23,14 +23,14 @@ final class JournalFeed: Sendable {
     }
 
     private struct Wait {
-        var after: EntryID
+        var after: Int64
         /// By the monotonic clock, in nanoseconds.
         var deadline: UInt64
         var wake: @Sendable (Ticket, Ending) -> Void
     }
 
     private struct State {
-        var last: EntryID = 0
+        var last: Int64 = 0
         var nextTicket: Ticket = 0
         var waiting: [Ticket: Wait] = [:]
         /// Not later than the first deadline.
@@ -42,17 +42,17 @@ final class JournalFeed: Sendable {
     private let thread = OwnThread()
 
     /// - Throws: ``StoreError`` where the system has no more threads.
-    init() throws { try thread.begin("ledger-feed") { [self] in serve() } }
+    package init() throws { try thread.begin("ledger-feed") { [self] in serve() } }
 
-    /// Calls `wake` once, on some thread, with the wait's ticket, when an entry after `after` is committed or the time
-    /// is over; never, where one is committed already or nobody may wait any more. Both are decided under one lock, so
-    /// no entry is missed in between.
+    /// Calls `wake` once, on some thread, with the wait's ticket, when there is a number after `after` or the time is over;
+    /// never, where there is one already or nobody may wait any more. Both are decided under one lock, so no number is
+    /// missed in between.
     func wait(
-        for after: EntryID, milliseconds: Int64, _ wake: @escaping @Sendable (Ticket, Ending) -> Void
+        for after: Int64, milliseconds: Int64, _ wake: @escaping @Sendable (Ticket, Ending) -> Void
     ) -> Waiting {
         let deadline = monotonicNanoseconds() + UInt64(max(milliseconds, 0)) * 1_000_000
         let (waiting, mustWake) = state.withLock { state -> (Waiting, Bool) in
-            if state.last > after { return (.ended(.newEntry), false) }
+            if state.last > after { return (.ended(.grown), false) }
             if state.isStopped { return (.ended(.nothingNew), false) }
             state.nextTicket += 1
             state.waiting[state.nextTicket] = Wait(after: after, deadline: deadline, wake: wake)
@@ -72,12 +72,12 @@ final class JournalFeed: Sendable {
     /// How many wait.
     var count: Int { state.withLock { $0.waiting.count } }
 
-    /// Everything up to `entry` can be read from the store.
-    func committed(through entry: EntryID) {
-        wake(.newEntry) { state in
-            guard entry > state.last else { return nil }
-            state.last = entry
-            return { $0.after < entry }
+    /// Everything up to `number` can be read.
+    func committed(through number: Int64) {
+        wake(.grown) { state in
+            guard number > state.last else { return nil }
+            state.last = number
+            return { $0.after < number }
         }
     }
 

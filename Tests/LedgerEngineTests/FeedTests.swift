@@ -5,10 +5,10 @@ import Testing
 @testable import LedgerEngine
 
 /// Who is woken by which commit, and by the time.
-@Suite struct JournalFeedTests {
+@Suite struct FeedTests {
     private struct Wake: Hashable {
-        var ticket: JournalFeed.Ticket
-        var ending: JournalFeed.Ending
+        var ticket: Feed.Ticket
+        var ending: Feed.Ending
     }
 
     private final class Woken: Sendable {
@@ -20,32 +20,32 @@ import Testing
     private let woken = Woken()
 
     private func wait(
-        _ feed: JournalFeed, for after: EntryID, milliseconds: Int64 = 3_600_000
-    ) -> JournalFeed.Waiting {
+        _ feed: Feed, for after: EntryID, milliseconds: Int64 = 3_600_000
+    ) -> Feed.Waiting {
         feed.wait(for: after, milliseconds: milliseconds) { [woken] in woken.note(Wake(ticket: $0, ending: $1)) }
     }
 
-    private func ticket(_ waiting: JournalFeed.Waiting) throws -> JournalFeed.Ticket {
+    private func ticket(_ waiting: Feed.Waiting) throws -> Feed.Ticket {
         guard case .waits(let ticket) = waiting else { throw StoreError("nobody waits: \(waiting)") }
         return ticket
     }
 
     @Test func aWaitIsWokenOnceByTheFirstNewerEntry() throws {
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         let ticket = try ticket(wait(feed, for: 0))
         feed.committed(through: 0)
         #expect(woken.all == [] && feed.count == 1)
         feed.committed(through: 3)
         feed.committed(through: 4)
-        #expect(woken.all == [Wake(ticket: ticket, ending: .newEntry)] && feed.count == 0)
+        #expect(woken.all == [Wake(ticket: ticket, ending: .grown)] && feed.count == 0)
     }
 
     @Test func whereSomethingIsNewerNobodyWaits() throws {
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         feed.committed(through: 5)
-        #expect(wait(feed, for: 4) == .ended(.newEntry) && wait(feed, for: 0) == .ended(.newEntry))
+        #expect(wait(feed, for: 4) == .ended(.grown) && wait(feed, for: 0) == .ended(.grown))
         #expect(feed.count == 0)
         // One that is ahead of the ledger waits until the ledger has passed it.
         let ahead = try ticket(wait(feed, for: 7))
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func aWaitTakenBackIsNotWoken() throws {
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         let gone = try ticket(wait(feed, for: 0))
         let other = try ticket(wait(feed, for: 0))
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func waitsEndEachAtItsTimeWhateverTheOrderInWhichTheyBegan() throws {
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         let begun = ContinuousClock.now
         let last = try ticket(wait(feed, for: 0, milliseconds: 120))
@@ -85,23 +85,23 @@ import Testing
         #expect(try eventually { woken.all.last?.ticket == later })
         #expect(feed.count == 1)
         feed.committed(through: 1)
-        #expect(woken.all.last == Wake(ticket: never, ending: .newEntry))
+        #expect(woken.all.last == Wake(ticket: never, ending: .grown))
     }
 
     @Test func atTheEndEveryWaitEndsAndNobodyWaitsAnyMore() throws {
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         feed.committed(through: 2)
         let ticket = try ticket(wait(feed, for: 2))
         feed.stop()
         #expect(woken.all == [Wake(ticket: ticket, ending: .nothingNew)])
-        #expect(wait(feed, for: 2) == .ended(.nothingNew) && wait(feed, for: 1) == .ended(.newEntry))
+        #expect(wait(feed, for: 2) == .ended(.nothingNew) && wait(feed, for: 1) == .ended(.grown))
     }
 
     /// Registered while commits go on: no entry is missed between looking and waiting.
     @Test func noWakeIsLostBetweenThreads() throws {
         let commits = 2_000
-        let feed = try JournalFeed()
+        let feed = try Feed()
         defer { feed.stop() }
         let followers = try (0..<8).map { _ in
             try EngineThread("test-follow") {

@@ -2,7 +2,7 @@ import Foundation
 import LedgerTestKit
 import Testing
 
-@testable import AppStore
+@testable import StrictJSON
 
 @Suite struct Base64Tests {
     private func decode(_ text: String) -> [UInt8]? {

@@ -1,21 +1,21 @@
 /// RFC 4648, strict: one alphabet, padding exactly where it belongs, and no bits that mean nothing, so that each
 /// sequence of bytes has one text only.
-enum Base64 {
+package enum Base64 {
     /// §5, without padding, as JWS wants it.
-    static func decodeURL(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? { decode(text, urlTable) }
+    package static func decodeURL(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? { decode(text, urlTable) }
 
     /// §4, with padding, as in `x5c`.
-    static func decodeStandard(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+    package static func decodeStandard(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard text.count % 4 == 0 else { return nil }
         let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
         return decode(UnsafeBufferPointer(rebasing: text.dropLast(padding)), standardTable)
     }
 
-    static func encodeURL(_ bytes: UnsafeBufferPointer<UInt8>, into text: inout [UInt8]) {
+    package static func encodeURL(_ bytes: UnsafeBufferPointer<UInt8>, into text: inout [UInt8]) {
         encode(bytes, urlAlphabet, into: &text)
     }
 
-    static func encodeStandard(_ bytes: UnsafeBufferPointer<UInt8>, into text: inout [UInt8]) {
+    package static func encodeStandard(_ bytes: UnsafeBufferPointer<UInt8>, into text: inout [UInt8]) {
         let start = text.count
         encode(bytes, standardAlphabet, into: &text)
         while (text.count - start) % 4 != 0 { text.append(UInt8(ascii: "=")) }
@@ -70,28 +70,35 @@ enum Base64 {
     private static func encode(_ bytes: UnsafeBufferPointer<UInt8>, _ alphabet: StaticString, into text: inout [UInt8])
     {
         let letters = alphabet.utf8Start
-        func append(_ bits: UInt32, _ shift: UInt32) { text.append(letters[Int(bits >> shift & 63)]) }
-        text.reserveCapacity(text.count + (bytes.count * 4 + 2) / 3 + 2)
-        var from = 0
-        while from + 3 <= bytes.count {
-            let bits = UInt32(bytes[from]) << 16 | UInt32(bytes[from + 1]) << 8 | UInt32(bytes[from + 2])
-            append(bits, 18)
-            append(bits, 12)
-            append(bits, 6)
-            append(bits, 0)
-            from += 3
-        }
-        switch bytes.count - from {
-        case 1:
-            let bits = UInt32(bytes[from]) << 16
-            append(bits, 18)
-            append(bits, 12)
-        case 2:
-            let bits = UInt32(bytes[from]) << 16 | UInt32(bytes[from + 1]) << 8
-            append(bits, 18)
-            append(bits, 12)
-            append(bits, 6)
-        default: break
+        let start = text.count
+        text.append(contentsOf: repeatElement(0, count: (bytes.count * 4 + 2) / 3))
+        text.withUnsafeMutableBufferPointer { text in
+            var to = start
+            func put(_ bits: UInt32, _ shift: UInt32) {
+                text[to] = letters[Int(bits >> shift & 63)]
+                to += 1
+            }
+            var from = 0
+            while from + 3 <= bytes.count {
+                let bits = UInt32(bytes[from]) << 16 | UInt32(bytes[from + 1]) << 8 | UInt32(bytes[from + 2])
+                put(bits, 18)
+                put(bits, 12)
+                put(bits, 6)
+                put(bits, 0)
+                from += 3
+            }
+            switch bytes.count - from {
+            case 1:
+                let bits = UInt32(bytes[from]) << 16
+                put(bits, 18)
+                put(bits, 12)
+            case 2:
+                let bits = UInt32(bytes[from]) << 16 | UInt32(bytes[from + 1]) << 8
+                put(bits, 18)
+                put(bits, 12)
+                put(bits, 6)
+            default: break
+            }
         }
     }
 }

@@ -1,0 +1,33 @@
+/// The file in a ledger's folder that says that a standby was promoted, and whom it followed until then: a restart with
+/// the same configuration does not make it a standby again.
+extension LedgerFolder {
+    private static let leaderBytesMax = 4_096
+
+    private var promotionMark: String { path + "/promoted" }
+
+    /// Whom the ledger followed when it was promoted; `nil` where it was not.
+    package func promotedFrom(_ disk: any Disk = SystemDisk()) throws -> String? {
+        guard try disk.statusIfThere(at: promotionMark) != nil else { return nil }
+        let file = OwnedFile(disk, try disk.open(promotionMark, .reading))
+        let bytes = try disk.readAll(file.file, at: 0, byteCount: LedgerFolder.leaderBytesMax)
+        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
+    /// Notes, durably when it returns, that the ledger was promoted.
+    /// - Parameter leader: whom it followed.
+    package func notePromotion(from leader: String, _ disk: any Disk = SystemDisk()) throws {
+        let temporary = promotionMark + ".new"
+        try disk.removeIfThere(temporary)
+        let file = OwnedFile(disk, try disk.open(temporary, .creating))
+        try disk.writeAll(file.file, Array((leader + "\n").utf8), at: 0)
+        try disk.sync(file.file)
+        try disk.rename(temporary, to: promotionMark)
+        try disk.syncDirectory(path)
+    }
+
+    /// The ledger follows again.
+    package func forgetPromotion(_ disk: any Disk = SystemDisk()) throws {
+        try disk.removeIfThere(promotionMark)
+        try disk.syncDirectory(path)
+    }
+}

@@ -1,0 +1,299 @@
+import Ledger
+
+/// Follows a leader: asks it for the blocks after the last one that is durable here, checks that they continue the
+/// chain, appends them to the log, has the names erased that they say are, and hands them to the tables.
+///
+/// A question for the blocks after one says which block is durable here: that is all the acknowledgement there is. The
+/// next question is asked when all of a page is durable; only while the leader has more than a page is it asked before
+/// that, so that the leader reads and sends while this appends.
+///
+/// States: *connecting* (again and again, with waits that grow); *following*; *ended* (an operator has to look);
+/// *stopped*. What a single connection says does not end it: only when the next connection says the same.
+///
+/// Its thread is the only one that uses the log's writer, until it is stopped.
+final class Follower: Sendable {
+    /// What the leader sent cannot be what it has: it is asked again on another connection.
+    private struct Garbled: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private struct Stopped: Error {}
+
+    private struct State {
+        var isStopped = false
+        /// Closed to end a wait for the leader.
+        var connection: (any LeaderConnection)?
+        var fault: FollowingFault?
+    }
+
+    /// What was told last of a loss, and when.
+    private struct Told {
+        var reason: String?
+        var at: UInt64 = 0
+        /// Whether it is over is still to be told.
+        var isOpen = true
+    }
+
+    /// What the thread knows from one connection to the next.
+    private struct Attempts {
+        var waitMilliseconds: UInt64
+        /// What would end it, where the last connection said so.
+        var suspected: FollowingFault?
+        var told = Told()
+        /// An append threw.
+        var mustSettle = false
+    }
+
+    private let following: Following
+    private let ledger: BlockRows.LedgerRow
+    private let log: any BlockLog
+    private let appender: Appender
+    private let projector: Projector
+    private let standbys: Standbys
+    private let entries: Feed
+    private let limits: EngineLimits
+    private let hash: HashFunction
+    private let report: @Sendable (LedgerEvent) -> Void
+    private let state = Monitor(State())
+    private let thread = OwnThread()
+
+    /// - Parameters:
+    ///   - ledger: whose books this ledger keeps.
+    ///   - entries: told the last entry of each block.
+    init(
+        _ following: Following, _ ledger: BlockRows.LedgerRow, log: any BlockLog, appender: Appender,
+        projector: Projector, standbys: Standbys, entries: Feed, limits: EngineLimits, hash: @escaping HashFunction,
+        report: @escaping @Sendable (LedgerEvent) -> Void
+    ) {
+        self.following = following
+        self.ledger = ledger
+        self.log = log
+        self.appender = appender
+        self.projector = projector
+        self.standbys = standbys
+        self.entries = entries
+        self.limits = limits
+        self.hash = hash
+        self.report = report
+        following.status.note(block: appender.head.number)
+    }
+
+    /// The leader's address.
+    var leader: String { following.leader }
+
+    /// Why it does not go on; `nil` where it does.
+    var fault: FollowingFault? { state.withLock { $0.fault } }
+
+    func begin() throws { try thread.begin("ledger-follow") { [self] in serve() } }
+
+    /// Ends it: once this has returned, nothing more is appended, and no block more is said to be durable here.
+    func stop() {
+        let connection = state.withLock { state in
+            state.isStopped = true
+            return state.connection
+        }
+        connection?.close()
+        state.wakeAll()
+        thread.join()
+    }
+
+    // MARK: Connections
+
+    private func serve() {
+        var attempts = Attempts(waitMilliseconds: limits.followRetryMillisecondsMin)
+        while !state.withLock({ $0.isStopped }) {
+            do {
+                try settleOwnLog(&attempts)
+                let connection = following.connection()
+                let isStopped = state.withLock { state in
+                    state.connection = connection
+                    return state.isStopped
+                }
+                defer {
+                    connection.close()
+                    state.withLock { $0.connection = nil }
+                }
+                if isStopped { return }
+                try follow(connection, &attempts)
+            } catch let fault as FollowingFault {
+                if fault == attempts.suspected { return end(fault) }
+                attempts.suspected = fault
+                note("\(fault)", &attempts.told)
+            } catch let error as LogError {
+                if error.kind == .corrupt || error.kind == .superseded { return end(.log(error)) }
+                attempts.mustSettle = true
+                note("\(error)", &attempts.told)
+            } catch {
+                note("\(error)", &attempts.told)
+            }
+            pause(&attempts)
+        }
+    }
+
+    private func end(_ fault: FollowingFault) {
+        state.withLock { $0.fault = fault }
+        following.status.enter(.stopped("\(fault)"))
+        following.ended(fault)
+    }
+
+    /// Tells a reason that differs from the last one soon, and the same one now and then.
+    private func note(_ reason: String, _ told: inout Told) {
+        if state.withLock({ $0.isStopped }) { return }
+        following.status.enter(.connecting(reason))
+        let now = monotonicNanoseconds()
+        let restMilliseconds =
+            told.reason == reason ? limits.followReportMilliseconds : limits.followReportMillisecondsMin
+        if told.reason != nil, now < told.at + restMilliseconds * 1_000_000 { return }
+        told = Told(reason: reason, at: now)
+        report(.leaderLost(reason))
+    }
+
+    private func pause(_ attempts: inout Attempts) {
+        let until = monotonicNanoseconds() + attempts.waitMilliseconds * 1_000_000
+        attempts.waitMilliseconds = min(attempts.waitMilliseconds * 2, limits.followRetryMillisecondsMax)
+        state.waitOrUntil { state in
+            state.isStopped || monotonicNanoseconds() >= until ? .ready(()) : .waitUntil(until)
+        }
+    }
+
+    /// After an append, or an erasure, that threw: what is there after all goes to the tables too.
+    private func settleOwnLog(_ attempts: inout Attempts) throws {
+        guard attempts.mustSettle else { return }
+        try log.settle()
+        guard let head = log.head else { return attempts.mustSettle = false }
+        try log.eraseLastNames(through: head.number)
+        while appender.head.number < head.number {
+            for sealed in try log.read(after: appender.head.number, bytesMax: limits.followBytesMax) {
+                hand(sealed, try Block(opening: sealed, checks: .hashes(hash)))
+            }
+        }
+        attempts.mustSettle = false
+    }
+
+    // MARK: One connection
+
+    private func follow(_ connection: any LeaderConnection, _ attempts: inout Attempts) throws {
+        let other = try connection.open()
+        guard other == ledger else { throw FollowingFault.otherLedger(leader: leader, other, own: ledger) }
+        connection.ask(query(after: appender.head, durable: appender.head.number))
+        var isFirst = true
+        while true {
+            let page: BlocksPage
+            do {
+                page = try connection.answer()
+            } catch let mismatch as ChainMismatch {
+                throw try difference(connection, mismatch.head)
+            }
+            if isFirst {
+                if attempts.told.isOpen { report(.follows(block: appender.head.number)) }
+                attempts.told.isOpen = false
+                following.status.enter(.following)
+                isFirst = false
+            }
+            let blocks = try check(page)
+            let isBehind = blocks.last.map { $0.sealed.number < page.head } ?? false
+            if isBehind, let last = blocks.last?.sealed.head {
+                connection.ask(query(after: last, durable: appender.head.number))
+            }
+            for (sealed, block) in blocks { try append(sealed, block) }
+            following.status.note(block: appender.head.number, leaderBlock: page.head)
+            attempts.suspected = nil
+            attempts.waitMilliseconds = limits.followRetryMillisecondsMin
+            if !isBehind { connection.ask(query(after: appender.head, durable: appender.head.number)) }
+        }
+    }
+
+    private func query(after head: LogHead, durable: BlockNumber) -> BlocksQuery {
+        BlocksQuery(
+            standby: following.name, after: head.number, hash: head.hash.bytes, durable: durable,
+            waitMilliseconds: limits.followWaitMilliseconds, bytesMax: limits.followBytesMax)
+    }
+
+    /// The blocks of a page, every byte of which was compared with a hash: each continues the one before, the first the
+    /// last one that is here.
+    private func check(_ page: BlocksPage) throws -> [(sealed: SealedBlock, block: Block)] {
+        var blocks: [(sealed: SealedBlock, block: Block)] = []
+        var head = appender.head
+        for given in page.blocks {
+            do {
+                guard let own = Digest(given.hash) else { throw Garbled(description: "a hash is none") }
+                let sealed = try SealedBlock(body: given.body, redactable: given.redactable, hash: own)
+                guard sealed.number == head.number + 1, sealed.previous == head.hash, sealed.term >= head.term else {
+                    throw Garbled(description: "block \(sealed.number) does not continue block \(head.number)")
+                }
+                let block = try Block(opening: sealed, checks: .hashes(hash))
+                if let other = block.rows.ledger, other != ledger {
+                    throw FollowingFault.otherLedger(leader: leader, other, own: ledger)
+                }
+                blocks.append((sealed, block))
+                head = sealed.head
+            } catch let error as BlockError {
+                throw Garbled(
+                    description: "what came from the leader as block \(head.number + 1) is not believed: \(error)")
+            }
+        }
+        guard page.head >= head.number else {
+            throw Garbled(description: "the leader's last block is \(page.head), and it gave block \(head.number)")
+        }
+        return blocks
+    }
+
+    private func append(_ sealed: SealedBlock, _ block: Block) throws {
+        if state.withLock({ $0.isStopped }) { throw Stopped() }
+        try projector.awaitRoom()
+        try log.append(sealed)
+        // Before another is appended: so only the last block can have some left to do after a crash.
+        try log.eraseNames(block)
+        hand(sealed, block)
+    }
+
+    /// A block that is durable here can be read.
+    private func hand(_ sealed: SealedBlock, _ block: Block) {
+        projector.add(sealed)
+        appender.advance(to: sealed.head)
+        following.status.note(block: sealed.number)
+        standbys.feed.committed(through: sealed.number)
+        entries.committed(through: block.position.entry)
+    }
+
+    // MARK: Chains that differ
+
+    /// Finds the first block that the leader does not have.
+    private func difference(_ connection: any LeaderConnection, _ leaderBlock: BlockNumber) throws -> FollowingFault {
+        let own = appender.head.number
+        let common = min(own, leaderBlock)
+        if own > leaderBlock, try accepts(connection, common) {
+            return .ahead(leader: leader, block: own, leaderBlock: leaderBlock)
+        }
+        var (equal, different) = (BlockNumber(0), common)
+        while different - equal > 1 {
+            let middle = equal + (different - equal) / 2
+            if try accepts(connection, middle) { equal = middle } else { different = middle }
+        }
+        guard try !accepts(connection, different) else {
+            throw Garbled(description: "the leader did not know block \(different), and knows it now")
+        }
+        return .forked(leader: leader, first: different, block: own, leaderBlock: leaderBlock)
+    }
+
+    /// Whether the leader has the block of a number that is here.
+    private func accepts(_ connection: any LeaderConnection, _ number: BlockNumber) throws -> Bool {
+        var head = LogHead(number: 0, term: 0, hash: .zero)
+        if number > 0 {
+            guard let sealed = try log.read(after: number - 1, bytesMax: 0).first else {
+                throw LogError(.corrupt, "block \(number) is missing from the log")
+            }
+            head = sealed.head
+        }
+        var question = query(after: head, durable: 0)
+        question.waitMilliseconds = 0
+        question.bytesMax = 1
+        connection.ask(question)
+        do {
+            _ = try connection.answer()
+            return true
+        } catch is ChainMismatch {
+            return false
+        }
+    }
+}
