@@ -25,7 +25,8 @@ package final class RunningLedger: Sendable {
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
-        store: any Store, verifier: Verifier, entries: Feed? = nil, standbys: Standbys? = nil, limits: EngineLimits = EngineLimits(),
+        store: any Store, verifier: Verifier, entries: Feed? = nil, standbys: Standbys? = nil,
+        limits: EngineLimits = EngineLimits(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
@@ -60,7 +61,8 @@ package final class RunningLedger: Sendable {
         share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers, entries: entries,
+            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers,
+            entries: entries,
             standbys: standbys)
     }
 

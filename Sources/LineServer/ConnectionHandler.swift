@@ -111,7 +111,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
         switch action {
-        case .submit(let operations): session?.submit(operations)
+        case .submit(let operations):
+            if operations.contains(where: \.isOfStandby) { service.connections.noteStandby(self) }
+            session?.submit(operations)
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             context.write(wrapOutboundOut(bytes), promise: nil)

@@ -14,15 +14,20 @@ final class ConnectionRegistry: Sendable {
     private struct Member {
         let handler: ConnectionHandler
         let eventLoop: any EventLoop
+        /// Whether a standby reads from it.
+        var isOfStandby = false
     }
 
     private struct Members {
         var served: [ObjectIdentifier: Member] = [:]
         var refused = 0
         var isClosed = false
-        var emptyWaiters: [CheckedContinuation<Void, Never>] = []
+        /// What waits until only standbys' connections are left, or none.
+        var waiters: [(includesStandbys: Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
-        var isEmpty: Bool { served.isEmpty && refused == 0 }
+        func isEmpty(includingStandbys: Bool) -> Bool {
+            refused == 0 && (includingStandbys ? served.isEmpty : served.values.allSatisfy(\.isOfStandby))
+        }
     }
 
     private let members = NIOLockedValueBox(Members())
@@ -58,39 +63,50 @@ final class ConnectionRegistry: Sendable {
         return admission
     }
 
-    private func leave(_ change: (inout Members) -> Void) {
-        let waiters = members.withLockedValue { members in
-            change(&members)
-            guard members.isEmpty else { return [CheckedContinuation<Void, Never>]() }
-            defer { members.emptyWaiters = [] }
-            return members.emptyWaiters
-        }
-        for waiter in waiters { waiter.resume() }
+    /// A connection turns out to be a standby's.
+    func noteStandby(_ handler: ConnectionHandler) {
+        leave { $0.served[ObjectIdentifier(handler)]?.isOfStandby = true }
     }
 
-    /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`.
+    private func leave(_ change: (inout Members) -> Void) {
+        let ended = members.withLockedValue { members in
+            change(&members)
+            let waiters = members.waiters
+            members.waiters = waiters.filter { !members.isEmpty(includingStandbys: $0.includesStandbys) }
+            return waiters.filter { members.isEmpty(includingStandbys: $0.includesStandbys) }
+        }
+        for waiter in ended { waiter.continuation.resume() }
+    }
+
+    /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`. Those of
+    /// standbys are the last: answers to the others may wait for what they say.
     /// - Returns: how many were still open then.
     func drain(timeout: TimeAmount, timer: any EventLoop) async -> Int {
         let late = NIOLockedValueBox(0)
-        let served = members.withLockedValue { members in
-            members.isClosed = true
-            return Array(members.served.values)
-        }
-        ConnectionRegistry.tell(served) { $0.beginShutdown() }
+        members.withLockedValue { $0.isClosed = true }
         let deadline = timer.scheduleTask(in: timeout) {
             let open = self.members.withLockedValue { Array($0.served.values) }
             late.withLockedValue { $0 = open.count }
             ConnectionRegistry.tell(open) { $0.closeNow() }
         }
-        await withCheckedContinuation { continuation in
-            let isEmpty = members.withLockedValue { members in
-                if !members.isEmpty { members.emptyWaiters.append(continuation) }
-                return members.isEmpty
-            }
-            if isEmpty { continuation.resume() }
+        for includesStandbys in [false, true] {
+            let served = members.withLockedValue { Array($0.served.values) }
+            ConnectionRegistry.tell(served.filter { includesStandbys || !$0.isOfStandby }) { $0.beginShutdown() }
+            await waitUntilEmpty(includingStandbys: includesStandbys)
         }
         deadline.cancel()
         return late.withLockedValue { $0 }
+    }
+
+    private func waitUntilEmpty(includingStandbys: Bool) async {
+        await withCheckedContinuation { continuation in
+            let isEmpty = members.withLockedValue { members in
+                let isEmpty = members.isEmpty(includingStandbys: includingStandbys)
+                if !isEmpty { members.waiters.append((includingStandbys, continuation)) }
+                return isEmpty
+            }
+            if isEmpty { continuation.resume() }
+        }
     }
 
     /// One hop an event loop.

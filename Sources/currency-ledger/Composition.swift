@@ -159,7 +159,8 @@ enum Composition {
             do {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
-                    following: following, standbys: standbys, entries: entries, hash: sha256, now: Clock.now, catchingUp: tables.show
+                    following: following, standbys: standbys, entries: entries, hash: sha256, now: Clock.now,
+                    catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)

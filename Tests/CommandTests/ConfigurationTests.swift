@@ -34,6 +34,40 @@ import Testing
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
     }
 
+    @Test func whomItFollowsAndWhoFollowsIsRead() throws {
+        let follow = #""follow": {"leader": "ledger-1:7117", "token": "a standby's secret", "name": "b:1"}, "#
+        let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#
+        let tokens = #""tokens": {"replica": ["another standby's secret"]}, "#
+        let settings = try load("{" + follow + standbys + tokens + minimal.dropFirst())
+        #expect(settings.follow?.leader.description == "ledger-1:7117")
+        #expect(settings.follow?.token == "a standby's secret" && settings.follow?.name.text == "b:1")
+        #expect(settings.standbysRequired == 2 && settings.standbysTimeoutMilliseconds == 100)
+        #expect(settings.tokens.map(\.role) == [.replica])
+        #expect(try load(minimal).follow == nil && load(minimal).standbysRequired == 0)
+        let environment = [
+            "LEDGER_FOLLOW_LEADER": "unix:/run/l", "LEDGER_FOLLOW_TOKEN": "t", "LEDGER_STANDBYS_REQUIRED": "1",
+        ]
+        let other = try load(minimal, environment: environment)
+        #expect(other.follow?.leader.description == "unix:/run/l" && other.follow?.token == "t")
+        #expect(other.follow?.name.text.isEmpty == false && other.standbysRequired == 1)
+    }
+
+    @Test func whatIsWrongAboutFollowingIsNamed() throws {
+        let secret = "do not show this"
+        for (members, rule) in [
+            (#""follow": {"leader": "no port"}"#, "follow.leader"),
+            (#""follow": {"leader": "a:1", "name": "a b"}"#, "follow.name: must be 1 to 64 letters"),
+            (#""follow": {"token": "\#(secret)"}"#, "follow.token: is of no use without follow.leader"),
+            (#""standbys": {"required": 9}"#, "standbys.required: must be an integer from 0 to 8"),
+            (#""standbys": {"timeoutMilliseconds": 1}"#, "standbys.timeoutMilliseconds: must be an integer from 100"),
+            (#""follow": {"who": "a:1"}"#, "follow.who: is not a setting"),
+        ] {
+            let faults = try faults("{" + members + ", " + minimal.dropFirst())
+            #expect(faults.count == 1 && faults[0].contains(rule), "\(faults)")
+            #expect(!"\(faults)".contains(secret))
+        }
+    }
+
     private func faults(
         _ json: String, flags: [Setting: String] = [:], environment: [String: String] = [:]
     ) throws -> [String] {

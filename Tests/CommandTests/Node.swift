@@ -27,7 +27,8 @@ final class Node: Sendable {
     ///   - required: how many standbys it waits for.
     ///   - more: further settings, as members of the configuration.
     func start(
-        following leader: String? = nil, required: Int = 0, timeout: Int = 20_000, bundleID: String = "com.example.game",
+        following leader: String? = nil, required: Int = 0, timeout: Int = 20_000,
+        bundleID: String = "com.example.game",
         more: String = "", environment: [String: String] = [:], arguments: [String] = []
     ) throws -> RunningService {
         try configure(following: leader, required: required, timeout: timeout, bundleID: bundleID, more: more)
@@ -35,7 +36,8 @@ final class Node: Sendable {
     }
 
     func configure(
-        following leader: String? = nil, required: Int = 0, timeout: Int = 20_000, bundleID: String = "com.example.game",
+        following leader: String? = nil, required: Int = 0, timeout: Int = 20_000,
+        bundleID: String = "com.example.game",
         more: String = ""
     ) throws {
         let follow = leader.map { #""follow": {"leader": "\#($0)", "name": "\#(name)"},"# } ?? ""

@@ -150,6 +150,48 @@ import Testing
                 + "what was acknowledged, \(blocks.count) blocks")
     }
 
+    /// A line that is cut, waits and changes bytes: nothing wrong is appended, and the standby comes through.
+    @Test func aBadLineDelaysAndChangesNothing() async throws {
+        let count = 6_000
+        let seed = Seed.drawn()
+        let studio = try Studio()
+        let (a, b) = (try Node(studio, "a"), try Node(studio, "b"))
+        let purchases = try (0...count / 5).map { Array(try studio.purchase($0).utf8) }
+        let leading = try a.start()
+        let line = try BadLine(at: b.folder.path("line"), to: a.folder.path("s"), seed: seed)
+        defer { line.stop() }
+        let following = try b.start(following: line.address)
+        let client = try await leading.client()
+        let reader = try await following.client()
+        try await MixedLoad.begin(client)
+        for part in 0..<6 {
+            let wanted = Array(part * count / 6..<(part + 1) * count / 6)
+            let failures = await Self.send(wanted, known: [], purchases, to: client) { _ in }
+            #expect(failures == [], "seed \(seed)")
+            // What is there already is the leader's.
+            let (blocks, all) = (try b.blocks(), try a.blocks())
+            #expect(Array(all.prefix(blocks.count)) == blocks, "seed \(seed)")
+        }
+        for _ in 0..<200 where line.done.changed < 10 || line.done.cuts < 5 {
+            _ = try await client.grant(
+                Grant(
+                    key: RequestKey("more \(line.done.connections) \(UInt64.random(in: 0 ... .max))")!,
+                    account: AccountName("another")!, currency: MixedLoad.gems, amount: Amount(1)!))
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let done = line.done
+        line.becomeGood()
+        try await reader.waits(for: Int64(try a.blocks().count))
+        #expect(try await MixedLoad.differences(reader, after: count) == [], "seed \(seed)")
+        #expect(try a.blocks() == b.blocks(), "seed \(seed)")
+        #expect(done.changed > 5 && done.cuts > 3, "seed \(seed): \(done)")
+        let told = try following.said.components(separatedBy: "no blocks come from the leader").count - 1
+        #expect(told >= 1 && told < done.connections, "seed \(seed): told \(told) times of \(done)")
+        try await client.close()
+        try await reader.close()
+        #expect(leading.stop() == 0 && following.stop() == 0)
+    }
+
     /// The old leader is not down, only its standby was promoted: nobody acknowledges, so it answers no write.
     @Test func anOldLeaderAnswersNoWriteOnceItsStandbyWasPromoted() async throws {
         let studio = try Studio()

@@ -48,8 +48,8 @@ import Testing
         case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .internalError:
             #expect(try step?.get() == 50)
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
-            .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
-            .notConsumable,
+            .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp,
+            .wrongEnvironment, .notConsumable,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,
             .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed,
             .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:

@@ -84,7 +84,7 @@ final class Bench: Sendable {
     ///   - storage: the blocks of an engine before this one; the tables begin anew.
     ///   - prepare: says how the log fails from the beginning on.
     init(
-        _ storage: MemoryLog.Storage = .init(), catalog: Catalog = .small,
+        _ storage: MemoryLog.Storage = .init(), catalog: Catalog = .small, standbys: Standbys? = nil,
         limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in }
     ) throws {
         folder = try TemporaryFolder()
@@ -102,7 +102,7 @@ final class Bench: Sendable {
             configuration: Engine.Configuration(
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
                 limits: chosen),
-            hash: Workload.hash, now: { Bench.now },
+            standbys: standbys, hash: Workload.hash, now: { Bench.now },
             catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
             report: { reported.add("\($0)") })
         events = reported

@@ -146,7 +146,8 @@ package final class Standbys: Sendable {
 
     private func lack(of state: State) -> StoreError {
         StoreError(
-            .notReady, "fewer than \(state.required) standbys have the last blocks: nothing is answered before they have them")
+            .notReady,
+            "fewer than \(state.required) standbys have the last blocks: nothing is answered before they have them")
     }
 
     /// Calls `safe`, and then `done`, once a block is safe; where it is not in time, `done` with the failure then, and

@@ -31,6 +31,11 @@ extension LedgerOperation {
         }
     }
 
+    /// Whether only a standby asks it.
+    package var isOfStandby: Bool {
+        if case .query(let query) = self { query.isOfBlocks } else { false }
+    }
+
     var isPromotion: Bool {
         switch self {
         case .promote: true

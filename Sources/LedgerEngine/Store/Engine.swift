@@ -108,7 +108,8 @@ package final class Engine: Store, @unchecked Sendable {
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
-        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, hash: @escaping HashFunction,
+        now: @escaping @Sendable () -> Timestamp,
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
@@ -460,7 +461,7 @@ package final class Engine: Store, @unchecked Sendable {
             if let follower { try end(follower) }
             do throws(StoreError) {
                 try recover()
-            } catch where appender.failure == nil {
+            } catch  where appender.failure == nil {
                 // It leads; only that the standbys that it needs are not there yet, or something like it.
             }
             if let failure = appender.failure { throw StoreError(behind: failure) }

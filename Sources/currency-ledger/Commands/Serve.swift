@@ -74,7 +74,8 @@ struct Serve: AsyncParsableCommand {
         [
             .path: path, .listen: listen, .bundleID: bundleId, .appAppleID: appAppleId, .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
-            .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
+            .cachedPlayers: cachePlayers, .logLevel: logLevel,
         ].compactMapValues { $0 }
     }
 

@@ -5,7 +5,7 @@ import Musl
 #endif
 
 /// Runs `body` in a thread of its own.
-func inThread(_ body: @escaping @Sendable () -> Void) {
+package func inThread(_ body: @escaping @Sendable () -> Void) {
     final class Box: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
