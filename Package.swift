@@ -148,6 +148,12 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], swiftSettings: settings),
         .testTarget(
+            name: "SimulationTests",
+            dependencies: [
+                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerEngine", "LedgerTestKit", "SQLiteProjection",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
+        .testTarget(
             name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "LedgerEngine"],
             swiftSettings: settings),
         .testTarget(

@@ -82,7 +82,7 @@ package final class RunningLedger: Sendable {
     }
 
     /// Blocks.
-    private func stopNow() throws {
+    func stopNow() throws {
         sweeper.stop()
         entries.stop()
         standbys.feed.stop()

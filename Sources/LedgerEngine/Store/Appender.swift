@@ -180,7 +180,7 @@ final class Appender: Sendable {
         var block = block
         block.previous = head.hash
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
-        var random = SystemRandomNumberGenerator()
+        var random = MachineRandom()
         let sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
         assert(isReadBack(sealed, as: block), "block \(block.number) is not read as it was written")
         do throws(LogError) {

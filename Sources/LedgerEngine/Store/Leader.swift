@@ -46,7 +46,7 @@ struct Leader {
             if let last { try log.eraseLastNames(through: last.number) }
             let block = try termBlock(after: last, ledger, now: now)
             time = block.time
-            var random = SystemRandomNumberGenerator()
+            var random = MachineRandom()
             return SealedBlock(sealing: block, salts: &random, hash: hash)
         }
         term = sealed.term

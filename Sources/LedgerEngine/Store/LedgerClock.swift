@@ -68,6 +68,7 @@ final class LedgerClock: Sendable {
 
     /// (clock_gettime(2), CLOCK_BOOTTIME: monotonic, "it also includes any time that the system is suspended".)
     @Sendable static func sinceBoot() -> Timestamp {
+        if let machine = SimulatedMachines.current { return Timestamp(machine.nanoseconds / 1_000_000) }
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Timestamp(time.tv_sec) * 1_000 + Timestamp(time.tv_nsec) / 1_000_000

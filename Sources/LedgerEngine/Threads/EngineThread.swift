@@ -28,6 +28,7 @@ final class OwnThread: Sendable {
 /// Makes the calling thread nicer than the others. (setpriority(2), "C library/kernel differences": on Linux a niceness
 /// is a thread's own.) Where the system refuses, everything goes on, only slower.
 func beNicer(by niceness: Int32) {
+    if SimulatedMachines.current != nil { return }
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
 }
 
@@ -39,11 +40,20 @@ struct EngineThread {
         init(_ name: String, _ run: @escaping @Sendable () -> Void) { (self.name, self.run) = (name, run) }
     }
 
-    private let thread: pthread_t
+    private enum Handle {
+        case system(pthread_t)
+        case simulated(any SimulatedMachine, Int)
+    }
+
+    private let thread: Handle
 
     /// - Parameter name: at most 15 bytes, as `top` and `perf` show it.
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(_ name: String, _ run: @escaping @Sendable () -> Void) throws {
+        if let machine = SimulatedMachines.current {
+            thread = .simulated(machine, machine.begin(name, run))
+            return
+        }
         var thread = pthread_t()
         let body = Unmanaged.passRetained(Body(name, run))
         let code = pthread_create(
@@ -59,7 +69,7 @@ struct EngineThread {
             body.release()
             throw StoreError("a thread cannot be started: \(String(cString: strerror(code)))")
         }
-        self.thread = thread
+        self.thread = .system(thread)
     }
 
     /// Names the calling thread, for those who look at the process. (proc(5): a thread writes its own `comm`.)
@@ -71,8 +81,18 @@ struct EngineThread {
     }
 
     /// Waits for its end. Called once, or ``detach()`` is.
-    func join() { pthread_join(thread, nil) }
+    func join() {
+        switch thread {
+        case .system(let thread): pthread_join(thread, nil)
+        case .simulated(let machine, let number): machine.join(number)
+        }
+    }
 
     /// Nobody waits for its end.
-    func detach() { pthread_detach(thread) }
+    func detach() {
+        switch thread {
+        case .system(let thread): pthread_detach(thread)
+        case .simulated: break
+        }
+    }
 }

@@ -6,6 +6,8 @@ final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    /// Whose lock it is instead, in a simulation.
+    private let machine = SimulatedMachines.current
 
     init(_ state: State) {
         self.state = state
@@ -26,24 +28,28 @@ final class Monitor<State>: @unchecked Sendable {
     }
 
     func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        acquire()
+        defer { release() }
         return try body(&state)
     }
 
     /// Wakes one of the threads that wait, where it does not matter which.
-    func wakeOne() { pthread_cond_signal(changed) }
+    func wakeOne() {
+        if let machine { machine.wake(ObjectIdentifier(self), all: false) } else { pthread_cond_signal(changed) }
+    }
 
     /// Wakes every thread that waits: each looks again.
-    func wakeAll() { pthread_cond_broadcast(changed) }
+    func wakeAll() {
+        if let machine { machine.wake(ObjectIdentifier(self), all: true) } else { pthread_cond_broadcast(changed) }
+    }
 
     /// Waits until `body` gives something, which it is asked at the beginning and whenever the threads are woken.
     func wait<Result>(_ body: (inout State) -> Result?) -> Result {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        acquire()
+        defer { release() }
         while true {
             if let result = body(&state) { return result }
-            pthread_cond_wait(changed, lock)
+            sleep(until: nil)
         }
     }
 
@@ -58,24 +64,34 @@ final class Monitor<State>: @unchecked Sendable {
 
     /// Waits until `body` is ready; it is asked again when the threads are woken, and at the time that it says.
     func waitOrUntil<Result>(_ body: (inout State) -> Next<Result>) -> Result {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
+        acquire()
+        defer { release() }
         while true {
             switch body(&state) {
             case .ready(let result): return result
-            case .wait: pthread_cond_wait(changed, lock)
-            case .waitUntil(let nanoseconds):
-                var time = timespec(
-                    tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-                pthread_cond_timedwait(changed, lock, &time)
+            case .wait: sleep(until: nil)
+            case .waitUntil(let nanoseconds): sleep(until: nanoseconds)
             }
         }
     }
-}
 
-/// The monotonic clock, in nanoseconds.
-func monotonicNanoseconds() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    private func acquire() {
+        if let machine { machine.acquire(ObjectIdentifier(self)) } else { pthread_mutex_lock(lock) }
+    }
+
+    private func release() {
+        if let machine { machine.release(ObjectIdentifier(self)) } else { pthread_mutex_unlock(lock) }
+    }
+
+    /// Gives the lock back, waits, and takes it again.
+    /// - Parameter time: of the monotonic clock, in nanoseconds.
+    private func sleep(until time: UInt64?) {
+        if let machine { return machine.wait(ObjectIdentifier(self), until: time) }
+        guard let time else {
+            pthread_cond_wait(changed, lock)
+            return
+        }
+        var end = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
+        pthread_cond_timedwait(changed, lock, &end)
+    }
 }

@@ -45,6 +45,8 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         case doneThenFailure(DiskError)
         /// A write that says that it wrote fewer bytes.
         case short
+        /// A sync that says that it is done, and has not begun.
+        case lie
         /// From here on nothing is done and every call fails, until the power is cut or the process is killed.
         case off
     }
@@ -221,7 +223,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         return try locked { () throws(DiskError) in
             let (node, path) = try open(file)
             switch next(.write, path) {
-            case nil: return try put(bytes, node, offset)
+            case nil, .lie: return try put(bytes, node, offset)
             case .failure(let error): throw error
             case .partThenFailure(let error):
                 _ = try put(Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))), node, offset)
@@ -242,6 +244,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
             takeMapping(node)
             switch next(.sync, path) {
             case nil: writeAll(node)
+            case .lie: return
             case .failure(let error):
                 node.dirty = []
                 throw error
@@ -405,7 +408,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     /// A call that changes nothing.
     private func ask(_ kind: Call.Kind, _ path: String) throws(DiskError) {
         switch next(kind, path) {
-        case nil, .short: return
+        case nil, .short, .lie: return
         case .failure(let error), .partThenFailure(let error), .doneThenFailure(let error): throw error
         case .off: throw .failed
         }
@@ -415,7 +418,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         _ kind: Call.Kind, _ path: String, _ body: () -> Result
     ) throws(DiskError) -> Result {
         switch next(kind, path) {
-        case nil: return body()
+        case nil, .lie: return body()
         case .failure(let error), .partThenFailure(let error): throw error
         case .doneThenFailure(let error):
             _ = body()

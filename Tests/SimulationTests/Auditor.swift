@@ -1,0 +1,486 @@
+import Ledger
+import LedgerTestKit
+
+@testable import LedgerEngine
+
+/// What a client of the simulation asks.
+enum Ask {
+    /// The balance of an account that nobody has, named for the connection: the first of everything that is submitted
+    /// together, so that it can be told in which order the ledger took it.
+    case probe(AccountName)
+    case signed(SignedItem, account: AccountName?)
+    case keyed(KeyedOperation)
+    case atomic(Atomic)
+    case balance(AccountName, CurrencyCode?)
+    case forget(AccountName)
+    case query(Query)
+
+    var isProbe: Bool {
+        if case .probe = self { return true }
+        return false
+    }
+
+    var isQuery: Bool {
+        if case .query = self { return true }
+        return false
+    }
+
+    func operation(by actor: String) -> LedgerOperation {
+        switch self {
+        case .probe(let account): .command(.balance(account: account, currency: nil))
+        case .signed(let item, let account):
+            .signed(item.notification == nil ? .transaction(item.jws) : .notification(item.jws), account: account, by: actor)
+        case .keyed(let operation): .command(.keyed(operation), by: actor)
+        case .atomic(let atomic): .command(.atomic(atomic), by: actor)
+        case .balance(let account, let currency): .command(.balance(account: account, currency: currency))
+        case .forget(let account): .command(.forget(account), by: actor)
+        case .query(let query): .query(query)
+        }
+    }
+}
+
+/// One connection of a client, as both ends see it.
+final class Connection: @unchecked Sendable {
+    enum Expectation {
+        case answer(Answer)
+        /// Of the ledger as it is in a state from this one on.
+        case read(Query, since: Int)
+    }
+
+    let probe: AccountName
+    let actor: String
+    var session: LedgerSession?
+    /// What was sent and has no answer, and what of it the ledger has not decided.
+    var unanswered: [Ask] = []
+    var undecided: [Ask] = []
+    /// What is decided and has not been delivered.
+    var expected: [Expectation] = []
+    var readsTaken = 0
+
+    init(_ number: Int, actor: String) {
+        probe = AccountName("probe-\(number)")!
+        self.actor = actor
+    }
+}
+
+/// Predicts every answer. It learns from the ledger only in which order, at which time and together with what requests
+/// were decided; what they are answered it says itself, and where nobody can know whether a block is durable it keeps
+/// both worlds, until an answer fits one of them only.
+final class Auditor: @unchecked Sendable {
+    private struct Item {
+        /// `nil` for the ledger's own sweep.
+        var connection: Connection?
+        var ask: Ask?
+    }
+
+    private struct Batch {
+        var number: Int
+        var items: [Item]
+        var time: Timestamp
+        /// Whether nothing could be made durable when it was decided.
+        var isReading: Bool
+    }
+
+    private enum Result {
+        case answer(Answer)
+        case read(Query)
+    }
+
+    private struct OpenRead {
+        var query: Query
+        var outcome: Outcome
+        var since: Int
+    }
+
+    private(set) var worlds = [World()]
+    /// What is not as it must be: the first only.
+    private(set) var problem: String?
+    private var undone: [Batch] = []
+    private var batches = 0
+    /// Who is alive: what a process that was killed still does is nobody's.
+    private(set) var life = 0
+    var connections: [AccountName: Connection] = [:]
+    var lastTime: Timestamp = 0
+    var lastFault = false
+    /// Whether somebody's rows may be damaged, so that sweeps leave them out.
+    var mayLeaveOut = false
+    /// Every state since the oldest read that is not decided on.
+    private var states: [[World]] = []
+    private var firstState = 0
+    private var openReads: [OpenRead] = []
+    private var expectedReads = 0
+    private(set) var counts: [String: Int] = [:]
+    /// Whether all worlds there ever were are kept, for a disk that lies may go back to any.
+    var keepsPast = false
+    private(set) var past: [World] = []
+
+    func count(_ what: String) { counts[what, default: 0] += 1 }
+
+    func fail(_ text: String) {
+        if problem == nil { problem = text }
+    }
+
+    // MARK: What the ledger does
+
+    /// A batch is about to be decided.
+    func decided(_ needs: [Needs]) -> Int {
+        var items: [Item] = []
+        var connection: Connection?
+        for need in needs {
+            if let name = need.wallets.first, let probed = connections[name] {
+                connection = probed
+                guard probed.undecided.first?.isProbe == true else {
+                    fail("\(name) was decided where nothing was sent")
+                    continue
+                }
+            } else if connection?.undecided.first?.isProbe ?? true {
+                // Everything that was sent with the last probe has been taken.
+                items.append(Item())
+                continue
+            }
+            if let connection { items.append(Item(connection: connection, ask: connection.undecided.removeFirst())) }
+        }
+        batches += 1
+        undone.append(Batch(number: batches, items: items, time: lastTime, isReading: lastFault))
+        return batches
+    }
+
+    /// A batch is done.
+    func done(_ number: Int, of life: Int, _ result: Swift.Result<[Decision], StoreError>) {
+        guard life == self.life, problem == nil else { return }
+        guard !undone.isEmpty, undone[0].number == number else { return fail("batches are done in another order") }
+        let batch = undone.removeFirst()
+        switch result {
+        case .success(let decisions):
+            let results = decisions.flatMap { decision in
+                decision.answers.map { Result.answer($0) } + (decision.read.map { [.read($0)] } ?? [])
+            }
+            guard results.count == batch.items.count else {
+                return fail("\(batch.items.count) requests have \(results.count) answers")
+            }
+            take(batch, results)
+            for (item, result) in zip(batch.items, results) {
+                switch result {
+                case .answer(let answer): item.connection?.expected.append(.answer(answer))
+                case .read(let query):
+                    expectedReads += 1
+                    item.connection?.expected.append(.read(query, since: firstState + states.count))
+                }
+            }
+            keepState()
+        case .failure(let error):
+            count("batch \(error.kind)")
+            if error.kind == .unknown { worlds += worlds.map { imagine(batch, in: $0) } }
+            for item in batch.items { item.connection?.expected.append(.answer(.failure(.store(error)))) }
+            keepState()
+        }
+    }
+
+    private func keepState() {
+        if keepsPast { past += worlds }
+        if expectedReads == 0 && openReads.isEmpty {
+            firstState += states.count + 1
+            states = []
+            return
+        }
+        states.append(worlds)
+        decideReads()
+    }
+
+    /// The process or the machine ends: of what was decided and not done any beginning may be durable.
+    func crash() {
+        life += 1
+        for batch in undone {
+            let after = worlds.map { imagine(batch, in: $0) }
+            worlds += after
+            if !openReads.isEmpty { states.append(worlds) }
+        }
+        decideReads()
+        if let read = openReads.first { failRead(read) }
+        undone = []
+        openReads = []
+        expectedReads = 0
+        connections = [:]
+        keepState()
+    }
+
+    /// The disk lied: what is there may be of any moment.
+    func goBack() { worlds = past.reversed() }
+
+    /// Whether there is nothing to be predicted.
+    var isIdle: Bool { undone.isEmpty && openReads.isEmpty && expectedReads == 0 }
+
+    func expectIdle() {
+        decideReads()
+        if let read = openReads.first { failRead(read) }
+        if !undone.isEmpty { fail("batches are never done") }
+    }
+
+    // MARK: What clients are told
+
+    func delivered(_ answers: [Answer], to connection: Connection) {
+        guard problem == nil else { return }
+        for answer in answers {
+            guard !connection.expected.isEmpty, !connection.unanswered.isEmpty else {
+                return fail("\(connection.probe) is answered what it did not ask: \(answer)")
+            }
+            let ask = connection.unanswered.removeFirst()
+            if ask.isQuery { connection.readsTaken += 1 }
+            switch connection.expected.removeFirst() {
+            case .answer(let expected):
+                if !Auditor.isSame(expected, answer) { fail("\(ask) was answered \(answer), decided as \(expected)") }
+            case .read(let query, let since):
+                expectedReads -= 1
+                switch answer {
+                case .success(let outcome):
+                    openReads.append(OpenRead(query: query, outcome: outcome, since: since))
+                    count("read")
+                    decideReads()
+                case .failure(.store): count("read failed")
+                case .failure(let fault): fail("\(ask) was answered \(fault)")
+                }
+            }
+        }
+    }
+
+    private static func isSame(_ left: Answer, _ right: Answer) -> Bool {
+        switch (left, right) {
+        case (.success(let left), .success(let right)): Comparison.isSame(left, right)
+        case (.failure(.store(let left)), .failure(.store(let right))): left.kind == right.kind
+        case (.failure(let left), .failure(let right)): "\(left)" == "\(right)"
+        default: false
+        }
+    }
+
+    // MARK: Reads
+
+    private func decideReads() {
+        openReads.removeAll { read in
+            // Oldest states last: most reads see the newest.
+            states.indices.reversed().contains { index in
+                firstState + index >= read.since
+                    && states[index].contains { Comparison.isSame(Auditor.page(read.query, in: $0), read.outcome) }
+            }
+        }
+        if openReads.isEmpty && expectedReads == 0 {
+            firstState += states.count
+            states = []
+        }
+    }
+
+    private func failRead(_ read: OpenRead) {
+        let expected = states.last?.first.map { "\(Auditor.page(read.query, in: $0))" } ?? "nothing"
+        fail("\(read.query) was answered \(read.outcome), not \(expected)")
+    }
+
+    static func page(_ query: Query, in world: World) -> Outcome {
+        switch query {
+        case .history(let query): .history(world.history(query))
+        case .report(let request):
+            .report(
+                ReportPage(
+                    kind: request.kind, asOf: request.asOf ?? 0,
+                    rows: world.report(request.kind, asOf: request.asOf ?? 0, request.currency, in: world.whole),
+                    next: nil))
+        case .balances(let query, let asOf): .balance(world.balances(query.account, query.currency, asOf: asOf))
+        case .journal(let query): .journal(world.journal(query))
+        case .purchase(let query):
+            world.view(query.transaction, purchaseDate: SandboxApp.date - 1_000).map { .purchaseView($0) }
+                ?? .refused(Refusal(.unknownPurchase))
+        case .find(let query): .finding(world.find(query))
+        }
+    }
+
+    // MARK: Worlds
+
+    /// Keeps the worlds in which the ledger has answered as it must.
+    private func take(_ batch: Batch, _ results: [Result]) {
+        var kept: [World] = []
+        var reason: String?
+        for before in worlds {
+            for choice in choices(before, batch) {
+                leftOut = choice
+                var world = before
+                var mismatch: String?
+                for (item, result) in zip(batch.items, results) {
+                    guard let text = step(&world, item, result, batch) else { continue }
+                    mismatch = text
+                    break
+                }
+                if let mismatch {
+                    reason = reason ?? mismatch
+                    continue
+                }
+                kept.append(world)
+                // What only fell due while nothing could be appended may have been dropped.
+                let isDropped = batch.isReading && world.entries.count > before.entries.count
+                if isDropped { kept.append(before) }
+            }
+        }
+        if kept.isEmpty { return fail(reason ?? "no world is left") }
+        if kept.count > 64 { kept.removeLast(kept.count - 64) }
+        worlds = kept
+    }
+
+    /// Whom the sweeps of the batch leave out, where rows may be damaged.
+    private var leftOut: Set<Int> = []
+
+    private func choices(_ world: World, _ batch: Batch) -> [Set<Int>] {
+        guard mayLeaveOut, batch.items.contains(where: { $0.ask == nil }) else { return [[]] }
+        return world.due(at: batch.time).prefix(5).reduce([[]]) { sets, account in
+            sets + sets.map { $0.union([account]) }
+        }
+    }
+
+    /// What becomes of a world in which a batch became durable of which nothing was told.
+    private func imagine(_ batch: Batch, in world: World) -> World {
+        var world = world
+        for item in batch.items { _ = step(&world, item, nil, batch) }
+        return world
+    }
+
+    /// Takes one request.
+    /// - Parameter result: what the ledger says of it; `nil` where nobody knows.
+    /// - Returns: how that differs from what it must say.
+    private func step(_ world: inout World, _ item: Item, _ result: Result?, _ batch: Batch) -> String? {
+        if case .answer(.failure(.store))? = result { return nil }
+        let now = batch.time
+        world.actor = item.connection?.actor
+        let expected: Outcome
+        switch item.ask {
+        case nil: return sweep(&world, result, now)
+        case .probe(let account), .balance(let account, nil):
+            world.settle(world.account(account), at: now)
+            expected = .balance(world.balances(account, nil))
+        case .balance(let account, let currency):
+            world.settle(world.account(account), at: now)
+            expected =
+                currency.map { World.settings[$0] == nil } == true
+                ? .refused(Refusal(.unknownCurrency(currency: currency!)))
+                : .balance(world.balances(account, currency))
+        case .signed(let item, let account):
+            if item.isForged {
+                guard let result else { return nil }
+                if case .answer(.failure(.verification)) = result { return nil }
+                return "a forged JWS was answered \(result)"
+            }
+            expected = world.take(item, named: account, at: now)
+        case .keyed(let operation): expected = world.take(operation, at: now)
+        case .atomic(let atomic): expected = world.take(atomic, at: now)
+        case .forget(let account): expected = .forgotten(world.forget(account))
+        case .query(let query): return prepare(query, &world, result, now, mayClose: !batch.isReading)
+        }
+        guard let result else { return nil }
+        guard case .answer(.success(let outcome)) = result, Comparison.isSame(expected, outcome) else {
+            return "\(item.ask!) at \(now) was answered \(result), not \(expected)"
+        }
+        if case .refused(let refusal) = outcome { count("refused \("\(refusal.reason)".prefix { $0 != "(" })") }
+        count("\(outcome)".prefix { $0 != "(" }.description)
+        return nil
+    }
+
+    private func sweep(_ world: inout World, _ result: Result?, _ now: Timestamp) -> String? {
+        guard let result else {
+            _ = world.sweep(at: now)
+            return nil
+        }
+        guard case .answer(.success(.expired(let told))) = result else { return "a sweep was answered \(result)" }
+        let due = world.due(at: now)
+        // Who is not in memory is looked for by the time of the batch, which may be a millisecond before that of
+        // entries.
+        let late = due.filter { world.deadline($0).map { $0 > now } ?? false }
+        let out = mayLeaveOut ? leftOut.intersection(due) : Set(late.prefix(max(due.count - told, 0)))
+        guard told == due.count - out.count else {
+            return "a sweep at \(now) told of \(told) players, not of \(due.count)"
+        }
+        _ = world.sweep(at: now, but: out)
+        if told > 0 { count("sweep") }
+        return nil
+    }
+
+    private func prepare(
+        _ query: Query, _ world: inout World, _ result: Result?, _ now: Timestamp, mayClose: Bool
+    ) -> String? {
+        let latest = world.latestTime(now)
+        var prepared = query
+        var refusal: Refusal?
+        switch query {
+        case .history(let query): if mayClose { world.settle(world.account(query.account), at: now) }
+        case .purchase(let query):
+            if mayClose { world.settle(world.purchases[query.transaction]?.account, at: now) }
+            if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
+        case .journal, .find: break
+        case .report(var request):
+            let time = request.asOf ?? latest
+            request.asOf = time
+            prepared = .report(request)
+            if time > latest { return future(result) }
+            if mayClose { world.close(through: time) }
+        case .balances(_, let asOf):
+            if asOf > latest { return future(result) }
+            if mayClose { world.close(through: asOf) }
+        }
+        guard let result else { return nil }
+        switch (result, refusal) {
+        case (.read(let query), nil):
+            return query == prepared ? nil : "\(query) is read instead of \(prepared)"
+        case (.answer(.success(.refused(let told))), .some(let refusal)):
+            return told == refusal ? nil : "\(query) was refused: \(told), not \(refusal)"
+        default: return "\(query) at \(now) was answered \(result)"
+        }
+    }
+
+    private func future(_ result: Result?) -> String? {
+        guard let result else { return nil }
+        if case .answer(.failure(.futureTime)) = result { return nil }
+        return "a time that has not come was answered \(result)"
+    }
+}
+
+/// A store whose batches are told to an auditor.
+final class ObservedStore: Store {
+    private let base: Engine
+    private let auditor: Auditor
+    private let life: Int
+
+    init(_ base: Engine, _ auditor: Auditor) {
+        self.base = base
+        self.auditor = auditor
+        life = auditor.life
+    }
+
+    var engine: String { base.engine }
+
+    func time(at clock: Timestamp) -> Timestamp {
+        let time = base.time(at: clock)
+        auditor.lastTime = time
+        return time
+    }
+
+    func fault() -> StoreError? {
+        let fault = base.fault()
+        auditor.lastFault = fault != nil
+        return fault
+    }
+
+    func commit<Result: Sendable>(
+        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
+        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
+    ) {
+        let batch = auditor.life == life ? auditor.decided(each()) : 0
+        base.commit(needs, each: each, isLast: isLast, decide) { [auditor, life] result in
+            auditor.done(batch, of: life, result.map { Mirror(reflecting: $0).children.first?.value as? [Decision] ?? [] })
+            done(result)
+        }
+    }
+
+    func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
+    func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
+        try base.balances(account, currency: currency, asOf: asOf)
+    }
+    func report(_ query: ReportQuery) throws -> ReportPage { try base.report(query) }
+    func journal(_ query: JournalQuery) throws -> JournalPage { try base.journal(query) }
+    func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try base.purchase(query) }
+    func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
+    func close() throws { try base.close() }
+}
