@@ -184,4 +184,21 @@ import Testing
         #expect(try bench.available("ann") == 0)
         try bench.engine.close()
     }
+
+    /// The block that would have erased the name is never there: nobody waits until the tables have it.
+    @Test func aForgettingDecidedAheadOfABatchThatFailsHoldsNobodyUp() throws {
+        let bench = try Bench { $0.batchesAheadMax = 8 }
+        _ = try bench.ask(.grant("a", "ann", 100))
+        bench.log.hold()
+        let first = bench.send(.spend("1", "ann", 60))
+        #expect(try eventually { bench.log.waiting == 1 })
+        let forgetting = bench.send(.forget(Self.ann))
+        bench.log.failAppends(.notAppended)
+        bench.log.release()
+        #expect(throws: StoreError.self) { try first.get() }
+        #expect(throws: StoreError.self) { try forgetting.get() }
+        #expect(try bench.available("ann") == 100)
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
+        try bench.engine.close()
+    }
 }

@@ -318,8 +318,10 @@ final class Auditor: @unchecked Sendable {
             }
         }
         if kept.isEmpty { return fail(reason ?? "no world is left") }
-        if kept.count > 64 { kept.removeLast(kept.count - 64) }
-        worlds = kept
+        // While nothing can be made durable, what is in doubt is not shown; it may come to be all the same.
+        if batch.isReading { kept = worlds + kept }
+        var seen: Set<[Int64]> = []
+        worlds = kept.filter { seen.insert($0.extents).inserted }
     }
 
     /// Whom the sweeps of the batch leave out, where rows may be damaged.

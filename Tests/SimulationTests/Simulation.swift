@@ -120,6 +120,13 @@ final class Simulation: @unchecked Sendable {
         auditor.keepsPast = fates.lies
     }
 
+    /// Whether a life is told step by step.
+    var isTold = false
+
+    private func tell(_ text: @autoclosure () -> String) {
+        if isTold { print("\(machine.nanoseconds / 1_000) \(text())") }
+    }
+
     /// What happened, by kinds.
     var counts: [String: Int] { auditor.counts }
 
@@ -226,6 +233,7 @@ final class Simulation: @unchecked Sendable {
         }
         connection.unanswered += all
         connection.undecided += all
+        tell("\(connection.probe) submits \(all)")
         connection.session?.submit(all.map { $0.operation(by: connection.actor) })
     }
 
@@ -237,6 +245,7 @@ final class Simulation: @unchecked Sendable {
 
     private func delivered(_ answers: [Answer], to connection: Connection) {
         for (ask, answer) in zip(connection.unanswered, answers) {
+            tell("\(connection.probe) is told \(answer)")
             machine.note(UInt64(bitPattern: Int64(connection.probe.text.utf8.count)))
             guard case .failure(let fault) = answer else { continue }
             machine.note("\(fault)")
@@ -274,6 +283,7 @@ final class Simulation: @unchecked Sendable {
 
     private func beginFaults() {
         auditor.count("disk faults")
+        tell("the disk begins to fail")
         if random.chance(20) {
             disk.setCapacity(disk.usedBytes + Int.random(in: 0...3_000, using: &random))
             return
@@ -320,6 +330,7 @@ final class Simulation: @unchecked Sendable {
         let size = try file.seekToEnd()
         if size == 0 { return }
         auditor.count("table damage")
+        tell("the tables are damaged")
         areTablesDamaged = true
         auditor.mayLeaveOut = true
         let place = UInt64.random(in: 0..<size, using: &random)
@@ -374,6 +385,7 @@ final class Simulation: @unchecked Sendable {
 
     private func crash(isPowerCut: Bool) {
         auditor.count(isPowerCut ? "power cut" : "kill")
+        tell(isPowerCut ? "the power is cut" : "the process is killed")
         // What the clients have no answer to, they send again some day; or never.
         if random.chance(50) { deliver() }
         for connection in connections {
@@ -520,6 +532,7 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func report(_ event: LedgerEvent) {
+        tell("event: \(event)")
         auditor.count("event \("\(event)".prefix { $0 != "(" })")
     }
 
@@ -592,6 +605,7 @@ final class Simulation: @unchecked Sendable {
         if refusal != nil { return }
         disk.clearFault()
         disk.setCapacity(.max)
+        try expectToWorkAgain()
         var asks: [Ask] = []
         for ask in toRepeat.prefix(10) { asks.append(ask) }
         for player in Clients.players {
@@ -606,6 +620,25 @@ final class Simulation: @unchecked Sendable {
         try settleDown()
         try close()
         try audit()
+    }
+
+    /// Once nothing fails any more, a request is carried out within some seconds.
+    private func expectToWorkAgain() throws {
+        let grants = { [unowned auditor] in auditor.counts["grant"] ?? 0 }
+        for attempt in 0..<40 {
+            let before = grants()
+            submit([
+                .keyed(
+                    .grant(
+                        Grant(
+                            key: RequestKey("again-\(attempt)")!, account: Clients.players[0], currency: .gems,
+                            amount: Amount(1)!)))
+            ])
+            try settleDown()
+            if grants() > before { return }
+            machine.sleep(microseconds: 100_000)
+        }
+        throw Failure("nothing fails any more, and still no request is carried out")
     }
 
     private func audit() throws {
@@ -636,9 +669,10 @@ final class Simulation: @unchecked Sendable {
         try SQLiteProjection.remove(at: path)
         let rebuilt = try SQLiteProjection(path: path, ledger: Simulation.ledger, hash: testSHA256, bounds: bounds)
         // Those that could not be written at the end lack some, which the next start applies.
-        let head = try SQLiteReports(path: tables).state().head
-        try rebuilt.catchUp(with: log, to: head?.number ?? 0) { _ in }
+        let isBehind = try SQLiteReports(path: tables).state().head != log.head
+        try rebuilt.catchUp(with: log, to: log.head?.number ?? 0) { _ in }
         try rebuilt.close()
+        if isBehind { return }
         let (old, new) = (try rows(tables), try rows(path))
         if let table = old.keys.sorted().first(where: { old[$0] != new[$0] }) {
             throw Failure("table \(table) is \(old[table] ?? []), rebuilt \(new[table] ?? [])")

@@ -30,6 +30,7 @@ import Testing
         let folder = try folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let simulation = Simulation(seed: seed, items, folder: folder.path)
+        simulation.isTold = ProcessInfo.processInfo.environment["LEDGER_SIMULATION_TOLD"] != nil
         let trace = try simulation.run()
         return (trace, simulation.counts)
     }

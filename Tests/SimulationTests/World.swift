@@ -131,6 +131,15 @@ struct World {
     var actor: String?
     private var isInAtomic = false
 
+    /// How much there is of everything: worlds of one history that differ differ in this.
+    var extents: [Int64] {
+        [
+            Int64(entries.count), Int64(lines.count), Int64(names.count), Int64(answers.count), Int64(purchases.count),
+            Int64(notifications.count), closedThrough, Int64(names.count { $0.isErased }),
+            purchases.values.reduce(0) { $0 &+ $1.signedDate &* 7 &+ $1.revoked },
+        ]
+    }
+
     // MARK: Time
 
     var lastTime: Timestamp { entries.last?.time ?? 0 }

@@ -370,6 +370,8 @@ package final class Engine: Store, @unchecked Sendable {
             try projector.bring(to: head.number)
             return try projection.state()
         }
+        // A block that erases names is in the tables by now, or was never appended.
+        erasures = nil
         try decider.read(state, of: head, mayAdd: appender.failure == nil)
     }
 
