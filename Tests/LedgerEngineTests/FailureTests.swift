@@ -180,4 +180,28 @@ import Testing
         #expect(bench.reports.contains { $0.contains("projectionWorksAgain") })
         try bench.engine.close()
     }
+
+    /// A batch was made up while the log worked. What is left then is good for reading, and knows no products: a
+    /// purchase is not refused for that.
+    @Test func aPurchaseIsNotRefusedForALogThatFailsMeanwhile() throws {
+        let bench = try Bench(catalog: Workload.catalog) { $0.batchesAheadMax = 8 }
+        _ = try bench.ask(.balance(account: AccountName("ann")!, currency: nil))
+        bench.log.hold()
+        let first = bench.send(
+            .credit(Workload.purchase(1, signedDate: 1), account: AccountName("ann")!))
+        #expect(try eventually { bench.log.waiting == 1 })
+        #expect(bench.engine.fault() == nil)
+        bench.log.failAppends(.notAppended)
+        bench.log.failLeads(LogError(.unknown, "the test's disk has failed"))
+        bench.log.release()
+        #expect(throws: StoreError.self) { try first.get() }
+        let second = Command.credit(Workload.purchase(2, signedDate: 1), account: AccountName("ann")!)
+        #expect { try bench.ask(second) } throws: { ($0 as? StoreError)?.kind == .unavailable }
+        guard case .purchase(let receipt) = try bench.ask(second) else {
+            Issue.record("the purchase was refused")
+            return
+        }
+        #expect(receipt.outcome == .credited)
+        try bench.engine.close()
+    }
 }

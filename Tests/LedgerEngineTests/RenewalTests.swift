@@ -290,6 +290,31 @@ import Testing
             try next.engine.close()
         }
     }
+
+    /// Whoever opens the ledger makes such tables anew: a start does not fail for ever, nor leave a thread behind.
+    @Test func aStartSaysOfTablesToWhichBlocksCannotBeAppliedThatTheyAreDamaged() throws {
+        let first = try Studio()
+        _ = try first.ask([.grant("a", "ann", 100)])
+        try first.engine.close()
+        let second = try Studio(log: first.log.storage)
+        _ = try second.ask([.grant("b", "bob", 100)])
+        try second.engine.close()
+        // Another hand has taken the key of the next block's request.
+        let outside = try DatabaseQueue(path: first.folder.path("projection.sqlite"))
+        try outside.write {
+            try $0.execute(sql: "INSERT INTO request (key, fingerprint, answer) VALUES ('b', x'00', x'00')")
+        }
+        try outside.close()
+        #expect {
+            try Studio(first.folder, log: first.log.storage)
+        } throws: {
+            ($0 as? StoreError)?.kind == .corrupt
+        }
+        try SQLiteProjection.remove(at: first.folder.path("projection.sqlite"))
+        let again = try Studio(first.folder, log: first.log.storage)
+        #expect(again.made == 0)
+        try again.engine.close()
+    }
 }
 
 extension Outcome {

@@ -49,7 +49,8 @@ final class AppStoreItems: Sendable {
             other.jws = Array(
                 try app.transaction(
                     id, product: product, account: token?.text, quantity: other.quantity,
-                    signedDate: other.signedDate).utf8)
+                    signedDate: other.signedDate
+                ).utf8)
             items.append(other)
             var forged = items[0]
             forged.isForged = true

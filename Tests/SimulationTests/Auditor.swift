@@ -29,7 +29,9 @@ enum Ask {
         switch self {
         case .probe(let account): .command(.balance(account: account, currency: nil))
         case .signed(let item, let account):
-            .signed(item.notification == nil ? .transaction(item.jws) : .notification(item.jws), account: account, by: actor)
+            .signed(
+                item.notification == nil ? .transaction(item.jws) : .notification(item.jws), account: account,
+                by: actor)
         case .keyed(let operation): .command(.keyed(operation), by: actor)
         case .atomic(let atomic): .command(.atomic(atomic), by: actor)
         case .balance(let account, let currency): .command(.balance(account: account, currency: currency))
@@ -207,8 +209,8 @@ final class Auditor: @unchecked Sendable {
     /// The disk lied: what is there may be of any moment.
     func goBack() { worlds = past.reversed() }
 
-    /// Whether there is nothing to be predicted.
-    var isIdle: Bool { undone.isEmpty && openReads.isEmpty && expectedReads == 0 }
+    /// Whether nothing is under way: then every read has to be that of a state there was.
+    var isIdle: Bool { undone.isEmpty && expectedReads == 0 }
 
     func expectIdle() {
         decideReads()
@@ -320,8 +322,8 @@ final class Auditor: @unchecked Sendable {
         if kept.isEmpty { return fail(reason ?? "no world is left") }
         // While nothing can be made durable, what is in doubt is not shown; it may come to be all the same.
         if batch.isReading { kept = worlds + kept }
-        var seen: Set<[Int64]> = []
-        worlds = kept.filter { seen.insert($0.extents).inserted }
+        var seen: Set<Int> = []
+        worlds = kept.count == 1 ? kept : kept.filter { seen.insert($0.digest).inserted }
     }
 
     /// Whom the sweeps of the batch leave out, where rows may be damaged.
@@ -471,7 +473,9 @@ final class ObservedStore: Store {
     ) {
         let batch = auditor.life == life ? auditor.decided(each()) : 0
         base.commit(needs, each: each, isLast: isLast, decide) { [auditor, life] result in
-            auditor.done(batch, of: life, result.map { Mirror(reflecting: $0).children.first?.value as? [Decision] ?? [] })
+            // What the sequencer decides is generic to a store.
+            let decisions = result.map { Mirror(reflecting: $0).children.first?.value as? [Decision] ?? [] }
+            auditor.done(batch, of: life, decisions)
             done(result)
         }
     }

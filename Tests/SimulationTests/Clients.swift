@@ -24,7 +24,9 @@ struct Clients {
     }
 
     private mutating func number(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &random) }
-    private mutating func player() -> AccountName { Clients.players.randomElement(using: &random) ?? Clients.players[0] }
+    private mutating func player() -> AccountName {
+        Clients.players.randomElement(using: &random) ?? Clients.players[0]
+    }
     private mutating func currency() -> CurrencyCode {
         let code = random.chance(70) ? "gems" : random.chance(50) ? "tickets" : "coins"
         return CurrencyCode(random.chance(1) ? "pearls" : code)!

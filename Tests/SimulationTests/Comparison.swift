@@ -19,9 +19,8 @@ enum Comparison {
         case (.forgotten(let left), .forgotten(let right)): left == right
         case (.refused(let left), .refused(let right)): left == right
         case (.report(let left), .report(let right)): left == right
-        case (.purchaseView(var left), .purchaseView(var right)):
-            // What it was told is compared where purchases are.
-            { (left.events, left.next, right.events, right.next) = ([], nil, [], nil); return left == right }()
+        case (.purchaseView(let left), .purchaseView(let right)):
+            bare(left) == bare(right)
         case (.history(let left), .history(let right)):
             left.next == right.next && left.entries.map(normal) == right.entries.map(normal)
         case (.journal(let left), .journal(let right)):
@@ -29,6 +28,13 @@ enum Comparison {
         case (.finding(let left), .finding(let right)): normal(left) == normal(right)
         default: false
         }
+    }
+
+    /// Without what it was told: that the model does not say.
+    private static func bare(_ view: PurchaseView) -> PurchaseView {
+        var view = view
+        (view.events, view.next) = ([], nil)
+        return view
     }
 
     private static func normal(_ entry: HistoryEntry) -> HistoryEntry {

@@ -191,10 +191,13 @@ final class SimulatedThreads: SimulatedMachine, @unchecked Sendable {
             note(UInt64(thread.number))
             return thread
         }
-        guard
-            let first = threads.min(by: { ($0.state.deadline ?? .max, $0.number) < ($1.state.deadline ?? .max, $1.number) }),
-            let deadline = first.state.deadline
-        else { preconditionFailure("\(seed): every thread waits for another: \(threads.map { "\($0.name) \($0.state)" })") }
+        let first = threads.min {
+            ($0.state.deadline ?? .max, $0.number) < ($1.state.deadline ?? .max, $1.number)
+        }
+        guard let first, let deadline = first.state.deadline else {
+            let states = threads.map { "\($0.name) \($0.state)" }
+            preconditionFailure("LEDGER_SEED=\(seed): every thread waits for another: \(states)")
+        }
         nanoseconds = deadline
         note(nanoseconds)
         note(UInt64(first.number))

@@ -79,7 +79,7 @@ final class Simulation: @unchecked Sendable {
         let machine: SimulatedThreads
         var offset: Timestamp = 0
         init(_ machine: SimulatedThreads) { self.machine = machine }
-        var now: Timestamp { SandboxApp.date + 600_000 + Timestamp(machine.nanoseconds / 1_000_000) - 3_600_000 + offset }
+        var now: Timestamp { SandboxApp.date - 3_000_000 + Timestamp(machine.nanoseconds / 1_000_000) + offset }
     }
 
     /// What the ledger has handed to the network.
@@ -111,7 +111,8 @@ final class Simulation: @unchecked Sendable {
         limits.renewalRetryMilliseconds = 300
         self.limits = limits
         let segment = [4_096, 16_384, 1 << 20].randomElement(using: &random) ?? 16_384
-        configuration = FileLogConfiguration(segmentBytes: segment, writeAheadBytes: 1_024, writeAheadRecordBytesMax: 700)
+        configuration = FileLogConfiguration(
+            segmentBytes: segment, writeAheadBytes: 1_024, writeAheadRecordBytesMax: 700)
         var bounds = SQLiteBounds()
         bounds.walBytesReserved = 0
         bounds.checkpointPages = [4, 40, 500].randomElement(using: &random) ?? 40
@@ -151,11 +152,11 @@ final class Simulation: @unchecked Sendable {
         try LedgerFolder.create(at: folder.path, disk: disk) { path in
             let temporary = LedgerFolder(path)
             try FileLog.create(
-                folder: temporary.log, headFile: temporary.headFile, identity: Digest(of: Simulation.ledger, testSHA256),
-                configuration: configuration, disk: disk)
+                folder: temporary.log, headFile: temporary.headFile,
+                identity: Digest(of: Simulation.ledger, testSHA256), configuration: configuration, disk: disk)
         }
         try open()
-        let steps = Int.random(in: 40...110, using: &random)
+        let steps = Int.random(in: 30...90, using: &random)
         for _ in 0..<steps where refusal == nil {
             try step()
             try check()
@@ -164,7 +165,6 @@ final class Simulation: @unchecked Sendable {
         power.failures = 0
         if refusal == nil { try conclude() }
     }
-
 
     private func check() throws {
         if let problem = auditor.problem { throw Failure(problem) }
@@ -259,7 +259,7 @@ final class Simulation: @unchecked Sendable {
 
     /// Waits until every request is answered.
     private func settleDown() throws {
-        for round in 0..<4_000 {
+        for round in 0..<1_500 {
             deliver()
             try check()
             if connections.allSatisfy(\.unanswered.isEmpty) && outbox.waiting.isEmpty && auditor.isIdle { break }
@@ -443,7 +443,9 @@ final class Simulation: @unchecked Sendable {
                 return
             } catch let error as LogError {
                 if error.kind == .corrupt && isDamaged { return refuse("\(error)") }
-                guard attempt < 6, error.kind != .corrupt else { throw Failure("the ledger cannot be opened: \(error)") }
+                guard attempt < 6, error.kind != .corrupt else {
+                    throw Failure("the ledger cannot be opened: \(error)")
+                }
             } catch let error as StoreError {
                 if error.kind == .corrupt && isDamaged { return refuse("\(error)") }
                 guard attempt < 6 else { throw Failure("the ledger cannot be opened: \(error)") }
@@ -497,7 +499,8 @@ final class Simulation: @unchecked Sendable {
             try SQLiteProjection.move(from: new, to: tables)
         } open: { [self] in
             SteppedProjection(
-                try SQLiteProjection(path: tables, ledger: Simulation.ledger, hash: testSHA256, bounds: bounds), machine,
+                try SQLiteProjection(path: tables, ledger: Simulation.ledger, hash: testSHA256, bounds: bounds),
+                machine,
                 power)
         }
         func makeEngine() throws -> Engine {
@@ -638,6 +641,8 @@ final class Simulation: @unchecked Sendable {
             if grants() > before { return }
             machine.sleep(microseconds: 100_000)
         }
+        // A log that is damaged is refused by name from the place on where that is met.
+        if isDamaged { return auditor.count("refused by name") }
         throw Failure("nothing fails any more, and still no request is carried out")
     }
 

@@ -59,7 +59,9 @@ import Testing
                         let (_, counts) = try Self.live(own, items)
                         result.withLock { $0.counts.merge(counts, uniquingKeysWith: +) }
                     } catch {
-                        result.withLock { $0.failures.append("LEDGER_SEED=\(own), life \(number + 1): \("\(error)".prefix(4_000))") }
+                        if isTold { print("\(error)") }
+                        let text = "LEDGER_SEED=\(own), life \(number + 1): \("\(error)".prefix(4_000))"
+                        result.withLock { $0.failures.append(text) }
                     }
                 }
                 ended.signal()

@@ -148,8 +148,8 @@ extension World {
         return changes.map(\.change)
     }
 
-    /// First what is left of the purchase itself; then whatever else the wallet has, as a debt that is paid at once; the
-    /// rest is owed, or written off.
+    /// First what is left of the purchase itself; then whatever else the wallet has, as a debt that is paid at once.
+    /// The rest is owed, or written off.
     private mutating func takeBack(_ units: Int64, _ lot: Int) {
         let place = lots[lot].place
         let others = available(place) - lots[lot].remaining

@@ -131,13 +131,27 @@ struct World {
     var actor: String?
     private var isInAtomic = false
 
-    /// How much there is of everything: worlds of one history that differ differ in this.
-    var extents: [Int64] {
-        [
-            Int64(entries.count), Int64(lines.count), Int64(names.count), Int64(answers.count), Int64(purchases.count),
-            Int64(notifications.count), closedThrough, Int64(names.count { $0.isErased }),
-            purchases.values.reduce(0) { $0 &+ $1.signedDate &* 7 &+ $1.revoked },
-        ]
+    /// Worlds of one history that differ differ in this: a request that was lost and sent again stands at another time.
+    var digest: Int {
+        var hasher = Hasher()
+        for entry in entries {
+            hasher.combine(entry.time)
+            hasher.combine(entry.kind)
+            hasher.combine(entry.key)
+            hasher.combine(entry.transaction)
+            hasher.combine(entry.actor)
+        }
+        hasher.combine(lines.count)
+        hasher.combine(names)
+        hasher.combine(Set(answers.keys))
+        hasher.combine(notifications)
+        hasher.combine(closedThrough)
+        for purchase in purchases.sorted(by: { $0.key < $1.key }) {
+            hasher.combine(purchase.key)
+            hasher.combine(purchase.value.signedDate)
+            hasher.combine(purchase.value.revoked)
+        }
+        return hasher.finalize()
     }
 
     // MARK: Time
@@ -193,7 +207,8 @@ struct World {
 
     /// The currencies in which an account ever had something.
     func wallets(_ account: Int) -> [CurrencyCode] {
-        World.currencies.filter { currency in lots.contains { $0.place == Place(account: account, currency: currency) } }
+        World.currencies.filter { currency in lots.contains { $0.place == Place(account: account, currency: currency) }
+        }
     }
 
     // MARK: Posting
@@ -325,7 +340,8 @@ struct World {
         let time = entryTime(now)
         guard let deadline = deadline(account), deadline <= time else { return false }
         let due = lots.indices.filter {
-            lots[$0].place.account == account && lots[$0].remaining > 0 && lots[$0].expiresAt.map { $0 <= time } ?? false
+            lots[$0].place.account == account && lots[$0].remaining > 0
+                && lots[$0].expiresAt.map { $0 <= time } ?? false
         }
         if !due.isEmpty {
             begin(.expiry, at: now)
@@ -384,8 +400,8 @@ extension World {
         for operation in atomic.operations { settle(owner(operation), at: now) }
         var copy = self
         let firstLine = lines.count
-        copy.begin(
-            .atomic, at: now, key: atomic.key, note: atomic.operations.compactMap { World.note($0) }.first)
+        let note = atomic.operations.compactMap { World.note($0) }.first
+        copy.begin(.atomic, at: now, key: atomic.key, note: note)
         copy.isInAtomic = true
         var results: [AtomicReceipt.Result] = []
         var traces: [Trace] = []

@@ -72,6 +72,8 @@ package final class Engine: Store, @unchecked Sendable {
     private var decider: Decider
     /// The last block that erases names, while the projection may not have it.
     private var erasures: BlockNumber?
+    /// Whether the next batch was made up in the belief that it can be made durable; `nil` where nobody asked.
+    private var isBelievedToWork: Bool?
     /// What is known of damage of the projection.
     private let damage: Monitor<Damage>
 
@@ -224,9 +226,11 @@ package final class Engine: Store, @unchecked Sendable {
             if let follower { return follower.refusal }
             do throws(StoreError) {
                 try recover()
-                if let lack = standbys.fault() { return lack }
-                return appender.failure.map { StoreError(behind: $0) }
+                let failure = appender.failure
+                isBelievedToWork = failure == nil
+                return standbys.fault() ?? failure.map { StoreError(behind: $0) }
             } catch {
+                isBelievedToWork = false
                 return error
             }
         }
@@ -239,9 +243,13 @@ package final class Engine: Store, @unchecked Sendable {
         committing.during {
             appender.awaitRoom()
             if follower != nil { return commitFollowing(needs, each: each, isLast: isLast, decide, done: done) }
+            let isBelievedToWork = self.isBelievedToWork.take() ?? false
             do throws(StoreError) {
                 if let lack = standbys.fault() { throw lack }
                 try recover()
+                // It has failed since: books that are good for reading lack the catalog's products, and would refuse
+                // what must only be sent again.
+                if isBelievedToWork, let failure = appender.failure { throw StoreError(behind: failure) }
                 try storeFaults { try projector.awaitRoom() }
                 try projectErasures()
                 try takeNewTables()

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A machine on which the engine is simulated: one of its threads runs at a time, in an order that the machine chooses,
-/// and waits cost no time. Where it chooses by a seed, the same code takes the same steps whenever the seed is the same.
+/// and waits cost no time. Where it chooses by a seed, the same code takes the same steps whenever the seed is given.
 ///
 /// In operation there is none, and threads, locks, clock and randomness are the operating system's. A thread belongs to
 /// the machine that ``SimulatedMachines/current`` gives on it, and so do the locks and threads that are made there.
