@@ -434,7 +434,8 @@ package final class Engine: Store, @unchecked Sendable {
     }
 
     private func noteDamage(_ error: StoreError) {
-        if appender.failure == nil || follower != nil { Engine.note(error, damage, renewable, report, isOfRequest: true) }
+        guard appender.failure == nil || follower != nil else { return }
+        Engine.note(error, damage, renewable, report, isOfRequest: true)
     }
 
     private static func note(
