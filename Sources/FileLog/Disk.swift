@@ -32,7 +32,13 @@ package protocol Disk: AnyObject, Sendable {
     func map(_ file: DiskFile, byteCount: Int) throws(DiskError) -> UnsafeMutableRawPointer
     func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int)
 
+    /// Lets go of what of the file is in memory, so that it is read from the disk. Only a hint.
+    func forgetPages(_ file: DiskFile)
+
     func rename(_ path: String, to newPath: String) throws(DiskError)
+    /// Puts what is at each path at the other one, in one step. Fails with `EINVAL` or `ENOSYS` where the file system
+    /// cannot do that.
+    func exchange(_ path: String, with other: String) throws(DiskError)
     func remove(_ path: String) throws(DiskError)
     func makeDirectory(_ path: String) throws(DiskError)
     func removeDirectory(_ path: String) throws(DiskError)
@@ -112,6 +118,9 @@ package struct DiskError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let isDirectory = DiskError(code: EISDIR)
     package static let isNoDirectory = DiskError(code: ENOTDIR)
     package static let notEmpty = DiskError(code: ENOTEMPTY)
+
+    /// The file system, or the system, has no such call.
+    var isWantOfCall: Bool { [EINVAL, ENOSYS, ENOTSUP, EXDEV].contains(code) }
 
     /// There is no room for more bytes, on the disk or in this user's share of it.
     var isWantOfRoom: Bool { code == ENOSPC || code == EDQUOT }

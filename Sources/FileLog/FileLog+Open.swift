@@ -45,8 +45,9 @@ extension FileLog {
         return try open(disk, folder, headFile, identity, hash, configuration, lock)
     }
 
+    /// Takes the lock of a log's one writer, until nobody has the file any more.
     /// - Returns: `nil` on a file system that is read-only.
-    private static func lock(_ disk: any Disk, _ folder: String) throws(LogError) -> OwnedFile? {
+    static func lock(_ disk: any Disk, _ folder: String) throws(LogError) -> OwnedFile? {
         let path = folder + "/" + lockName
         let file: OwnedFile
         let isLocked: Bool
@@ -168,7 +169,9 @@ extension FileLog {
         var attempt = 1
         while true {
             do {
-                return try openOnceForReading(disk, folder, headFile, identity, hash, notice: notice)
+                let isWritten = isWritten(disk, folder)
+                return try openOnceForReading(
+                    disk, folder, headFile, identity, hash, isWritten: isWritten, notice: notice)
             } catch {
                 // Beside a writer, what was read first may not fit to what was read last.
                 guard attempt < FileLogLimits.readingAttemptsMax, isWritten(disk, folder) else { throw error }
@@ -177,11 +180,11 @@ extension FileLog {
         }
     }
 
-    private static func openOnceForReading(
+    /// - Parameter isWritten: whether a writer may append meanwhile.
+    static func openOnceForReading(
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
-        notice: String?
+        isWritten: Bool, notice: String?
     ) throws(LogError) -> FileLog {
-        let isWritten = isWritten(disk, folder)
         let content = try HeadFile.content(disk, headPath, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = try RedactionNote.content(disk, folder + "/" + RedactionNote.name) {

@@ -34,6 +34,9 @@ package enum FileLogLimits {
     /// How much is read at once while blocks are read.
     static let readBytes = 1 << 20
 
+    /// How much is read at once while a log is copied.
+    static let copyBytes = 8 << 20
+
     /// How many segments' indexes are kept, beside the one that is written to: four bytes a block each.
     static let indexesMax = 8
 

@@ -9,12 +9,14 @@ extension HeadFile {
         private(set) var heads: [(head: LogHead, identity: Digest)] = []
         /// What is not as a writer leaves it.
         private(set) var faults: [String] = []
+        /// Slots that do not count.
+        private(set) var tornSlots: [String] = []
 
         /// Reads the file at `path`, again where a writer may have stored into it at the same moment.
         init(_ disk: any Disk, _ path: String) {
             for _ in 0..<FileLogLimits.readingAttemptsMax {
                 self = Findings(readingOnce: disk, path)
-                if faults.isEmpty { return }
+                if faults.isEmpty && tornSlots.isEmpty { return }
             }
         }
 
@@ -53,7 +55,7 @@ extension HeadFile {
                 // Nothing was stored into a new file's second slot.
                 let isNew = heads.first?.head.number == 0 && bytes.dropFirst(offset).allSatisfy { $0 == 0 }
                 if !isNew || offset >= bytes.count {
-                    faults.append("the slot at byte \(offset) of \(name) was torn by a crash, or is damaged")
+                    tornSlots.append("the slot at byte \(offset) of \(name) was torn by a crash, or is damaged")
                 }
             case .format(let version):
                 faults.append("the slot at byte \(offset) of \(name) \(LogFormat.unknownFormat(version))")

@@ -75,6 +75,21 @@ final class HeadFile: @unchecked Sendable {
         try disk.rename(temporary, to: path)
     }
 
+    /// Makes the file say that `head` was acknowledged last, as a file whose other slot was never stored into; an older
+    /// one stays until the new one is whole. Its folder is synced by the caller.
+    static func replace(_ disk: any Disk, _ path: String, _ head: LogHead, _ identity: Digest) throws(DiskError) {
+        var page = emptyPage(identity)
+        page.withUnsafeMutableBytes {
+            write(head, identity, to: UnsafeMutableRawBufferPointer(rebasing: $0[slotOffsets[1]...]))
+        }
+        let temporary = path + temporarySuffix
+        try disk.removeIfThere(temporary)
+        let file = OwnedFile(disk, try disk.open(temporary, .creating))
+        try disk.writeAll(file.file, page, at: 0)
+        try disk.sync(file.file)
+        try disk.rename(temporary, to: path)
+    }
+
     /// - Throws: ``LogError`` `corrupt` where something is there that is no whole head file of this ledger, `unknown`
     ///   where it cannot be read now.
     static func content(_ disk: any Disk, _ path: String, _ identity: Digest) throws(LogError) -> Content {

@@ -32,6 +32,12 @@ package struct LedgerFolder: Hashable, Sendable {
         } catch let error as LogError {
             throw error
         } catch let error as DiskError {
+            if error == .missing, let old = replacedLedger(disk) {
+                throw LogError(
+                    .unknown,
+                    "there is no ledger at \(path): a restore was interrupted. Run it again; the old ledger is "
+                        + "at \(old)")
+            }
             throw LogError(.unknown, words(error))
         } catch {
             throw LogError(.unknown, "looking for a ledger at \(path): \(error)")
@@ -49,10 +55,13 @@ package struct LedgerFolder: Hashable, Sendable {
     }
 
     /// Makes a ledger's folder: whole and durable at its path, or not there at all.
-    /// - Parameter body: fills the folder, which has a temporary path beside the final one until it is whole.
+    /// - Parameters:
+    ///   - mayFollowRestore: whether a restore that was interrupted may have taken a ledger from this path.
+    ///   - body: fills the folder, which has a temporary path beside the final one until it is whole.
     /// - Throws: ``LogError``, or what `body` threw.
     package static func create(
-        at path: String, disk: any Disk = SystemDisk(), body: (_ temporaryPath: String) throws -> Void
+        at path: String, disk: any Disk = SystemDisk(), mayFollowRestore: Bool = false,
+        body: (_ temporaryPath: String) throws -> Void
     ) throws {
         let folder = LedgerFolder(path)
         do {
@@ -63,10 +72,13 @@ package struct LedgerFolder: Hashable, Sendable {
                 throw LogError(
                     .notAppended, "\(folder.path) is there already; a ledger is made at a path where nothing is")
             }
-            let temporary = folder.temporaryPrefix + "\(getpid())-\(UInt64.random(in: .min ... .max))"
-            try disk.makeDirectory(temporary)
-            try body(temporary)
-            try syncTree(disk, temporary)
+            if !mayFollowRestore, let old = folder.replacedLedger(disk) {
+                throw LogError(
+                    .notAppended,
+                    "no ledger is made at \(folder.path): a restore put the ledger that was there to \(old). Where "
+                        + "that was interrupted run it again, and remove what is not needed any more")
+            }
+            let temporary = try folder.makeTemporary(disk, body)
             // A folder takes the place of an empty folder only: of what another process made meanwhile, nothing is
             // lost.
             try disk.rename(temporary, to: folder.path)
@@ -78,6 +90,69 @@ package struct LedgerFolder: Hashable, Sendable {
         }
     }
 
+    /// Puts a new ledger in the place of this one, which stays beside it.
+    /// - Parameter body: fills the new folder, which has a temporary path beside this one until it is whole.
+    /// - Returns: where the old ledger is.
+    /// - Throws: ``LogError``, or what `body` threw.
+    func replace(_ disk: any Disk, body: (_ temporaryPath: String) throws -> Void) throws -> String {
+        do {
+            let temporary = try makeTemporary(disk, body)
+            let old = replacedPrefix + LedgerFolder.uniqueName
+            try exchange(disk, with: temporary, old)
+            try disk.syncDirectory(parent)
+            try removeLeftovers(disk)
+            return old
+        } catch let error as DiskError {
+            throw LogError(.unknown, "replacing the ledger \(path): \(error)")
+        }
+    }
+
+    /// Puts the folder at `temporary` here, and this one to `old`.
+    private func exchange(_ disk: any Disk, with temporary: String, _ old: String) throws(DiskError) {
+        // Under the name that the old one gets: nobody removes that, whatever is interrupted now.
+        try disk.rename(temporary, to: old)
+        try disk.syncDirectory(parent)
+        do { try disk.exchange(old, with: path) } catch {
+            guard error.isWantOfCall else { throw error }
+            // Each durable before the next: whatever is lost, one of the two is whole under one of the names.
+            try disk.rename(old, to: temporary)
+            try disk.syncDirectory(parent)
+            try disk.rename(path, to: old)
+            try disk.syncDirectory(parent)
+            try disk.rename(temporary, to: path)
+        }
+    }
+
+    /// Makes a whole and durable folder beside this one.
+    private func makeTemporary(_ disk: any Disk, _ body: (String) throws -> Void) throws -> String {
+        let temporary = temporaryPrefix + LedgerFolder.uniqueName
+        try disk.makeDirectory(temporary)
+        do {
+            try body(temporary)
+            try LedgerFolder.syncTree(disk, temporary)
+        } catch {
+            // It only takes room, which may be what is wanting. What is left of it the next one removes.
+            try? LedgerFolder.removeTree(disk, temporary)
+            throw error
+        }
+        return temporary
+    }
+
+    private static var uniqueName: String { "\(getpid())-\(UInt64.random(in: .min ... .max))" }
+
+    /// What a restore put aside; `nil` where there is nothing, or nobody can say.
+    private func replacedLedger(_ disk: any Disk) -> String? {
+        guard let names = try? disk.list(parent) else { return nil }
+        let prefix = LedgerFolder.lastName(of: replacedPrefix)
+        return names.filter { $0.hasPrefix(prefix) }.min().map { parent + "/" + $0 }
+    }
+
+    private static func lastName(of path: String) -> Substring {
+        path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...]
+    }
+
+    private var replacedPrefix: String { path + ".replaced-" }
+
     private var temporaryPrefix: String { path + ".creating-" }
 
     var parent: String {
@@ -87,8 +162,7 @@ package struct LedgerFolder: Hashable, Sendable {
 
     /// Removes what interrupted creations left beside the ledger.
     private func removeLeftovers(_ disk: any Disk) throws(DiskError) {
-        let start = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
-        let prefix = temporaryPrefix[start...]
+        let prefix = LedgerFolder.lastName(of: temporaryPrefix)
         for name in try disk.list(parent) where name.hasPrefix(prefix) {
             try LedgerFolder.removeTree(disk, parent + "/" + name)
         }

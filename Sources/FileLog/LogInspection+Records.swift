@@ -22,7 +22,7 @@ extension LogInspection {
     /// A writer that came since the inspection began appends behind what was acknowledged then.
     private func noticeWriter() {
         guard limit == nil, let acknowledged, number - 1 == acknowledged else { return }
-        if FileLog.isWritten(disk, folder) { limit = acknowledged }
+        if mode.isWritten(disk, folder) { limit = acknowledged }
     }
 
     private func words(_ segment: SegmentInspection, _ words: String) -> String {

@@ -20,6 +20,7 @@ package final class LogInspection: LogInspector {
     /// Whether a writer had the log open when the inspection began.
     package let isWritten: Bool
 
+    let mode: Mode
     let folder: String
     let headPath: String
     let disk: any Disk
@@ -44,19 +45,31 @@ package final class LogInspection: LogInspector {
     private var steps: [LogStep] = []
     private var isFinished = false
 
+    /// What counts as a writer's.
+    package enum Mode: Hashable, Sendable {
+        /// Whether a writer has the log open is asked.
+        case asFound
+        /// Nobody writes: the caller has the writer's lock itself.
+        case asIfUnwritten
+        /// What is behind the head is a writer's: the files were copied while one had them open.
+        case asIfWritten
+    }
+
     /// - Parameters:
     ///   - folder: the log's own.
     ///   - headFile: where the head's number and hash are kept, outside of the log.
     /// - Throws: ``LogError`` `unknown` where the folder cannot be listed. Anything else is a step.
     package init(
-        folder: String, headFile: String, hash: @escaping HashFunction, disk: any Disk = SystemDisk()
+        folder: String, headFile: String, hash: @escaping HashFunction, mode: Mode = .asFound,
+        disk: any Disk = SystemDisk()
     ) throws(LogError) {
-        let wasWritten = FileLog.isWritten(disk, folder)
+        self.mode = mode
+        let wasWritten = mode.isWritten(disk, folder)
         let headFindings = HeadFile.Findings(disk, headFile)
         let noteFindings = RedactionNote.Findings(disk, folder + "/" + RedactionNote.name)
         // After the head file: they have every block that it names.
         let listed = try LogScan.listed(disk, folder)
-        isWritten = wasWritten || FileLog.isWritten(disk, folder)
+        isWritten = wasWritten || mode.isWritten(disk, folder)
 
         let firsts = listed.prefix { $0 <= FileLogLimits.blockNumberMax }
         let owner =
@@ -78,6 +91,8 @@ package final class LogInspection: LogInspector {
         self.firsts = firsts
 
         var faults = headFindings.faults
+        // A copy may have one that was being stored into; there are two, so that one is whole.
+        if mode != .asIfWritten || headFindings.heads.isEmpty { faults += headFindings.tornSlots }
         if slots.count < headFindings.heads.count {
             faults.append("the head file \(headFile) belongs to another ledger: its bundle id or environment differs")
         }
@@ -88,6 +103,11 @@ package final class LogInspection: LogInspector {
         }
         if firsts.isEmpty { faults.append("the log \(folder) has no segment file") }
         for fault in faults { damage(fault) }
+    }
+
+    /// Whose ledger the log in `folder` is, as its first segment says whose header is whole.
+    static func identity(_ disk: any Disk, _ folder: String) throws(LogError) -> Digest? {
+        identity(disk, folder, try LogScan.listed(disk, folder)[...])
     }
 
     private static func identity(_ disk: any Disk, _ folder: String, _ firsts: ArraySlice<BlockNumber>) -> Digest? {
@@ -146,7 +166,7 @@ package final class LogInspection: LogInspector {
 
     /// True where a writer opened the log since the inspection began: what is behind the blocks may be half written.
     var hasWriterCome: Bool {
-        FileLog.isWritten(disk, folder) || HeadFile.Findings(disk, headPath).bytes != headBytes
+        mode.isWritten(disk, folder) || HeadFile.Findings(disk, headPath).bytes != headBytes
     }
 
     func finish() {
@@ -163,5 +183,16 @@ package final class LogInspection: LogInspector {
             through: acknowledged,
             "the log went back in time: block \(acknowledged) was acknowledged, as the head file \(headPath) says, "
                 + "but \(folder) ends before block \(number)")
+    }
+}
+
+extension LogInspection.Mode {
+    /// Whether a writer has the log in `folder` open.
+    func isWritten(_ disk: any Disk, _ folder: String) -> Bool {
+        switch self {
+        case .asFound: FileLog.isWritten(disk, folder)
+        case .asIfUnwritten: false
+        case .asIfWritten: true
+        }
     }
 }

@@ -104,6 +104,17 @@ package final class SystemDisk: Disk {
         _ = try repeated { systemRename(path, newPath) }
     }
 
+    package func forgetPages(_ file: DiskFile) { posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED) }
+
+    /// renameat2(2) with `RENAME_EXCHANGE`. Glibc has the call, but hides it from Swift.
+    package func exchange(_ path: String, with other: String) throws(DiskError) {
+        typealias Call = @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+        guard let symbol = dlsym(nil, "renameat2") else { throw DiskError(code: ENOSYS) }
+        let call = unsafeBitCast(symbol, to: Call.self)
+        let exchange: UInt32 = 2
+        _ = try repeated { call(AT_FDCWD, path, AT_FDCWD, other, exchange) }
+    }
+
     package func remove(_ path: String) throws(DiskError) { _ = try repeated { unlink(path) } }
 
     package func makeDirectory(_ path: String) throws(DiskError) { _ = try repeated { mkdir(path, 0o700) } }

@@ -68,6 +68,19 @@ struct TestLedger {
         return try body(ledger)
     }
 
+    /// As ``withReal(_:_:)``; what the body makes beside the ledger goes with it.
+    static func withRealAsync(
+        _ configuration: FileLogConfiguration = smallSegments, _ body: (TestLedger) async throws -> Void
+    ) async throws {
+        let parent = "/tmp/filelog-\(getpid())-\(UInt64.random(in: .min ... .max))"
+        try #require(mkdir(parent, 0o700) == 0)
+        defer { removeTree(parent) }
+        let ledger = TestLedger(
+            disk: SystemDisk(), folder: LedgerFolder(parent + "/books"), configuration: configuration)
+        try ledger.create()
+        try await body(ledger)
+    }
+
     static func simulated(seed: UInt64) -> (TestLedger, SimulatedDisk) {
         let disk = SimulatedDisk(seed: seed)
         return (TestLedger(disk: disk, folder: LedgerFolder("/ledger/books")), disk)

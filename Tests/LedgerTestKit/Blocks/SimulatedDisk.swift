@@ -20,7 +20,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     package struct Call: Hashable, Sendable {
         package enum Kind: Hashable, Sendable {
             case open, read, status, list, lock, map
-            case create, write, sync, rename, remove, makeDirectory, removeDirectory, syncDirectory
+            case create, write, sync, rename, exchange, remove, makeDirectory, removeDirectory, syncDirectory
         }
 
         package let kind: Kind
@@ -31,7 +31,8 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         package var isChange: Bool {
             switch kind {
             case .open, .read, .status, .list, .lock, .map: false
-            case .create, .write, .sync, .rename, .remove, .makeDirectory, .removeDirectory, .syncDirectory: true
+            case .create, .write, .sync, .rename, .exchange, .remove, .makeDirectory, .removeDirectory, .syncDirectory:
+                true
             }
         }
     }
@@ -77,6 +78,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         case link(String, Node)
         case unlink(String, Node)
         case rename(String, String, Node)
+        case exchange(String, Node, String, Node)
     }
 
     // All of it is used under the lock.
@@ -338,6 +340,22 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         }
     }
 
+    package func forgetPages(_ file: DiskFile) {}
+
+    package func exchange(_ path: String, with other: String) throws(DiskError) {
+        try locked { () throws(DiskError) in
+            let (parent, name) = try parent(path)
+            let (otherParent, otherName) = try self.parent(other)
+            precondition(parent === otherParent, "the disk of the tests exchanges within one directory")
+            guard let node = parent.entries[name], let otherNode = parent.entries[otherName] else { throw .missing }
+            try changing(.exchange, path) {
+                parent.entries[name] = otherNode
+                parent.entries[otherName] = node
+                parent.pending.append(.exchange(name, otherNode, otherName, node))
+            }
+        }
+    }
+
     package func remove(_ path: String) throws(DiskError) {
         try locked { () throws(DiskError) in
             let (parent, name) = try parent(path)
@@ -475,6 +493,9 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         case .rename(let name, let newName, let node):
             if entries[name] === node { entries[name] = nil }
             entries[newName] = node
+        case .exchange(let name, let node, let otherName, let otherNode):
+            entries[name] = node
+            entries[otherName] = otherNode
         }
     }
 
