@@ -39,10 +39,14 @@ let package = Package(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
-        .target(name: "LedgerAudit", dependencies: ["AppStore", "Ledger"], swiftSettings: settings),
+        .target(name: "HeadSigning", dependencies: ["AppStore", "Ledger", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "LedgerAudit", dependencies: ["AppStore", "HeadSigning", "Ledger"], swiftSettings: settings),
         .target(
             name: "LedgerEngine",
-            dependencies: ["AppStore", "Ledger", .product(name: "DequeModule", package: "swift-collections")],
+            dependencies: [
+                "AppStore", "HeadSigning", "Ledger", .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: settings),
         .target(
             name: "SQLiteProjection",
@@ -78,8 +82,8 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire",
-                "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
+                "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine",
+                "LedgerWire", "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -130,6 +134,9 @@ let package = Package(
         .testTarget(
             name: "FileLogTests", dependencies: ["FileLog", "Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
+            name: "HeadSigningTests", dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit"],
+            swiftSettings: settings),
+        .testTarget(
             name: "SQLiteProjectionTests",
             dependencies: [
                 "Ledger", "LedgerSchema", "LedgerTestKit", "SQLiteProjection",
@@ -159,7 +166,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "AppStore", "FileLog", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "currency-ledger",
+                "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire",
+                "currency-ledger",
             ],
             exclude: ["Format1"],
             swiftSettings: settings),

@@ -1,5 +1,6 @@
 package import AppStore
 import Dispatch
+package import HeadSigning
 package import Ledger
 import Synchronization
 
@@ -15,11 +16,16 @@ package struct Audit: Sendable {
         /// Signatures of blocks up to this one are taken as verified by an earlier audit; everything else is computed
         /// from the first block on.
         package var since: BlockNumber
+        /// What was stated of the ledger before, to be compared with what it is.
+        package var heads: [FoundHead]
 
-        package init(anchors: [Certificate] = [], jobs: Int, since: BlockNumber = 0) {
+        package init(
+            anchors: [Certificate] = [], jobs: Int, since: BlockNumber = 0, heads: [FoundHead] = []
+        ) {
             self.anchors = anchors
             self.jobs = jobs
             self.since = since
+            self.heads = heads
         }
     }
 
@@ -69,8 +75,11 @@ private struct AuditRun {
     ) throws -> AuditSummary {
         let adder = RowAdder()
         let replay = Replay(hash: hash, findings: findings, rows: adder)
-        let evidence = try read(into: replay, progress: progress, tell: tell)
+        var heads = HeadComparison(configuration.heads, findings)
+        let evidence = try read(into: replay, &heads, progress: progress, tell: tell)
         replay.finish()
+        heads.finish(replay)
+        summary.heads = heads.compared
         summarize(replay, evidence)
         told(tell)
         do {
@@ -106,8 +115,8 @@ private struct AuditRun {
     /// computed here.
     /// - Returns: what verified the signatures; `nil` where the first block does not say whose books these are.
     private mutating func read(
-        into replay: Replay, progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void,
-        tell: (AuditFinding) -> Void
+        into replay: Replay, _ heads: inout HeadComparison,
+        progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
     ) throws -> EvidenceCheck? {
         let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
@@ -119,6 +128,7 @@ private struct AuditRun {
             told(tell)
             if evidence == nil, let ledger = blocks.first?.block?.rows.ledger {
                 evidence = check(of: ledger, log.identity)
+                heads.compareLedger(ledger, log.identity)
             }
             if let evidence {
                 for block in blocks { evidence.add(block.block?.rows.headers ?? []) }
@@ -129,6 +139,7 @@ private struct AuditRun {
                 for finding in block.findings { findings.add(finding) }
                 chunk.passLost(before: block.sealed.number, replay)
                 replay.apply(block)
+                heads.compare(replay)
             }
             chunk.passLost(before: .max, replay)
             progress(replay.head?.number ?? 0, log.head?.number ?? 0)
@@ -299,7 +310,7 @@ extension Replay {
         }
     }
 
-    fileprivate var turnovers: Totals {
+    var turnovers: Totals {
         var all = Totals(currencies: currencies.count)
         for number in currencies.indices {
             for kind in AccountKind.allCases {

@@ -33,6 +33,8 @@ package struct AuditSummary: Hashable, Sendable {
     /// The block up to which the tables are exact, where they were compared.
     package var tables: BlockNumber?
     package var tableRows: Int64 = 0
+    /// Signed heads that the ledger is what they say, or was.
+    package var heads = 0
     /// How many things did not hold.
     package var findings = 0
 

@@ -82,6 +82,9 @@ extension LedgerClient {
     /// What an account's name, a token, a key or a transaction id is to the ledger, and whose.
     public func find(_ query: FindQuery) async throws -> Finding { try await call(Methods.find, query) }
 
+    /// The last block that is durable, with all that this client wrote before, and signed where the service has a key.
+    public func head() async throws -> ChainHead { try await call(Methods.head, NoParams()) }
+
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:
     ///   - asOf: entries up to and with this time count; now where it is `nil`.

@@ -85,5 +85,8 @@ package struct EngineLimits: Sendable {
     /// measured.
     package var expirySweepMilliseconds: Int64 = 500
 
+    /// How long after a failure to sign or write the head it is tried again.
+    package var headRetryMilliseconds: UInt64 = 10_000
+
     package init() {}
 }

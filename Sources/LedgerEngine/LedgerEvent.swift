@@ -32,4 +32,7 @@ package enum LedgerEvent: Sendable {
     case commitFailed(StoreError, requests: Int)
     /// In words.
     case readFailed(String)
+    /// The signed head could not be made or written, in words; it is tried again. Said once.
+    case headNotWritten(String)
+    case headWrittenAgain
 }

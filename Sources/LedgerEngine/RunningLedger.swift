@@ -1,4 +1,5 @@
 package import AppStore
+package import HeadSigning
 package import Ledger
 
 /// One ledger in operation: whatever speaks to clients opens a session for each and submits what they ask.
@@ -17,16 +18,19 @@ package final class RunningLedger: Sendable {
     private let sequencer: Sequencer
     private let readers: Readers
     private let sweeper: ExpirySweeper
+    private let publisher: HeadPublisher?
 
     /// - Parameters:
     ///   - store: closed by ``stop()``.
+    ///   - signer: signs heads; `nil` where the operator has no key.
+    ///   - publication: where signed heads go at an interval; only with a signer.
     ///   - entries: whom the store tells of entries that another ledger has decided; a new one by default.
     ///   - standbys: those of the store; none by default.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
-        store: any Store, verifier: Verifier, entries: Feed? = nil, standbys: Standbys? = nil,
-        limits: EngineLimits = EngineLimits(),
+        store: any Store, verifier: Verifier, signer: HeadSigner? = nil, publication: HeadPublication? = nil,
+        entries: Feed? = nil, standbys: Standbys? = nil, limits: EngineLimits = EngineLimits(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
@@ -34,7 +38,7 @@ package final class RunningLedger: Sendable {
         self.entries = entries
         self.standbys = try standbys ?? Standbys()
         verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
-        readers = try Readers(store: store, limits: limits, report: report)
+        readers = try Readers(store: store, signer: signer, limits: limits, report: report)
         let sequencer = try Sequencer(
             store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits, now: now,
             report: report)
@@ -42,6 +46,11 @@ package final class RunningLedger: Sendable {
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
         sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
             sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept))
+        }
+        if let signer, let publication {
+            publisher = try HeadPublisher(store: store, signer: signer, publication, limits: limits, report: report)
+        } else {
+            publisher = nil
         }
     }
 
@@ -89,6 +98,7 @@ package final class RunningLedger: Sendable {
         sequencer.stop()
         readers.stop()
         verifiers.stop()
+        publisher?.stop()
         defer { standbys.stop() }
         try store.close()
     }

@@ -2,6 +2,17 @@
 /// sequence of bytes has one text only.
 package enum Base64 {
     /// §5, without padding, as JWS wants it.
+    package static func decodeURL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        text.withUnsafeBufferPointer { decodeURL($0) }
+    }
+
+    /// §5, without padding.
+    package static func encodeURL(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        bytes.withUnsafeBufferPointer { encodeURL($0, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
     package static func decodeURL(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? { decode(text, urlTable) }
 
     /// §4, with padding, as in `x5c`.

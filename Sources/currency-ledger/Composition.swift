@@ -1,6 +1,7 @@
 import AppStore
 import FileLog
 import Foundation
+import HeadSigning
 import Ledger
 import LedgerAudit
 import LedgerEngine
@@ -25,6 +26,7 @@ enum Composition {
         logger: Logger
     ) throws -> LedgerService {
         let anchors = try anchors(settings.anchors)
+        let signer = try headSigner(settings)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
         let stop = LineService.StopSignal()
@@ -55,8 +57,9 @@ enum Composition {
         }
         let server = ServerConfiguration(listen: settings.listen, tokens: tokens)
         let ledger = try RunningLedger(
-            store: store, verifier: Verifier(app: app, anchors: anchors), entries: entries, standbys: standbys,
-            limits: limits(settings), now: Clock.now, report: logger.report)
+            store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
+            publication: publication(settings), entries: entries, standbys: standbys, limits: limits(settings),
+            now: Clock.now, report: logger.report)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: server.limits.eventLoopThreads)
         return LedgerService(
             ledger: ledger, group: group,
@@ -84,6 +87,46 @@ enum Composition {
         }
         if !faults.isEmpty { throw ConfigurationError(faults) }
         return anchors
+    }
+
+    /// The signer of heads; `nil` where no key is configured.
+    private static func headSigner(_ settings: Settings) throws(ConfigurationError) -> HeadSigner? {
+        guard let path = settings.headKey else { return nil }
+        let key: Ed25519PrivateKey
+        do {
+            key = try Ed25519PrivateKey(pem: try File.readSecret(path, bytesMax: Settings.keyBytesMax))
+        } catch let error as KeyFault {
+            throw ConfigurationError(["\(path): \(error) (it is named by head.key)"])
+        } catch {
+            throw ConfigurationError(["\(error) (it is named by head.key)"])
+        }
+        if let path = settings.headPublicKey, try headPublicKey(path) != key.publicKey {
+            throw ConfigurationError([
+                "\(path): is not the public key of head.key, so auditors would refuse every head "
+                    + "(it is named by head.publicKey)"
+            ])
+        }
+        let ledger = ledger(settings)
+        return HeadSigner(key, ledger: ledger, identity: Digest(of: ledger, sha256), now: Clock.now)
+    }
+
+    /// The key that verifies heads.
+    static func headPublicKey(_ path: String) throws(ConfigurationError) -> Ed25519PublicKey {
+        do {
+            return try Ed25519PublicKey(pem: try File.read(path, bytesMax: Settings.keyBytesMax))
+        } catch let error as KeyFault {
+            throw ConfigurationError(["\(path): \(error) (it is named by head.publicKey)"])
+        } catch {
+            throw ConfigurationError(["\(error) (it is named by head.publicKey)"])
+        }
+    }
+
+    private static func publication(_ settings: Settings) -> HeadPublication? {
+        settings.headFile.map { path in
+            HeadPublication(intervalMilliseconds: UInt64(settings.headSeconds) * 1_000) {
+                try File.replace(path, with: Array("\($0)\n".utf8))
+            }
+        }
     }
 
     private static func openLog(_ settings: Settings, create: Bool, logger: Logger) throws -> FileLog {
@@ -249,6 +292,28 @@ enum Composition {
     private static func copyTables(of folder: LedgerFolder, to scratch: ScratchFolder) throws -> String {
         try SQLiteProjection.copy(at: folder.projection, to: scratch.path("projection.sqlite"))
         return try scratch.path("projection.sqlite")
+    }
+
+    /// The folder of the ledger that a command names, or its configuration.
+    static func ledgerPath(_ named: String?, config: String?) throws(ConfigurationError) -> String {
+        guard let config else { return named ?? "ledger" }
+        return try Settings.load(
+            file: config, flags: [.path: named].compactMapValues { $0 },
+            environment: ProcessInfo.processInfo.environment
+        ).path
+    }
+
+    /// A backup of the ledger at `path`, beside its service or without one.
+    static func backup(of path: String, in backup: String) -> LogBackup {
+        LogBackup(of: LedgerFolder(path), in: LedgerFolder(backup), hash: sha256)
+    }
+
+    /// A restore of the ledger at `path`, while no service has it open.
+    static func restore(
+        of path: String, from backup: String, source: LogRestore.Source, lostFrom: BlockNumber?
+    ) -> LogRestore {
+        LogRestore(
+            of: LedgerFolder(path), from: LedgerFolder(backup), source: source, lostFrom: lostFrom, hash: sha256)
     }
 
     private final class HighMark: Sendable {
@@ -431,6 +496,10 @@ extension Logger {
             self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
         case .readFailed(let error):
             self.error("a read failed", metadata: ["error": "\(error)"])
+        case .headNotWritten(let error):
+            self.error("the signed head could not be written; it is tried again", metadata: ["error": "\(error)"])
+        case .headWrittenAgain:
+            notice("the signed head is written again")
         }
     }
 }

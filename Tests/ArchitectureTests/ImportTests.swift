@@ -12,8 +12,11 @@ import Testing
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
-        "LedgerAudit": ["AppStore", "Dispatch", "Ledger", "Synchronization"],
-        "LedgerEngine": ["AppStore", "DequeModule", "Dispatch", "Ledger", "Glibc", "Musl", "Synchronization"],
+        "HeadSigning": ["AppStore", "Ledger", "StrictJSON"],
+        "LedgerAudit": ["AppStore", "Dispatch", "HeadSigning", "Ledger", "Synchronization"],
+        "LedgerEngine": [
+            "AppStore", "DequeModule", "Dispatch", "HeadSigning", "Ledger", "Glibc", "Musl", "Synchronization",
+        ],
         "SQLiteProjection": [
             "Dispatch", "Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization",
         ],

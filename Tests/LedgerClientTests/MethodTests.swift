@@ -42,6 +42,8 @@ import Testing
         let zeros = [UInt8](repeating: 0, count: 32)
         let blocks = BlocksPage(blocks: [BlocksPage.Block(hash: zeros, body: [1], redactable: [2, 3])], head: 4)
         let promotion = Promotion(promoted: true, block: 4, term: 2)
+        let head = ChainHead(
+            block: 7, hash: String(repeating: "0a", count: 32), entry: 3, time: 1, signature: "a.b.c")
         let info = ServerInfo(
             version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems])
         let script = answering { request in
@@ -65,6 +67,7 @@ import Testing
             case .ledger(.report): .outcome(.report(report))
             case .ledger(.journal): .outcome(.journal(feed))
             case .ledger(.find): .outcome(.finding(found))
+            case .ledger(.head): .outcome(.head(head))
             case .ledger(.forget): .outcome(.forgotten(true))
             case .ledger(.blocks): .outcome(.blocks(blocks))
             case .ledger(.promote): .outcome(.promoted(promotion))
@@ -112,6 +115,7 @@ import Testing
             #expect(try await client.journal(after: 2, wait: .seconds(1 << 60)) == feed)
             #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
             #expect(try await client.find(.key(try key("k"))) == found)
+            #expect(try await client.head() == head)
             #expect(try await client.forget(player))
             #expect(try await client.blocks(ofBlocks) == blocks)
             #expect(try await client.promote() == promotion)
@@ -142,7 +146,7 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
                     .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
                     .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
-                    .ledger(.forget(player)), .ledger(.blocks(ofBlocks)), .ledger(.promote),
+                    .ledger(.head), .ledger(.forget(player)), .ledger(.blocks(ofBlocks)), .ledger(.promote),
                 ]
             #expect(requests == expected)
         }

@@ -123,5 +123,10 @@ package final class FaultyStore: Store {
 
     package func promote() throws(StoreError) -> Promotion { try base.promote() }
 
+    package func projectedState() throws -> ProjectedState {
+        plan.withLock { $0.reads += 1 }
+        return try base.projectedState()
+    }
+
     package func close() throws { try base.close() }
 }

@@ -64,6 +64,13 @@ package final class MemoryStore: Store, @unchecked Sendable {
 
     package func promote() throws(StoreError) -> Promotion { Promotion(promoted: false, block: 1, term: 1) }
 
+    /// It has no chain: its last block is always the same.
+    package func projectedState() throws -> ProjectedState {
+        var state = ProjectedState()
+        state.head = LogHead(number: 1, term: 1, hash: .zero)
+        return state
+    }
+
     package func close() throws {
         try whileOpen { journal.isClosed = true }
     }

@@ -19,8 +19,8 @@ import Testing
         (Methods.history.method, [.purchases, .game, .finance, .admin]),
         (Methods.report.method, [.finance, .admin]), (Methods.journal.method, [.finance, .admin]),
         (Methods.find.method, [.purchases, .game, .finance, .admin]),
-        (Methods.forget.method, [.admin]), (Methods.blocks.method, [.replica, .admin]),
-        (Methods.promote.method, [.admin]),
+        (Methods.head.method, [.finance, .admin]), (Methods.forget.method, [.admin]),
+        (Methods.blocks.method, [.replica, .admin]), (Methods.promote.method, [.admin]),
     ]
 
     @Test func eachRoleMayCallWhatTheTableSays() {

@@ -136,6 +136,17 @@ import Testing
         }
     }
 
+    @Test func aHeadIsReadAsItWasWritten() throws {
+        let hash = String(repeating: "0a", count: 32)
+        for signature in ["a.b.c", nil] {
+            let head = ChainHead(block: 42, hash: hash, entry: 7, time: 1_750_000_000_000, signature: signature)
+            let written = signature.map { "\"\($0)\"" } ?? "null"
+            try read(
+                .outcome(.head(head)),
+                #"{"block":42,"hash":"\#(hash)","entry":7,"time":1750000000000,"signature":\#(written)}"#, as: head)
+        }
+    }
+
     @Test func keyedReceiptsAreReadAsTheyWereWritten() throws {
         let gems = try Samples.currency("gems")
         let spend = SpendReceipt(

@@ -69,6 +69,7 @@ import Testing
             case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
             case .query(.purchase): "purchase"
             case .query(.find): "find"
+            case .query(.head): "head"
             case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
             case .query(.blocks(let query)): "blocks after \(query.after)"
             case .promote: "promote"

@@ -256,6 +256,7 @@ private struct RecordedConversation {
         try await say(client, Requests.journal(after: 0, limit: 1_000))
         try await say(client, Requests.journal(after: 1, limit: 2, wait: 30_000))
         try await say(client, Requests.journal(after: 1_000, wait: 1))
+        try await call(client, "head", "{}")
         try await say(
             client,
             "[\(Requests.ping(1)),\(Requests.balance("a", id: "\"two\"")),\(Requests.call("purchase", "{}", id: 3))]")

@@ -29,6 +29,12 @@ final class Key: @unchecked Sendable {
             PEM_read_bio_PrivateKey(bio.handle, nil, { _, _, _, _ in 0 }, nil), "read a private key")
     }
 
+    /// A public key in PEM (SubjectPublicKeyInfo).
+    init(publicPEM pem: [UInt8]) throws(OpenSSLError) {
+        let bio = try MemoryBIO(pem)
+        handle = try OpenSSLError.check(PEM_read_bio_PUBKEY(bio.handle, nil, nil, nil), "read a public key")
+    }
+
     /// PKCS #8 in PEM, not encrypted.
     func pem() throws(OpenSSLError) -> [UInt8] {
         let bio = try MemoryBIO()

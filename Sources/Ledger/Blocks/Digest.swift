@@ -33,6 +33,25 @@ package struct Digest: Hashable, Sendable {
     }
 
     package var bytes: [UInt8] { withUnsafeBytes { [UInt8]($0) } }
+
+    /// 64 hexadecimal digits, in lower case.
+    package var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// `nil` where the text is not ``hexadecimal``, to the letter.
+    package init?(hexadecimal text: String) {
+        let digits = text.utf8.compactMap { digit -> UInt8? in
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+            default: nil
+            }
+        }
+        guard digits.count == 2 * Digest.byteCount, text.utf8.count == digits.count else { return nil }
+        self.init(stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
+    }
 }
 
 /// SHA-256, handed in by the composition: neither `Ledger` nor a store imports cryptography. It writes the 32 bytes of

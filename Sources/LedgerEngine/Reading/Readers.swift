@@ -1,9 +1,11 @@
+import HeadSigning
 import Ledger
 
 /// Reads what sessions ask for, beside the writer, on threads of its own: first come, first served. A session has no
 /// more than one read here, so the sessions take turns, and their number bounds what waits.
 final class Readers: Sendable {
     private let store: any Store
+    private let signer: HeadSigner?
     private let threads: WorkerPool
     /// Of one thread, so that no standby waits for a report.
     private let ofBlocks: WorkerPool
@@ -11,9 +13,10 @@ final class Readers: Sendable {
 
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
-        store: any Store, limits: EngineLimits, report: @escaping @Sendable (LedgerEvent) -> Void
+        store: any Store, signer: HeadSigner?, limits: EngineLimits, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
+        self.signer = signer
         self.report = report
         threads = try WorkerPool("ledger-read", threads: limits.readerThreads)
         ofBlocks = try WorkerPool("ledger-blocks", threads: 1)
@@ -28,7 +31,7 @@ final class Readers: Sendable {
         (query.isOfBlocks ? ofBlocks : threads).submit {
             guard isWanted() else { return }
             do {
-                done(.success(try query.answer(from: self.store)))
+                done(.success(try query.answer(from: self.store, signer: self.signer)))
             } catch let fault as Fault {
                 done(.failure(fault))
             } catch {

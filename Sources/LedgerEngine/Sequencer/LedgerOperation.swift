@@ -84,6 +84,7 @@ extension LedgerOperation {
         case .find(let query): self = .query(.find(query))
         case .blocks(let query): self = .query(.blocks(query))
         case .promote: self = .promote
+        case .head: self = .query(.head)
         }
     }
 }

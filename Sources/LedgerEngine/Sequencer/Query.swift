@@ -1,3 +1,4 @@
+import HeadSigning
 package import Ledger
 
 /// A read, which the store answers beside the writer.
@@ -14,20 +15,21 @@ package enum Query: Hashable, Sendable {
     case find(FindQuery)
     /// Not of the books but of the log. Where nothing is newer, the lane waits, and it is read again.
     case blocks(BlocksQuery)
+    case head
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .purchase, .find, .blocks: nil
+        case .journal, .purchase, .find, .blocks, .head: nil
         }
     }
 
     var isOfBlocks: Bool {
         switch self {
         case .blocks: true
-        case .history, .report, .balances, .journal, .purchase, .find: false
+        case .history, .report, .balances, .journal, .purchase, .find, .head: false
         }
     }
 
@@ -40,13 +42,14 @@ package enum Query: Hashable, Sendable {
         case .blocks(var query):
             query.waitMilliseconds = 0
             return .blocks(query)
-        case .history, .report, .balances, .purchase, .find: return self
+        case .history, .report, .balances, .purchase, .find, .head: return self
         }
     }
 
     /// Blocks; for a reader's thread.
+    /// - Parameter signer: signs heads; where there is none they are given without a signature.
     /// - Throws: ``StoreError``, or a ``Fault``.
-    func answer(from store: any Store) throws -> Outcome {
+    func answer(from store: any Store, signer: HeadSigner?) throws -> Outcome {
         switch self {
         case .history(let query):
             return .history(try store.history(query))
@@ -64,6 +67,13 @@ package enum Query: Hashable, Sendable {
             return .finding(try store.find(query))
         case .blocks(let query):
             return .blocks(try store.blocks(query))
+        case .head:
+            let state = try store.projectedState()
+            guard let head = state.head else { throw StoreError("the ledger has no block yet") }
+            return .head(
+                ChainHead(
+                    block: head.number, hash: head.hash.hexadecimal, entry: state.position.entry, time: state.time,
+                    signature: try signer?.sign(state)))
         }
     }
 }

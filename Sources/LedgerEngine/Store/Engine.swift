@@ -401,6 +401,8 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
 
+    package func projectedState() throws -> ProjectedState { try read { try $0.state() } }
+
     /// Reads the projection when it has everything that was done before.
     private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
         do {

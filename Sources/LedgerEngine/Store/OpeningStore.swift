@@ -102,6 +102,8 @@ package final class OpeningStore: Store {
 
     package func promote() throws(StoreError) -> Promotion { try store().promote() }
 
+    package func projectedState() throws -> ProjectedState { try store().projectedState() }
+
     /// Ends the opening, or closes what was opened.
     /// - Throws: what kept the store from opening.
     package func close() throws {

@@ -66,6 +66,11 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError`` where it does not lead, at least not yet.
     func promote() throws(StoreError) -> Promotion
 
+    /// What the tables hold, of one moment, and with all that was committed before: the last block with what the books
+    /// add up to there. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func projectedState() throws -> ProjectedState
+
     /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws

@@ -23,5 +23,6 @@ package enum Outcome: Sendable {
     indirect case finding(Finding)
     indirect case blocks(BlocksPage)
     case promoted(Promotion)
+    indirect case head(ChainHead)
     case refused(Refusal)
 }

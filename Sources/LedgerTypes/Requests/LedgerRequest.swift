@@ -13,6 +13,8 @@ package enum LedgerRequest: Hashable, Sendable {
     case report(ReportRequest)
     case journal(JournalQuery)
     case find(FindQuery)
+    /// The last block, signed.
+    case head
     /// Erases the account's name.
     case forget(AccountName)
     /// A standby asks for blocks, and says which it has.

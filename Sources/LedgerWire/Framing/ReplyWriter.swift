@@ -88,6 +88,7 @@ extension JSONWriter {
         case .finding(let finding): result(finding)
         case .blocks(let page): result(page)
         case .promoted(let promotion): result(promotion)
+        case .head(let head): result(head)
         case .refused(let refusal): error(WireError(refusal))
         }
     }

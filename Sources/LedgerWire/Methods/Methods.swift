@@ -58,6 +58,9 @@ package enum Methods {
     package static let find = TypedMethod(
         "find", .roles([.game, .purchases, .finance]), FindQuery.self, Finding.self
     ) { .ledger(.find($0)) }
+    package static let head = TypedMethod("head", .roles([.finance]), NoParams.self, ChainHead.self) { _ in
+        .ledger(.head)
+    }
 
     /// Not repeatable: another account may have the name by now.
     package static let forget = TypedMethod(
@@ -75,7 +78,7 @@ package enum Methods {
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
         purchase.method, consumption.method, grant.method, reverse.method, hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        forget.method, blocks.method, promote.method,
+        head.method, forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

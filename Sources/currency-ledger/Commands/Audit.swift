@@ -1,6 +1,7 @@
 import AppStore
 import ArgumentParser
 import Foundation
+import HeadSigning
 import Ledger
 import LedgerAudit
 import NIOCore
@@ -37,15 +38,33 @@ struct Audit: ParsableCommand {
             """)
     var since: Int64 = 0
 
+    @Option(
+        help: """
+            A file of signed heads, one a line, as head.file or the method head gave them: the ledger must still be \
+            what they say. May be given several times.
+            """, completion: .file())
+    var head: [String] = []
+
+    @Option(
+        help: "The public key that signed heads are verified by (PEM). Default: the configuration's head.publicKey",
+        completion: .file(extensions: ["pem"]))
+    var headKey: String?
+
     func validate() throws {
+        if !head.isEmpty, headKey == nil, config == nil {
+            throw ValidationError("--head needs the key that verifies it: --head-key FILE.")
+        }
+        if head.isEmpty, headKey != nil { throw ValidationError("--head-key is for --head, which is not given.") }
         if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs must be 1 to 256, not \(jobs).") }
         if since < 0 { throw ValidationError("--since is the number of a block, not \(since).") }
     }
 
     func run() throws {
-        let (path, anchors) = try ledgerAndAnchors()
+        let (path, anchors, key) = try named()
+        // Before the log is looked at: it has what was signed by then.
+        let heads = try heads(key)
         let configuration = LedgerAudit.Audit.Configuration(
-            anchors: try Composition.anchors(anchors), jobs: jobs ?? System.coreCount, since: since)
+            anchors: try Composition.anchors(anchors), jobs: jobs ?? System.coreCount, since: since, heads: heads)
         let bar = ProgressBar("auditing blocks")
         let scratch = ScratchFolder()
         defer { scratch.remove() }
@@ -66,13 +85,37 @@ struct Audit: ParsableCommand {
         if summary.findings > 0 { throw ExitCode.failure }
     }
 
-    private func ledgerAndAnchors() throws -> (path: String, anchors: [String]) {
+    /// The ledger, the anchors, and the key that verifies heads.
+    private func named() throws -> (path: String, anchors: [String], headKey: String?) {
         let named = anchors.map { $0.split(separator: ",").map(String.init) } ?? []
-        guard let config else { return (ledger ?? "ledger", named) }
+        guard let config else { return (ledger ?? "ledger", named, headKey) }
         let settings = try Settings.load(
             file: config, flags: [.path: ledger].compactMapValues { $0 },
             environment: ProcessInfo.processInfo.environment)
-        return (settings.path, settings.anchors + named)
+        return (settings.path, settings.anchors + named, headKey ?? settings.headPublicKey)
+    }
+
+    /// Reads the heads that are to be compared.
+    private func heads(_ key: String?) throws -> [FoundHead] {
+        if head.isEmpty { return [] }
+        guard let key else {
+            throw ConfigurationError(["--head needs the key that verifies it: --head-key FILE, or head.publicKey"])
+        }
+        let publicKey = try Composition.headPublicKey(key)
+        return try head.flatMap { path in
+            let lines = try File.read(path, bytesMax: Settings.headsBytesMax).split(separator: UInt8(ascii: "\n"))
+            let texts = lines.enumerated().map { ($0.offset + 1, String(decoding: $0.element, as: UTF8.self)) }
+                .map { ($0, $1.trimmingCharacters(in: .whitespaces)) }.filter { !$1.isEmpty }
+            if texts.isEmpty { throw FileError(path, "holds no signed head") }
+            return texts.map { number, text in
+                let place = texts.count == 1 ? path : "\(path), line \(number)"
+                do throws(SignedHeadFault) {
+                    return FoundHead(place: place, head: .success(try SignedHead(jws: text.utf8, key: publicKey)))
+                } catch {
+                    return FoundHead(place: place, head: .failure(error))
+                }
+            }
+        }
     }
 
     private func tell(_ summary: AuditSummary, _ path: String) {
@@ -96,9 +139,9 @@ struct Audit: ParsableCommand {
         } else {
             Console.print("the tables were not compared")
         }
+        if !head.isEmpty { Console.print("\(summary.heads) signed heads hold") }
         if let head = summary.head {
-            let hash = head.hash.bytes.map { String(format: "%02x", $0) }.joined()
-            Console.print("head: block \(head.number), term \(head.term), \(hash)")
+            Console.print("head: block \(head.number), term \(head.term), \(head.hash.hexadecimal)")
         }
         switch summary.findings {
         case 0: Console.print("everything holds")

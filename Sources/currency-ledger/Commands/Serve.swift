@@ -64,6 +64,18 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "How long they are waited for. Default: 5000")
     var standbysTimeoutMilliseconds: String?
 
+    @Option(help: "The Ed25519 key that signs heads (PKCS #8 in PEM).", completion: .file(extensions: ["pem"]))
+    var headKey: String?
+
+    @Option(help: "Where the signed head is written at an interval.", completion: .file())
+    var headFile: String?
+
+    @Option(help: "Seconds from one signed head to the next. Default: 60")
+    var headSeconds: String?
+
+    @Option(help: "The key that auditors verify heads with (PEM); it must be that of the key that signs.")
+    var headPublicKey: String?
+
     @Option(help: "Players kept in memory. Default: 300000")
     var cachePlayers: String?
 
@@ -75,7 +87,8 @@ struct Serve: AsyncParsableCommand {
             .path: path, .listen: listen, .bundleID: bundleId, .appAppleID: appAppleId, .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
-            .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
+            .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
         ].compactMapValues { $0 }
     }
 

@@ -44,6 +44,47 @@ enum File {
         try write(bytes, to: descriptor, name: path)
     }
 
+    /// Reads a secret that an operator names: a file that nobody else may read, or a pipe.
+    static func readSecret(_ path: String, bytesMax: Int) throws(FileError) -> [UInt8] {
+        let bytes = try read(path, bytesMax: bytesMax)
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw FileError(path, "cannot be read", code: errno) }
+        guard status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw FileError(
+                path,
+                "is a secret that others may read or change (mode \(mode)); allow it to its owner alone: chmod 600")
+        }
+        return bytes
+    }
+
+    /// Puts a file in the place of one that may be there, whole and durable: it is made beside it first, and where
+    /// that fails the old one stays.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(FileError) {
+        let temporary = path + ".new"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw FileError(path, "cannot be written", code: errno) }
+        do throws(FileError) {
+            defer { close(descriptor) }
+            try write(bytes, to: descriptor, name: path)
+            guard fsync(descriptor) == 0 else { throw FileError(path, "cannot be written", code: errno) }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, path) == 0 else {
+            let code = errno
+            unlink(temporary)
+            throw FileError(path, "cannot be written", code: code)
+        }
+        let slash = path.lastIndex(of: "/")
+        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw FileError(path, "is written, but perhaps not durably", code: errno) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw FileError(path, "is written, but perhaps not durably", code: errno) }
+    }
+
     /// Makes a folder, and those above it, where there is none.
     static func makeFolder(_ path: String) throws(FileError) {
         if mkdir(path, 0o777) == 0 { return }

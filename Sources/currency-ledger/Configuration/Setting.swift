@@ -17,6 +17,10 @@ enum Setting: String, CaseIterable {
     case followName = "follow.name"
     case standbysRequired = "standbys.required"
     case standbysTimeout = "standbys.timeoutMilliseconds"
+    case headKey = "head.key"
+    case headFile = "head.file"
+    case headSeconds = "head.seconds"
+    case headPublicKey = "head.publicKey"
     case cachedPlayers = "cache.players"
     case logLevel = "log.level"
 
@@ -29,8 +33,10 @@ enum Setting: String, CaseIterable {
 
     var form: Form {
         switch self {
-        case .path, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .logLevel: .text
-        case .appAppleID, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
+        case .path, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .headKey, .headFile,
+            .headPublicKey, .logLevel:
+            .text
+        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
         case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens: .texts
         }
     }
@@ -40,7 +46,7 @@ enum Setting: String, CaseIterable {
         switch self {
         case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: true
         case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followName,
-            .standbysRequired, .standbysTimeout, .cachedPlayers, .logLevel:
+            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers, .logLevel:
             false
         }
     }
@@ -55,6 +61,10 @@ enum Setting: String, CaseIterable {
         case .environment: "--environment"
         case .anchors: "--anchors"
         case .catalog: "--catalog"
+        case .headKey: "--head-key"
+        case .headFile: "--head-file"
+        case .headSeconds: "--head-seconds"
+        case .headPublicKey: "--head-public-key"
         case .cachedPlayers: "--cache-players"
         case .logLevel: "--log-level"
         case .followLeader: "--follow-leader"

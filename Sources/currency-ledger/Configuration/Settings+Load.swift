@@ -64,6 +64,13 @@ private struct Source {
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
         settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
+        settings.headKey = filled(.headKey).map { path($0) }
+        settings.headFile = filled(.headFile).map { path($0) }
+        settings.headPublicKey = filled(.headPublicKey).map { path($0) }
+        if let seconds = integer(.headSeconds, in: 1...86_400) { settings.headSeconds = Int(seconds) }
+        if settings.headFile != nil, settings.headKey == nil, given(.headKey) == nil, !isFaulty(.headKey) {
+            note("is required where head.file is given: a head is written with its signature", .headKey)
+        }
         if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
         if let given = scalar(.logLevel) {
             let level = Logger.Level(rawValue: given.text)

@@ -34,11 +34,22 @@ struct Settings: Sendable {
     var follow: Follow?
     var standbysRequired = 0
     var standbysTimeoutMilliseconds: Int64 = 5_000
+    /// The file of the private key that signs heads.
+    var headKey: String?
+    /// Where the signed head is written at an interval.
+    var headFile: String?
+    var headSeconds = 60
+    /// The file of the public key by which an auditor verifies heads.
+    var headPublicKey: String?
     var cachedPlayers = 300_000
     var logLevel = Logger.Level.info
 
     /// Bytes of a token at the least: one that is guessed opens the ledger.
     static let tokenBytesMin = 16
+    /// Bytes of a key's file: a key in PEM has some hundred.
+    static let keyBytesMax = 65_536
+    /// Bytes of a file of signed heads: one a minute of a year is 600 MB, and nobody compares that at once.
+    static let headsBytesMax = 256 * 1_024 * 1_024
     /// Bytes of a configuration or catalog file: far more than a catalog of thousands of products needs.
     static let fileBytesMax = 16 * 1_024 * 1_024
 }

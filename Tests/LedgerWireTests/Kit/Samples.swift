@@ -115,7 +115,8 @@ enum Samples {
             timeoutMilliseconds: Limits.holdMillisecondsMax)
         let jws = Array("a.b.c".utf8)
         return [
-            Asked(Methods.ping, NoParams(), .ping), Asked(Methods.info, NoParams(), .info),
+            Asked(Methods.ping, NoParams(), .ping), Asked(Methods.head, NoParams(), .ledger(.head)),
+            Asked(Methods.info, NoParams(), .info),
             Asked(Methods.authenticate, Authentication(token: "täken"), .authenticate(token: "täken")),
             credit(Credit(signedTransaction: jws)),
             credit(Credit(signedTransaction: jws, account: try account("Ämil\u{2028}\"\\"))),

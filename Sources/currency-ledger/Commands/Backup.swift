@@ -1,0 +1,68 @@
+import ArgumentParser
+import FileLog
+import Foundation
+import Ledger
+
+struct Backup: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Brings a backup of a ledger up to date.",
+        discussion: """
+            Beside the running service or without one; the ledger is only read. Every block of the ledger is read and \
+            checked, and what the backup lacks of it is written: new blocks, and those in which names were erased. \
+            Then every byte of the backup is read and checked.
+
+            It may be interrupted and run again at any time: the backup is good at every moment. A damaged block of \
+            the ledger is named, and what the backup has stays. A backup of another ledger, or with blocks that the \
+            ledger has not, is refused.
+            """)
+
+    @Argument(help: "The ledger's folder. Default: the configuration's, or ledger", completion: .directory)
+    var ledger: String?
+
+    @Option(help: "The backup's folder, of its own; it is made where there is none.", completion: .directory)
+    var to: String
+
+    @Option(
+        name: .long, help: "The configuration file of the service (JSON), for the ledger's folder.",
+        completion: .file(extensions: ["json"]))
+    var config: String?
+
+    func run() throws {
+        let path = try Composition.ledgerPath(ledger, config: config)
+        let bar = PhaseBar<LogBackup.Phase> { $0 == .copying ? "copying blocks" : "verifying blocks" }
+        let summary: LogBackup.Summary
+        do throws(LogError) {
+            defer { bar.end() }
+            summary = try Composition.backup(of: path, in: to).run { bar.show($0, $1, of: $2) }
+        } catch {
+            throw Failure("\(error)")
+        }
+        Console.print(
+            """
+            \(to) has \(path) up to block \(summary.head.number), \(summary.head.hash.hexadecimal): \
+            \(summary.segments) segments, of which \(summary.written) were written (\(summary.writtenBytes) bytes); \
+            every byte was verified
+            """)
+    }
+}
+
+/// A progress bar that begins anew with each phase.
+final class PhaseBar<Phase: Equatable> {
+    private let words: (Phase) -> String
+    private var current: (phase: Phase, bar: ProgressBar)?
+
+    init(_ words: @escaping (Phase) -> String) { self.words = words }
+
+    func show(_ phase: Phase, _ done: Int64, of all: Int64) {
+        if current?.phase != phase {
+            end()
+            current = (phase, ProgressBar(words(phase)))
+        }
+        current?.bar.show(done, of: all)
+    }
+
+    func end() {
+        current?.bar.end()
+        current = nil
+    }
+}
