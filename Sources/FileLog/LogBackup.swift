@@ -127,13 +127,6 @@ package struct LogBackup {
                 "\(backup.path) is the backup of another ledger than \(ledger.path): its bundle id or environment "
                     + "differs")
         }
-        let begun = Set(try LogScan.listed(disk, ledger.log))
-        if let other = firsts.first(where: { !begun.contains($0) }) {
-            throw LogError(
-                .superseded,
-                "\(backup.path) has a segment file that begins with block \(other), and \(ledger.path) has not; make "
-                    + "the backup in a new folder")
-        }
         var known = findings.heads.map(\.head)
         let other = try ends(of: identity, &known)
         for end in known where end.number > 0 {
@@ -149,6 +142,13 @@ package struct LogBackup {
                 .superseded,
                 "\(backup.path) is of another past than \(ledger.path): "
                     + (words ?? "they have different blocks \(end.number)"))
+        }
+        let begun = Set(try LogScan.listed(disk, ledger.log))
+        if let other = firsts.first(where: { !begun.contains($0) }) {
+            throw LogError(
+                .superseded,
+                "\(backup.path) has a segment file that begins with block \(other), and \(ledger.path) has not; make "
+                    + "the backup in a new folder")
         }
     }
 

@@ -268,7 +268,8 @@ import Testing
                 let started = try RunningService(studio.folder, arguments: ["--path", studio.folder.path(folder)])
                 #expect(started.stop() == 0)
             } catch let error as CocoaError {
-                #expect("\(error)".contains("it is damaged; the record of block"), "\(context): \(error)")
+                let log = error.userInfo["log"] as? String ?? ""
+                #expect(log.contains("it is damaged; the record of block"), "\(context): \(log)")
                 refused += 1
                 folder = "restored-\(number)"
                 let started = try RunningService(studio.folder, arguments: ["--path", studio.folder.path(folder)])

@@ -42,15 +42,19 @@ struct TestBackup {
 }
 
 extension FileLog {
-    /// Appends blocks with redactable parts, and gives all that the log has then.
-    @discardableResult
-    func grow(_ count: Int, bodyBytes: Int = 600, _ random: inout SplitMix64) throws -> [SealedBlock] {
+    /// Appends blocks with redactable parts.
+    func extend(_ count: Int, bodyBytes: Int = 600, _ random: inout SplitMix64) throws {
         for _ in 0..<count {
             let bytes = Int.random(in: 1...bodyBytes, using: &random)
-            try append(
-                TestBlock.after(
-                    head, bodyBytes: bytes, redactableBytes: Int.random(in: 0...40, using: &random), &random))
+            let redactable = Int.random(in: 0...40, using: &random)
+            try append(TestBlock.after(head, bodyBytes: bytes, redactableBytes: redactable, &random))
         }
+    }
+
+    /// Appends blocks, and gives all that the log has then.
+    @discardableResult
+    func grow(_ count: Int, bodyBytes: Int = 600, _ random: inout SplitMix64) throws -> [SealedBlock] {
+        try extend(count, bodyBytes: bodyBytes, &random)
         return try readAll()
     }
 }

@@ -234,7 +234,7 @@ import Testing
             async let written: Void = apart {
                 var random = mine
                 for number in 0..<1_500 {
-                    try log.grow(1, &random)
+                    try log.extend(1, &random)
                     guard number % 50 == 49, let last = log.head else { continue }
                     let number = BlockNumber.random(in: 1...last.number, using: &random)
                     let block = try log.read(after: number - 1, bytesMax: 0)[0]

@@ -223,7 +223,7 @@ import Testing
             let mine = random
             async let written: Void = apart {
                 var random = mine
-                for _ in 0..<3_000 { try log.grow(1, &random) }
+                try log.extend(6_000, &random)
             }
             var (opened, torn) = (0, 0)
             for round in 0..<40 {
