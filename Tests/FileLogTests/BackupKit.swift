@@ -3,6 +3,10 @@ import Ledger
 import LedgerTestKit
 import Testing
 
+/// Segments of some hundred blocks, so that what is copied beside a writer has several, and few files to sync.
+let middleSegments = FileLogConfiguration(
+    segmentBytes: 64 << 10, writeAheadBytes: 8 << 10, writeAheadRecordBytesMax: 4 << 10)
+
 /// A ledger, and a backup of it beside it.
 struct TestBackup {
     let ledger: TestLedger

@@ -225,7 +225,7 @@ import Testing
     // MARK: Beside a writer, on a real disk
 
     @Test func runsBesideAWriterHaveABeginningOfItsChain() async throws {
-        try await TestLedger.withRealAsync { ledger in
+        try await TestLedger.withRealAsync(middleSegments) { ledger in
             let backup = TestBackup(ledger)
             let log = try ledger.open()
             var random = SplitMix64(seed: 8)
@@ -233,7 +233,7 @@ import Testing
             let mine = random
             async let written: Void = apart {
                 var random = mine
-                for number in 0..<1_500 {
+                for number in 0..<1_000 {
                     try log.extend(1, &random)
                     guard number % 50 == 49, let last = log.head else { continue }
                     let number = BlockNumber.random(in: 1...last.number, using: &random)
@@ -243,7 +243,7 @@ import Testing
             }
             var last = 0
             var heads: [LogHead] = []
-            for round in 0..<25 {
+            for round in 0..<15 {
                 let head = try await apart { try backup.run() }.head
                 let blocks = try backup.blocks("round \(round)")
                 #expect(blocks.count >= last && blocks.last?.head == head)

@@ -148,7 +148,10 @@ import Testing
             let context = "seed \(seed), call \(index)"
             do {
                 try backup.ledger.folder.check(disk)
-                let found = try Self.blocks(backup.ledger, context)
+                let inspected = Inspected(try backup.ledger.inspect(), context)
+                let found = inspected.blocks
+                // A power cut may tear the old one's head, which was stored into before the restore.
+                #expect(found == more || inspected.words == [], "\(context)")
                 #expect(found == blocks || (found == more && !isDone), "\(context)")
                 seen.insert(found.count)
             } catch let error as LogError {
@@ -215,7 +218,7 @@ import Testing
     /// The files of a running ledger, copied piece by piece while blocks are appended: with the head first, what it
     /// names is whole in every such copy.
     @Test func aPlainCopyOfARunningLedgerIsRestoredUpToItsHead() async throws {
-        try await TestLedger.withRealAsync { ledger in
+        try await TestLedger.withRealAsync(middleSegments) { ledger in
             let seed = Seed.drawn()
             let log = try ledger.open()
             var random = SplitMix64(seed: seed)
@@ -223,10 +226,10 @@ import Testing
             let mine = random
             async let written: Void = apart {
                 var random = mine
-                try log.extend(6_000, &random)
+                try log.extend(1_500, &random)
             }
             var (opened, torn) = (0, 0)
-            for round in 0..<40 {
+            for round in 0..<12 {
                 let copy = TestBackup(
                     TestLedger(disk: ledger.disk, folder: LedgerFolder(ledger.folder.path + "-\(round)")))
                 let pieces = Int.random(in: 500...5_000, using: &random)

@@ -458,6 +458,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     }
 
     private func node(_ path: String) throws(DiskError) -> Node {
+        if path == "/" { return root }
         let (parent, name) = try parent(path)
         guard let node = parent.entries[name] else { throw .missing }
         return node
