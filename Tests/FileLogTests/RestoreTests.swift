@@ -211,7 +211,45 @@ import Testing
                 identity: Digest(of: Array("another".utf8), testSHA256), disk: disk)
         }
         #expect(try fault(from, "/ledger/other").contains("is another ledger than the backup's"))
-        #expect(try fault("/ledger/other", ledger).contains("has no blocks"))
+        #expect(try fault("/ledger/other", "/ledger/fresh").contains("has no blocks"))
+    }
+
+    /// Who copies reads on while the writer writes on: the copy has the end of a block without its beginning, and whole
+    /// blocks behind it.
+    @Test func aCopyThatIsTornInTheMiddleIsRefusedByNameAndRestoredUpToItsHead() throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 12)
+        try ledger.create()
+        var random = SplitMix64(seed: 12)
+        let log = try ledger.open()
+        try log.leadWithTestBlock(&random)
+        let blocks = try log.grow(3, bodyBytes: 100, &random)
+        let copy = TestBackup(TestLedger(disk: disk, folder: LedgerFolder("/ledger/new")))
+        let folder = copy.backup.folder
+        for path in [folder.path, folder.log] { try disk.makeDirectory(path) }
+        let path = ledger.segment(1)
+        // What was stored into its memory is in the file then.
+        let stored = try disk.open(ledger.folder.headFile, .reading)
+        try disk.sync(stored)
+        disk.close(stored)
+        let (head, before) = (try disk.bytes(ledger.folder.headFile), try disk.bytes(path))
+        try log.extend(4, bodyBytes: 100, &random)
+        log.close()
+        let after = try disk.bytes(path)
+        // Within the first of the new blocks.
+        let end = try #require(before.lastIndex { $0 != 0 })
+        let torn = Array(before[..<(end + 60)]) + after[(end + 60)...]
+        for (path, bytes) in [(folder.headFile, head), (copy.backup.segment(1), torn)] {
+            disk.close(try disk.open(path, .creating))
+            try disk.setBytes(path, bytes)
+        }
+        let refused = try #require(logError { _ = try copy.backup.openForReading() })
+        #expect(refused.kind == .corrupt && refused.description.contains("block \(blocks.count + 1)"), "\(refused)")
+        #expect(try copy.restoreFault().contains("is damaged"))
+        try copy.restore(source: .copy)
+        #expect(try Self.blocks(copy.ledger) == blocks)
+        // Without the head nobody knows which blocks are whole.
+        try disk.remove(folder.headFile)
+        #expect(try copy.restoreFault(nil, .copy).contains("names no block"))
     }
 
     /// The files of a running ledger, copied piece by piece while blocks are appended: with the head first, what it
