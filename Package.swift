@@ -134,8 +134,8 @@ let package = Package(
         .testTarget(
             name: "FileLogTests", dependencies: ["FileLog", "Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
-            name: "HeadSigningTests", dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit"],
-            swiftSettings: settings),
+            name: "HeadSigningTests",
+            dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit", "StrictJSON"], swiftSettings: settings),
         .testTarget(
             name: "SQLiteProjectionTests",
             dependencies: [

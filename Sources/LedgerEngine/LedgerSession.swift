@@ -159,7 +159,7 @@ package final class LedgerSession: Sendable {
             guard state.standby == blocks.standby else { return finish(.failure(.overloaded), &state) }
             // What it says that it has is noted before anything is waited for.
             read(query, &state)
-        case .journal, .history, .report, .balances, .purchase, .find: read(query, &state)
+        case .journal, .history, .report, .balances, .purchase, .find, .head: read(query, &state)
         }
     }
 

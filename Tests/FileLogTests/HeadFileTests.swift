@@ -51,7 +51,7 @@ import Musl
             }
             #expect(unlink(path) == 0)
             #expect(mkdir(path, 0o700) == 0)
-            #expect(logError { _ = try ledger.open() }?.description == "the head file \(path) is no file")
+            #expect(logError { _ = try ledger.open() }?.description == "the head file \(path) is a folder, not a file")
             #expect(rmdir(path) == 0)
             var log = try ledger.open()
             #expect(log.notices == ["the head file \(path) was missing and is made anew"])

@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import StrictJSON
 import Testing
 
 @testable import HeadSigning

@@ -42,6 +42,11 @@ final class SteppedDisk: Disk, @unchecked Sendable {
         try base.map(file, byteCount: byteCount)
     }
     func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int) { base.unmap(memory, byteCount: byteCount) }
+    func forgetPages(_ file: DiskFile) { base.forgetPages(file) }
+    func exchange(_ path: String, with other: String) throws(DiskError) {
+        step()
+        try base.exchange(path, with: other)
+    }
     func rename(_ path: String, to newPath: String) throws(DiskError) {
         step()
         try base.rename(path, to: newPath)
@@ -65,7 +70,7 @@ final class SteppedLog: BlockLog {
 
     var engine: String { base.engine }
     var head: LogHead? { base.head }
-    func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock { try base.lead(termBlock) }
+    func settle() throws(LogError) { try base.settle() }
     func append(_ block: SealedBlock) throws(LogError) { try base.append(block) }
     func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
         try base.read(after: number, bytesMax: bytesMax)
@@ -120,6 +125,7 @@ final class SteppedProjection: Projection {
         if power.isOff { throw StoreError("the process has ended") }
         return try base.load(needs, into: &books)
     }
+    func checkNext() throws -> Bool { try use { try base.checkNext() } }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try base.history(query) } }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try use { try base.balances(account, currency: currency, asOf: asOf) }

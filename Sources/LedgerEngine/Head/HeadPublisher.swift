@@ -69,7 +69,7 @@ final class HeadPublisher: Sendable {
             if let signed = try signer.sign(try store.projectedState()) { try publication.write(signed) }
             if state.withLock({ $0.isFailing }) { report(.headWrittenAgain) }
             state.withLock { $0.isFailing = false }
-        } catch let error as StoreError where error.kind == .opening {
+        } catch let error as StoreError where error.kind == .notReady {
             wait = retryMilliseconds
         } catch {
             wait = retryMilliseconds

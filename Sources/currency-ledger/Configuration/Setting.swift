@@ -46,7 +46,8 @@ enum Setting: String, CaseIterable {
         switch self {
         case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: true
         case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followName,
-            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers, .logLevel:
+            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
+            .logLevel:
             false
         }
     }
