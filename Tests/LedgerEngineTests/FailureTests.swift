@@ -204,4 +204,28 @@ import Testing
         #expect(receipt.outcome == .credited)
         try bench.engine.close()
     }
+
+    /// A ledger that was opened while its log fails tells its journal at once to whoever would wait for more.
+    @Test func whatIsDurableIsNotWaitedForWhileTheLogFails() async throws {
+        let before = try Bench()
+        _ = try before.ask([.grant("a", "ann", 1), .grant("b", "ann", 2)])
+        try before.engine.close()
+        let bench = try Bench(
+            before.log.storage,
+            prepare: { log in
+                for _ in 0..<1_000 { log.failLeads(LogError(.unknown, "the test's disk has failed")) }
+            })
+        let ledger = try RunningLedger(
+            store: bench.engine, verifier: try SandboxApp().verifier, now: { Bench.now }, report: { _ in })
+        let pages = Monitor<[JournalPage]>([])
+        let session = ledger.session(outlet: .queue()) { answers in
+            for case .success(.journal(let page)) in answers { pages.withLock { $0.append(page) } }
+        }
+        session.allowRead(.read, taken: 0)
+        session.submit([.query(.journal(JournalQuery(after: 1, waitMilliseconds: 200)))])
+        #expect(try eventually { pages.withLock { !$0.isEmpty } })
+        #expect(pages.withLock { $0.first?.entries.map(\.entry) } == [2])
+        session.close()
+        try await ledger.stop()
+    }
 }

@@ -173,9 +173,10 @@ final class Sequencer: Sendable {
             needs(of: batch, at: time, fault), each: { needsOfEach(batch, at: time, fault) }, isLast: isLast
         ) { books, damage in
             var damage = damage[...]
+            let durable = books.position.entry
             let decisions = batch.map { decide($0, on: &books, at: time, fault, &damage, promotion) }
             // While nothing can be made durable, what reads found due is in no block.
-            return (decisions, lastEntry: fault == nil ? books.position.entry : 0)
+            return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
             switch decided {
             case .success(let (decisions, lastEntry)):
