@@ -132,6 +132,27 @@ import Testing
         try leader.engine.close()
     }
 
+    /// A start while its own log cannot be written: what is durable is read, and the rest comes when it can.
+    @Test func aStartWithoutAWritableLogIsRead() throws {
+        let leader = try Bench()
+        _ = try leader.ask(.grant("a", "ann", 100))
+        let storage = MemoryLog.Storage()
+        let log = MemoryLog(storage)
+        let first = try StandbyBench(of: leader.engine, log: log)
+        #expect(try eventually { storage.blocks.count == leader.log.blocks.count })
+        try first.engine.close()
+        _ = try leader.ask(.grant("b", "ann", 1))
+        let full = MemoryLog(storage)
+        for _ in 0..<40 { full.failLeads(LogError(.notAppended, "the test's disk is read-only")) }
+        let standby = try StandbyBench(of: leader.engine, log: full, folder: first.folder)
+        #expect(try standby.available("ann") >= 100)
+        #expect(try eventually { storage.blocks == leader.log.blocks })
+        #expect(try standby.available("ann") == 101)
+        #expect(standby.reports.contains { $0.contains("read-only") }, "\(standby.reports)")
+        try standby.engine.close()
+        try leader.engine.close()
+    }
+
     /// A name that could not be erased when its block came is erased before another block is appended, or at the next
     /// start.
     @Test(arguments: [false, true])

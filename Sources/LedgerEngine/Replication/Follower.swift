@@ -84,7 +84,10 @@ final class Follower: Sendable {
     /// Why it does not go on; `nil` where it does.
     var fault: FollowingFault? { state.withLock { $0.fault } }
 
-    func begin() throws { try thread.begin("ledger-follow") { [self] in serve() } }
+    /// - Parameter mustSettle: whether the log has to be settled before anything is appended.
+    func begin(mustSettle: Bool) throws {
+        try thread.begin("ledger-follow") { [self] in serve(mustSettle: mustSettle) }
+    }
 
     /// Ends it: once this has returned, nothing more is appended, and no block more is said to be durable here.
     func stop() {
@@ -99,8 +102,8 @@ final class Follower: Sendable {
 
     // MARK: Connections
 
-    private func serve() {
-        var attempts = Attempts(waitMilliseconds: limits.followRetryMillisecondsMin)
+    private func serve(mustSettle: Bool) {
+        var attempts = Attempts(waitMilliseconds: limits.followRetryMillisecondsMin, mustSettle: mustSettle)
         while !state.withLock({ $0.isStopped }) {
             do {
                 try settleOwnLog(&attempts)

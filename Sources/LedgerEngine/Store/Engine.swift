@@ -135,11 +135,18 @@ package final class Engine: Store, @unchecked Sendable {
         }
         let head: LogHead
         var failure: LogError?
+        var mustSettle = false
         if let following {
-            try log.settle()
+            do {
+                try log.settle()
+                // A crash between an append and its erasures may have left some.
+                if let head = log.head { try log.eraseLastNames(through: head.number) }
+            } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
+                // What is durable can be read all the same.
+                report(.logFailed(error))
+                mustSettle = true
+            }
             let last = try log.head.map { try log.read(after: $0.number - 1, bytesMax: 0) } ?? []
-            // A crash between an append and its erasures may have left some.
-            if let last = last.first { try log.eraseLastNames(through: last.number) }
             _ = begin(after: try last.first.map { try Block(opening: $0, checks: .hashes(hash)).time })
             leader.follow()
             head = last.first?.head ?? LogHead(number: 0, term: 0, hash: .zero)
@@ -199,7 +206,7 @@ package final class Engine: Store, @unchecked Sendable {
         role = Monitor(follower.map { .follows($0) } ?? .leads)
         do {
             if let follower {
-                try follower.begin()
+                try follower.begin(mustSettle: mustSettle)
             } else {
                 try readBooks()
                 // The catalog's new currencies are in a block before anything uses them.
