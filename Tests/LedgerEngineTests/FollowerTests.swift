@@ -80,7 +80,7 @@ import Testing
         let random = Mutex(SplitMix64(seed: seed))
         let garbled = Mutex(0)
         let log = MemoryLog()
-        let standby = try StandbyBench(of: leader.engine, log: log) { page in
+        let standby = try StandbyBench(of: leader.engine, log: log, bytesMax: 900) { page in
             try random.withLock { random in
                 if random.chance(10) { throw EngineLink.Lost() }
                 guard !page.blocks.isEmpty, random.chance(60) else { return }

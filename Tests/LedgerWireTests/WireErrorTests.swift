@@ -13,11 +13,11 @@ import Testing
         (-32603, "internal_error", true),
         (-32001, "unauthenticated", false), (-32001, "forbidden", false),
         (-32002, "overloaded", true), (-32002, "shutting_down", true), (-32002, "storage_unavailable", true),
-        (-32002, "outcome_unknown", true), (-32002, "storage_corrupt", false),
+        (-32002, "outcome_unknown", true), (-32002, "not_leader", true), (-32002, "storage_corrupt", false),
         (-32010, "verification_failed", false),
         (-32011, "wrong_app", false), (-32011, "wrong_environment", false), (-32011, "not_consumable", false),
         (-32011, "unknown_product", true), (-32011, "account_required", false), (-32011, "account_mismatch", false),
-        (-32011, "purchase_conflict", false),
+        (-32011, "purchase_conflict", false), (-32011, "chain_mismatch", false),
         (-32012, "insufficient_funds", false), (-32012, "version_mismatch", false),
         (-32012, "minimum_remaining", false), (-32012, "balance_limit", false), (-32012, "key_reused", false),
         (-32012, "unknown_spend", false), (-32012, "already_reversed", false), (-32012, "unknown_hold", false),
@@ -39,11 +39,11 @@ import Testing
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
             .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"), .internalError,
             .unauthenticated, .forbidden(Methods.report.method, .game), .overloaded, .shuttingDown, .storageUnavailable,
-            .outcomeUnknown,
-            .storageCorrupt,
+            .outcomeUnknown, .notLeader("ledger-1:7117"), .storageCorrupt,
             .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,
             .wrongEnvironment, .notConsumable,
-        ] + reasons.map { WireError(Refusal($0)) }
+        ] + reasons.prefix(4).map { WireError(Refusal($0)) } + [.chainMismatch(head: 7)]
+            + reasons.dropFirst(4).map { WireError(Refusal($0)) }
     }
 
     @Test func everyReasonHasItsCodeAndSaysWhetherItMayBeRetried() throws {

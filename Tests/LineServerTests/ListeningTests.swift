@@ -115,10 +115,11 @@ extension ServerTests {
 
         /// PROTOCOL's table, method by method.
         @Test func aRoleMayCallItsMethodsAndNoOthers() async throws {
-            let roles: [Role] = [.purchases, .game, .finance, .admin]
+            let roles = Role.allCases
+            let zeros = String(repeating: "0", count: 64)
             let table: [(method: String, params: String, allowed: Set<Role>)] = [
-                ("ping", "{}", [.purchases, .game, .finance, .admin]),
-                ("info", "{}", [.purchases, .game, .finance, .admin]),
+                ("ping", "{}", [.purchases, .game, .finance, .replica, .admin]),
+                ("info", "{}", [.purchases, .game, .finance, .replica, .admin]),
                 ("credit", #"{"signedTransaction":"x","account":"a"}"#, [.purchases, .admin]),
                 ("notify", #"{"signedPayload":"x"}"#, [.purchases, .admin]),
                 ("purchase", #"{"transactionId":"1"}"#, [.purchases, .finance, .admin]),
@@ -145,7 +146,8 @@ extension ServerTests {
                 ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
                 ("journal", #"{"after":0}"#, [.finance, .admin]),
                 ("find", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
-                ("forget", #"{"account":"nobody"}"#, [.admin]),
+                ("forget", #"{"account":"nobody"}"#, [.admin]), ("promote", "{}", [.admin]),
+                ("blocks", #"{"standby":"b","after":0,"hash":"\#(zeros)"}"#, [.replica, .admin]),
             ]
             #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))
             let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }

@@ -44,9 +44,9 @@ package final class Feed: Sendable {
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init() throws { try thread.begin("ledger-feed") { [self] in serve() } }
 
-    /// Calls `wake` once, on some thread, with the wait's ticket, when there is a number after `after` or the time is over;
-    /// never, where there is one already or nobody may wait any more. Both are decided under one lock, so no number is
-    /// missed in between.
+    /// Calls `wake` once, on some thread, with the wait's ticket, when there is a number after `after` or the time is
+    /// over; never, where there is one already or nobody may wait any more. Both are decided under one lock, so no
+    /// number is missed in between.
     func wait(
         for after: Int64, milliseconds: Int64, _ wake: @escaping @Sendable (Ticket, Ending) -> Void
     ) -> Waiting {

@@ -22,8 +22,8 @@ package import Ledger
 /// 2. What the projection does not have is in memory (``Unprojected``), so every decision sees the head of the chain.
 /// 3. After an append that failed nothing that was decided on its books is ever shown: they are dropped and read anew.
 /// 4. A read sees every batch that was done before the read began.
-/// 5. Where standbys are required, nothing is done before as many have every block that it may have seen; and the tables
-///    have no block before that.
+/// 5. Where standbys are required, nothing is done before as many have every block that it may have seen; and while it
+///    runs the tables get no block before that.
 ///
 /// `fault` and `commit` are called by one thread at a time, which is checked; it owns everything that is not in one of
 /// the parts.

@@ -2,8 +2,8 @@ import Ledger
 
 /// Leads the log: takes the lead when the ledger is opened, and again after a failure, whenever it is time to try.
 ///
-/// States: *follows* (another leads; that it is time to take the lead is another's word); *leads*; *failed* (the log is tried again from a time on; each reason that differs from the one told before
-/// is told).
+/// States: *follows* (another leads; that it is time to take the lead is another's word); *leads*; *failed* (the log
+/// is tried again from a time on; each reason that differs from the one told before is told).
 ///
 /// Used by the committing thread.
 struct Leader {
