@@ -199,7 +199,8 @@ import Testing
         var pair = Pair(
             leader: a, standby: b, leading: try a.start(required: 1, timeout: 300),
             following: try b.start(following: a.address))
-        let once = ClientConfiguration(requestTimeoutMilliseconds: 60_000, retryPolicy: .none)
+        let once = ClientConfiguration(
+            requestTimeoutMilliseconds: 60_000, connectTimeoutMilliseconds: 60_000, retryPolicy: .none)
         let old = try await LedgerClient.connect(to: try ServerAddress(a.address), configuration: once)
         func grant(_ key: String) -> Grant {
             Grant(
