@@ -135,7 +135,8 @@ let package = Package(
             name: "FileLogTests", dependencies: ["FileLog", "Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
             name: "HeadSigningTests",
-            dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit", "StrictJSON"], swiftSettings: settings),
+            dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit", "StrictJSON"],
+            swiftSettings: settings),
         .testTarget(
             name: "SQLiteProjectionTests",
             dependencies: [

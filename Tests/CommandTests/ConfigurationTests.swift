@@ -131,7 +131,7 @@ import Testing
         ),
         (
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"boss": []}}"#,
-            "1:81: tokens.boss: is not a role; there are purchases, game, finance and admin"
+            "1:81: tokens.boss: is not a role; there are purchases, game, finance, replica and admin"
         ),
         (#"{"catalog": "#, "1:13: is not JSON: the text ends where a value should begin"),
         (

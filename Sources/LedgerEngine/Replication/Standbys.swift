@@ -191,6 +191,7 @@ package final class Standbys: Sendable {
 
     /// Ends what waits, and its thread. What is not safe by now is not handed on: the next start does it.
     func stop() {
+        feed.stop()
         state.withLock { $0.isStopped = true }
         state.wakeAll()
         thread.join()

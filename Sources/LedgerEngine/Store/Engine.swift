@@ -63,6 +63,8 @@ package final class Engine: Store, @unchecked Sendable {
     private let projector: Projector
     private let checker: TableChecker
     private let standbys: Standbys
+    /// The same, where nobody else stops it.
+    private let ownStandbys: Standbys?
     private let role: Monitor<Role>
     private let following: Following?
 
@@ -119,8 +121,6 @@ package final class Engine: Store, @unchecked Sendable {
         self.configuration = configuration
         self.report = report
         self.following = following
-        let standbys = try standbys ?? Standbys()
-        self.standbys = standbys
         let damage = Monitor(Damage())
         self.damage = damage
         // Before a block is added: a log that went back in time is left as it is.
@@ -163,7 +163,6 @@ package final class Engine: Store, @unchecked Sendable {
                 (head, failure) = (durable, error)
             }
         }
-        standbys.feed.committed(through: head.number)
         guard let clock else { throw StoreError("the log was led without a block of its own") }
         self.leader = leader
         self.clock = clock
@@ -193,6 +192,10 @@ package final class Engine: Store, @unchecked Sendable {
             projector.retry()
             report(.tablesRenewed(block: block, failures: failures))
         }
+        ownStandbys = standbys == nil ? try Standbys() : nil
+        guard let standbys = standbys ?? ownStandbys else { preconditionFailure("it makes its own") }
+        self.standbys = standbys
+        standbys.feed.committed(through: head.number)
         let appender = try Appender(
             log, head: head, failure: failure, standbys: standbys, limits: configuration.limits, hash: hash
         ) { projector.add($0) }
@@ -218,6 +221,7 @@ package final class Engine: Store, @unchecked Sendable {
             appender.stop()
             projector.stop()
             renewable?.stop()
+            ownStandbys?.stop()
             throw error
         }
     }
@@ -513,6 +517,7 @@ package final class Engine: Store, @unchecked Sendable {
         follower?.stop()
         appender.stop()
         projector.stop()
+        ownStandbys?.stop()
         decider.lose()
         log.close()
         try projection.close()
