@@ -13,8 +13,9 @@ import Testing
     }
 
     /// A standby says that it has everything.
-    private static func acknowledge(_ name: String, _ bench: Bench) throws {
+    private static func acknowledge(_ name: String, _ bench: Bench, _ standbys: Standbys) throws {
         let name = try #require(StandbyName(name))
+        _ = standbys.come(name)
         let head = try #require(bench.log.head)
         _ = try bench.engine.blocks(
             BlocksQuery(standby: name, after: head.number, hash: head.hash.bytes, durable: head.number))
@@ -34,7 +35,7 @@ import Testing
         pause(milliseconds: 20)
         #expect(pending.allSatisfy { $0.value == nil })
         #expect((try bench.projection.state().head?.number ?? 0) < bench.log.head?.number ?? 0)
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
         for one in pending { _ = try one.get() }
         #expect(try bench.engine.history(HistoryQuery(account: AccountName("ann")!)).entries.count == 10)
         #expect(try bench.available("ann") == 10, "what was acknowledged can be read without another word")
@@ -51,7 +52,7 @@ import Testing
             #expect { try bench.available("ann") } throws: { ($0 as? StoreError)?.kind == .notReady }
         }
         #expect(bench.log.blocks.count == count, "nothing was decided")
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
         #expect(try eventually { bench.engine.fault() == nil })
         #expect(try bench.available("ann") == 7, "the block is there")
         guard case .grant(let receipt) = try bench.ask(.grant("a", "ann", 7)) else {
@@ -65,11 +66,11 @@ import Testing
     @Test func asManyAreRequiredAsAreSaidAndANameCountsOnce() throws {
         let (bench, standbys) = try Self.bench(2, timeout: 600_000)
         let pending = bench.send(.grant("a", "ann", 7), isLast: true)
-        try Self.acknowledge("b", bench)
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
+        try Self.acknowledge("b", bench, standbys)
         pause(milliseconds: 20)
         #expect(pending.value == nil)
-        try Self.acknowledge("c", bench)
+        try Self.acknowledge("c", bench, standbys)
         _ = try pending.get()
         try Self.end(bench, standbys)
     }
@@ -89,7 +90,7 @@ import Testing
         }
         pause(milliseconds: 20)
         #expect(pending.value == nil && standbys.standing.members.isEmpty)
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
         _ = try pending.get()
         try Self.end(bench, standbys)
     }
@@ -102,7 +103,7 @@ import Testing
         let standbys = try Standbys(Standbys.Requirement(count: 1, timeoutMilliseconds: 30))
         let bench = try Bench(first.log.storage, standbys: standbys)
         #expect { try bench.available("ann") } throws: { ($0 as? StoreError)?.kind == .notReady }
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
         #expect(try eventually { bench.engine.fault() == nil })
         #expect(try bench.available("ann") == 7)
         try Self.end(bench, standbys)
@@ -116,13 +117,13 @@ import Testing
         let failed = bench.send(.grant("b", "ann", 1), isLast: true)
         pause(milliseconds: 20)
         #expect(held.value == nil && failed.value == nil, "in their order")
-        try Self.acknowledge("b", bench)
+        try Self.acknowledge("b", bench, standbys)
         _ = try held.get()
         #expect { try failed.get() } throws: { ($0 as? StoreError)?.kind == .unavailable }
         let done = Mutex(false)
         inThread {
             while !done.withLock({ $0 }) {
-                try? Self.acknowledge("b", bench)
+                try? Self.acknowledge("b", bench, standbys)
                 pause(milliseconds: 1)
             }
         }
