@@ -72,6 +72,8 @@ enum DatabaseFile {
                 try db.execute(sql: "PRAGMA journal_size_limit = \(SQLiteLimits.walBytesKept)")
                 try db.execute(sql: "PRAGMA cache_size = -\(SQLiteLimits.writerCacheKibibytes)")
                 try db.execute(sql: "PRAGMA temp_store = MEMORY")
+                // A page that is written twice in one transaction would stand in the log with a sum of before.
+                try db.execute(sql: "PRAGMA cache_spill = OFF")
                 if isNew { try create(db) }
             }
             var reading = configuration

@@ -11,9 +11,10 @@ import Glibc
 /// from the file: what a disk or other hands have changed is an error (`SQLITE_IOERR_DATA`) and is never believed.
 ///
 /// SQLite reads and writes files through a VFS (https://sqlite.org/vfs.html). This one stands in front of the default
-/// one, of which it keeps everything but the main files of tables: those it reads and writes with checksums, in pages
-/// of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). The write-ahead log has checksums of
-/// SQLite's own.
+/// one, of which it keeps everything but the files of tables: the main ones it reads and writes with checksums, in
+/// pages of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). The write-ahead log has checksums
+/// of SQLite's own, which SQLite compares only when it begins to use one that it finds: here they are compared
+/// whenever a page is read from it (``LogFrames``).
 enum PageChecks {
     /// Bytes at the end of each page.
     static let bytes = 8
@@ -111,7 +112,9 @@ enum PageChecks {
     /// The default one of this process, which does the work. Set once, before ours is registered.
     private struct Layers: @unchecked Sendable {
         let below: UnsafeMutablePointer<sqlite3_vfs>
+        /// Of main files, and of their write-ahead logs.
         let methods: UnsafePointer<sqlite3_io_methods>
+        let logMethods: UnsafePointer<sqlite3_io_methods>
     }
 
     /// `nil` where SQLite has no VFS at all.
@@ -128,7 +131,14 @@ enum PageChecks {
         }
         let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         methods.initialize(to: checkedMethods())
-        let layers = Layers(below: below, methods: UnsafePointer(methods))
+        let logMethods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+        logMethods.initialize(to: checkedMethods())
+        logMethods.pointee.xRead = { PageChecks.readLog($0, $1, $2, $3) }
+        logMethods.pointee.xWrite = {
+            PageChecks.below($0).pointee.pMethods.pointee.xWrite(PageChecks.below($0), $1, $2, $3)
+        }
+        let layers = Layers(
+            below: below, methods: UnsafePointer(methods), logMethods: UnsafePointer(logMethods))
         return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
     }()
 
@@ -156,15 +166,21 @@ enum PageChecks {
     ) -> Int32 {
         guard let layers, let file else { return SQLITE_CANTOPEN }
         let vfs = layers.below
-        var hasChecks = false
-        if flags & SQLITE_OPEN_MAIN_DB != 0, let name {
-            hasChecks = files.withLock { $0.contains(String(cString: name)) }
+        var methods: UnsafePointer<sqlite3_io_methods>?
+        if let name {
+            let path = String(cString: name)
+            if flags & SQLITE_OPEN_MAIN_DB != 0, files.withLock({ $0.contains(path) }) { methods = layers.methods }
+            if flags & SQLITE_OPEN_WAL != 0, path.hasSuffix("-wal"),
+                files.withLock({ $0.contains(String(path.dropLast(4))) })
+            {
+                methods = layers.logMethods
+            }
         }
-        guard hasChecks else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
+        guard let methods else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
         below(file).pointee.pMethods = nil
         let code = vfs.pointee.xOpen(vfs, name, below(file), flags, outFlags)
         // SQLite closes a file that has methods, also where it could not be opened.
-        file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : layers.methods
+        file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : methods
         return code
     }
 
@@ -212,6 +228,24 @@ enum PageChecks {
         return UInt64(littleEndian: kept) == checksum(page, at: offset) ? SQLITE_OK : ioErrorData
     }
 
+    private static func readLog(
+        _ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64
+    ) -> Int32 {
+        let file = below(file)
+        let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
+        guard code == SQLITE_OK, let bytes, LogFrames.isPage(Int(count), at: offset) else { return code }
+        return withUnsafeTemporaryAllocation(byteCount: LogFrames.headerBytes * 2, alignment: 8) { headers in
+            guard let start = headers.baseAddress else { return SQLITE_IOERR }
+            for (place, from) in LogFrames.headers(ofPage: Int(count), at: offset).enumerated() {
+                let code = file.pointee.pMethods.pointee.xRead(
+                    file, start + place * LogFrames.headerBytes, Int32(LogFrames.headerBytes), from)
+                if code != SQLITE_OK { return code }
+            }
+            let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+            return LogFrames.isWhole(page, UnsafeRawBufferPointer(headers)) ? SQLITE_OK : ioErrorData
+        }
+    }
+
     private static func write(_ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64) -> Int32 {
         let file = below(file)
         if isPage(count, offset), let bytes {
@@ -226,4 +260,45 @@ enum PageChecks {
 
     /// `SQLITE_IOERR_DATA`, a macro that Swift does not see.
     static let ioErrorData = SQLITE_IOERR | 32 << 8
+}
+
+/// The frames of a write-ahead log, each a header and a page (https://sqlite.org/fileformat2.html#walformat). Of each
+/// the sum goes on from that of the frame before, or from that of the log's own header.
+private enum LogFrames {
+    static let headerBytes = 24
+    /// Of the log itself; its last 24 bytes end with a sum as a frame's header does.
+    private static let logHeaderBytes = 32
+
+    /// Whether so many bytes at this place are a frame's page.
+    static func isPage(_ count: Int, at offset: Int64) -> Bool {
+        guard count >= 512, count & (count - 1) == 0 else { return false }
+        let start = offset - Int64(logHeaderBytes + headerBytes)
+        return start >= 0 && start % Int64(count + headerBytes) == 0
+    }
+
+    /// Where the header stands that the frame's sum goes on from, and where the frame's own does.
+    static func headers(ofPage count: Int, at offset: Int64) -> [Int64] {
+        let own = offset - Int64(headerBytes)
+        let before = own - Int64(count + headerBytes)
+        return [before < 0 ? Int64(logHeaderBytes - headerBytes) : before, own]
+    }
+
+    /// Whether the page and its frame's header fit the sum.
+    /// - Parameter headers: the one before, then its own.
+    static func isWhole(_ page: UnsafeRawBufferPointer, _ headers: UnsafeRawBufferPointer) -> Bool {
+        func number(_ place: Int) -> UInt32 {
+            UInt32(bigEndian: headers.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+        }
+        var (first, second) = (number(16), number(20))
+        func add(_ bytes: UnsafeRawBufferPointer) {
+            for place in stride(from: 0, to: bytes.count, by: 8) {
+                // This machine's order of bytes, in which SQLite makes new logs.
+                first = first &+ bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self) &+ second
+                second = second &+ bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self) &+ first
+            }
+        }
+        add(UnsafeRawBufferPointer(rebasing: headers[headerBytes..<headerBytes + 8]))
+        add(page)
+        return first == number(headerBytes + 16) && second == number(headerBytes + 20)
+    }
 }

@@ -295,4 +295,53 @@ import Testing
         let answers = try sample.ask(folder)
         #expect(answers == nil || answers?.values.contains("error") == true)
     }
+
+    /// While the tables are open SQLite itself takes what the write-ahead log has for what was written.
+    @Test func aBitOfTheLogThatFlipsWhileItIsUsedIsNotBelieved() throws {
+        let seed = Seed.drawn()
+        var random = SplitMix64(seed: seed)
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder, seed: seed)
+        var workload = Workload(seed: seed)
+        for batch in 1...30 {
+            workload.now = Int64(batch) * 10
+            try store.run((0..<10).map { _ in workload.next() }, at: workload.now)
+        }
+        func rows() throws -> [String: [[UInt8]]] {
+            let tables = try SQLiteTables(path: folder.database, connections: 1)
+            var all: [String: [[UInt8]]] = [:]
+            for table in StoredTable.allCases {
+                let columns = table.columns.split(separator: ",").map {
+                    $0.trimmingCharacters(in: .whitespacesAndNewlines)
+                }
+                var found: [[UInt8]] = []
+                try tables.read(table.name, columns, keyColumns: 1) { found.append($0.bytes) }
+                all[table.name] = found
+            }
+            return all
+        }
+        let before = try rows()
+        let path = folder.database + "-wal"
+        let used = 32 + store.projection.walPages * (4_096 + 24)
+        #expect(store.projection.walPages > 100)
+        var refused = 0
+        for _ in 0..<150 {
+            let place = Int.random(in: 0..<used, using: &random)
+            let bit = Int.random(in: 0..<8, using: &random)
+            try Self.flip(path, at: place, bit)
+            do {
+                #expect(try rows() == before, "seed \(seed), byte \(place)")
+            } catch let error as StoreError {
+                #expect(error.kind == .corrupt, "\(error)")
+                refused += 1
+            } catch let error as ProjectionOpeningError {
+                #expect(error.kind == .rebuild, "\(error)")
+                refused += 1
+            }
+            try Self.flip(path, at: place, bit)
+        }
+        #expect(refused > 5)
+        #expect(try rows() == before)
+        try store.projection.close()
+    }
 }
