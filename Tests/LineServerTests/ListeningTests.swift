@@ -146,6 +146,7 @@ extension ServerTests {
                 ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
                 ("journal", #"{"after":0}"#, [.finance, .admin]),
                 ("find", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
+                ("head", "{}", [.finance, .admin]),
                 ("forget", #"{"account":"nobody"}"#, [.admin]), ("promote", "{}", [.admin]),
                 ("blocks", #"{"standby":"b","after":0,"hash":"\#(zeros)"}"#, [.replica, .admin]),
             ]

@@ -155,33 +155,37 @@ import Testing
     }
 
     @Test(arguments: [1, 2] as [UInt64])
-    func aBitOfTheTablesIsNeverBelieved(seed: UInt64) throws {
-        // Everything is in the file itself.
-        let sample = try Sample(seed: seed, checkpointPages: 1)
-        try sample.store.projection.close()
-        var random = SplitMix64(seed: seed)
-        // In every page, and in the header more often.
-        let pages = try Self.size(sample.folder.database) / 4_096
-        #expect(pages > 25)
-        let places =
-            (0..<pages).flatMap { page in
-                (0..<2).map { _ in page * 4_096 + Int.random(in: 0..<4_096, using: &random) }
-            } + (0..<30).map { _ in Int.random(in: 0..<100, using: &random) }
-        let noticed = try Self.flip(sample, "", places: places, seed: seed)
-        // All but those in pages that nothing read.
-        #expect(noticed > places.count * 3 / 4, "seed \(seed): \(noticed) of \(places.count)")
+    func aBitOfTheTablesIsNeverBelieved(seed: UInt64) async throws {
+        try await apart {
+            // Everything is in the file itself.
+            let sample = try Sample(seed: seed, checkpointPages: 1)
+            try sample.store.projection.close()
+            var random = SplitMix64(seed: seed)
+            // In every page, and in the header more often.
+            let pages = try Self.size(sample.folder.database) / 4_096
+            #expect(pages > 25)
+            let places =
+                (0..<pages).flatMap { page in
+                    (0..<2).map { _ in page * 4_096 + Int.random(in: 0..<4_096, using: &random) }
+                } + (0..<30).map { _ in Int.random(in: 0..<100, using: &random) }
+            let noticed = try Self.flip(sample, "", places: places, seed: seed)
+            // All but those in pages that nothing read.
+            #expect(noticed > places.count * 3 / 4, "seed \(seed): \(noticed) of \(places.count)")
+        }
     }
 
     /// SQLite ends a write-ahead log where it is damaged. What was copied out of the rest is in the tables all the
     /// same, and what is left of the log stands over it: such tables are not opened.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func aBitOfTheWriteAheadLogIsNeverBelieved(seed: UInt64) throws {
-        let sample = try Sample(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
-        var random = SplitMix64(seed: seed)
-        let size = try Self.size(sample.folder.database + "-wal")
-        let places = (0..<40).map { _ in Int.random(in: 0..<(random.chance(20) ? 60 : size), using: &random) }
-        _ = try Self.flip(sample, "-wal", places: places, seed: seed)
-        try sample.store.projection.close()
+    func aBitOfTheWriteAheadLogIsNeverBelieved(seed: UInt64) async throws {
+        try await apart {
+            let sample = try Sample(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
+            var random = SplitMix64(seed: seed)
+            let size = try Self.size(sample.folder.database + "-wal")
+            let places = (0..<40).map { _ in Int.random(in: 0..<(random.chance(20) ? 60 : size), using: &random) }
+            _ = try Self.flip(sample, "-wal", places: places, seed: seed)
+            try sample.store.projection.close()
+        }
     }
 
     /// Trees of several levels, whose old inner pages would hide rows that were there for long.

@@ -121,23 +121,25 @@ import Testing
         try store.projection.close()
     }
 
-    @Test func aLockThatSomebodyKeepsIsAReasonToMakeTheTablesAnew() throws {
-        let folder = try TemporaryFolder()
-        var store = try Ledger(folder)
-        var workload = Workload(seed: 8)
-        try store.run((0..<20).map { _ in workload.next() }, at: 10)
-        try store.restart()
-        var configuration = Configuration()
-        configuration.allowsUnsafeTransactions = true
-        let other = try DatabaseQueue(path: folder.database, configuration: configuration)
-        try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
-        #expect(store.projection.reasonForRenewal == nil)
-        #expect(throws: StoreError.self) { try store.run((0..<20).map { _ in workload.next() }, at: 20) }
-        #expect(store.projection.reasonForRenewal?.contains("another process keeps a lock") == true)
-        try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
-        try other.close()
-        try store.project()
-        try store.projection.close()
+    @Test func aLockThatSomebodyKeepsIsAReasonToMakeTheTablesAnew() async throws {
+        try await apart {
+            let folder = try TemporaryFolder()
+            var store = try Ledger(folder)
+            var workload = Workload(seed: 8)
+            try store.run((0..<20).map { _ in workload.next() }, at: 10)
+            try store.restart()
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: folder.database, configuration: configuration)
+            try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            #expect(store.projection.reasonForRenewal == nil)
+            #expect(throws: StoreError.self) { try store.run((0..<20).map { _ in workload.next() }, at: 20) }
+            #expect(store.projection.reasonForRenewal?.contains("another process keeps a lock") == true)
+            try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+            try other.close()
+            try store.project()
+            try store.projection.close()
+        }
     }
 
     @Test func whatAnotherProgramWroteBeforeTheFirstTransactionIsNoticed() throws {
