@@ -39,7 +39,8 @@ import Testing
     @Test func everyAnswerOfEveryLifeIsThatOfTheModel() async throws { try await apart { try Self.liveAll() } }
 
     private static func liveAll() throws {
-        let seed = Seed.drawn(for: "everyAnswerOfEveryLifeIsThatOfTheModel()")
+        // The same lives every day, so that what fails is what was changed; others are chosen by `LEDGER_SEED`.
+        let seed = Seed.drawn(or: 1, for: "everyAnswerOfEveryLifeIsThatOfTheModel()")
         let count = Self.number("LEDGER_SIMULATIONS") ?? 1_000
         let isTold = ProcessInfo.processInfo.environment["LEDGER_SIMULATIONS"] != nil
         let items = try AppStoreItems()
@@ -82,7 +83,7 @@ import Testing
     @Test func aSeedIsPlayedAgainExactly() async throws { try await apart { try Self.playAgain() } }
 
     private static func playAgain() throws {
-        let seed = Seed.drawn(for: "aSeedIsPlayedAgainExactly()")
+        let seed = Seed.drawn(or: 1, for: "aSeedIsPlayedAgainExactly()")
         let items = try AppStoreItems()
         for number in 0..<12 as Range<UInt64> {
             let first = try Self.live(seed &+ number, items)
