@@ -57,7 +57,8 @@ import Testing
     func everyRowIsWhatWasBoundHoweverManyThereAre(count: Int) throws {
         let lines = (0..<count).map { index in
             Line(
-                id: Int64(1_000 + index), text: index % 3 == 0 ? nil : String(repeating: "ü\(index)", count: index % 7),
+                id: Int64(1_000 + index),
+                text: index % 3 == 0 ? nil : String(repeating: "ü\(index)", count: index % 7),
                 blob: [UInt8](repeating: UInt8(index), count: index % 5), number: index % 2 == 0 ? nil : -Int64(index))
         }
         try insert(lines)

@@ -48,7 +48,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "A", "AAAAA", "AA=", "AA==", "AAA=", "A A", "AA\n", "AAA+", "AAA/", "AB", "AAB", "AAA\u{0}", "AAÄ", "=", "====",
+        "A", "AAAAA", "AA=", "AA==", "AAA=", "A A", "AA\n", "AAA+", "AAA/", "AB", "AAB", "AAA\u{0}", "AAÄ", "=",
+        "====",
     ])
     func urlTextsMustBeStrict(_ text: String) { #expect(decode(text) == nil) }
 

@@ -77,7 +77,7 @@ package final class Engine: Store, @unchecked Sendable {
     /// Whether the next batch was made up in the belief that it can be made durable; `nil` where nobody asked.
     private var isBelievedToWork: Bool?
     /// What is known of damage of the projection.
-    private let damage: Monitor<Damage>
+    private let damage: TableDamage
 
     private enum Role {
         case leads
@@ -89,14 +89,6 @@ package final class Engine: Store, @unchecked Sendable {
             case .follows(let follower): follower
             }
         }
-    }
-
-    private struct Damage {
-        var isSaid = false
-        /// Requests that met it since it was said.
-        var failures = 0
-        /// Whether the projection was made anew, and the books may have what the other one made believe.
-        var isRenewed = false
     }
 
     /// Takes the lead of the log, or follows, and brings the projection to its head.
@@ -121,8 +113,6 @@ package final class Engine: Store, @unchecked Sendable {
         self.configuration = configuration
         self.report = report
         self.following = following
-        let damage = Monitor(Damage())
-        self.damage = damage
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         var leader = Leader(
@@ -173,6 +163,8 @@ package final class Engine: Store, @unchecked Sendable {
         let renewable = try renewal.map {
             try RenewableProjection(projection, $0, log: log, limits: configuration.limits, report: report)
         }
+        let damage = TableDamage(renewable, report: report)
+        self.damage = damage
         self.renewable = renewable
         let projection = renewable ?? projection
         self.projection = projection
@@ -181,14 +173,11 @@ package final class Engine: Store, @unchecked Sendable {
         }
         self.projector = projector
         checker = try TableChecker(projection, limits: configuration.limits) { error in
-            Engine.note(error, damage, renewable, report, isOfRequest: false)
+            damage.note(error, isOfRequest: false)
         }
         renewable?.whenExchanged { [checker] block in
             checker.checkAnew()
-            let failures = damage.withLock { damage in
-                defer { damage = Damage(isRenewed: true) }
-                return damage.failures
-            }
+            let failures = damage.end()
             projector.retry()
             report(.tablesRenewed(block: block, failures: failures))
         }
@@ -308,12 +297,7 @@ package final class Engine: Store, @unchecked Sendable {
 
     /// Has books of the block that the tables have, while these stay as they are.
     private func readFollowedBooks() throws(StoreError) {
-        if damage.withLock({ damage in
-            defer { damage.isRenewed = false }
-            return damage.isRenewed
-        }) {
-            decider.lose()
-        }
+        if damage.takeRenewal() { decider.lose() }
         let state = try storeFaults { try projection.state() }
         let head = state.head ?? LogHead(number: 0, term: 0, hash: .zero)
         if !decider.isCurrent(at: head.number) { try decider.read(state, of: head, mayAdd: false) }
@@ -448,31 +432,16 @@ package final class Engine: Store, @unchecked Sendable {
 
     private func noteDamage(_ error: StoreError) {
         guard appender.failure == nil || follower != nil else { return }
-        Engine.note(error, damage, renewable, report, isOfRequest: true)
-    }
-
-    private static func note(
-        _ error: StoreError, _ damage: Monitor<Damage>, _ renewable: RenewableProjection?,
-        _ report: (LedgerEvent) -> Void, isOfRequest: Bool
-    ) {
-        guard error.kind == .corrupt else { return }
-        let isFirst = damage.withLock { damage in
-            defer { damage.isSaid = true }
-            if isOfRequest { damage.failures += 1 }
-            return !damage.isSaid
-        }
-        guard isFirst else { return }
-        report(.tablesDamaged(error))
-        renewable?.renew(because: "\(error)")
+        damage.note(error, isOfRequest: true)
     }
 
     /// After the projection was made anew nothing is decided on what the one before made believe.
     private func takeNewTables() throws(StoreError) {
-        guard damage.withLock({ $0.isRenewed }) else { return }
+        guard damage.isRenewed else { return }
         appender.awaitIdle()
         if appender.failure != nil { return }
         try readBooks()
-        damage.withLock { $0.isRenewed = false }
+        _ = damage.takeRenewal()
     }
 
     // MARK: Following

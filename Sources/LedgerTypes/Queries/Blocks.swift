@@ -1,5 +1,5 @@
-/// The name by which a leader knows a standby: 1 … 64 letters, digits, `_`, `-`, `.` and `:`. Two standbys of one name
-/// count as one.
+/// The name by which a leader knows a standby: 1 … 64 letters, digits, `_`, `-`, `.` and `:`. Two standbys of one
+/// name count as one.
 public struct StandbyName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The name.
     public let text: String

@@ -1,0 +1,87 @@
+import Ledger
+import LedgerEngine
+import Logging
+
+extension Logger {
+    /// Tells the operator which currencies players still have though the catalog lacks them: nothing is lost, but what
+    /// the catalog said of them is.
+    func warn(ofCurrenciesMissingFrom catalog: Catalog, _ state: ProjectedState) {
+        for (index, code) in state.currencies.enumerated() where catalog.currencies[code] == nil {
+            let currency = CurrencyID(index + 1)
+            let available = -state.totals[currency, .wallet].balance
+            let held = -state.totals[currency, .held].balance
+            let debt = state.totals[currency, .receivable].balance
+            if available == 0 && held == 0 && debt == 0 { continue }
+            let settings = CurrencySettings()
+            warning(
+                """
+                the catalog lacks a currency that players have: no product grants it, and it is spent and refunded by \
+                the default settings
+                """,
+                metadata: [
+                    "currency": "\(code)", "available": "\(available)", "held": "\(held)", "debt": "\(debt)",
+                    "spendOrder": "\(settings.spendOrder.rawValue)",
+                    "refundShortfall": "\(settings.refundShortfall.rawValue)",
+                ])
+        }
+    }
+
+    /// Tells the operator what an engine reports.
+    func report(_ event: LedgerEvent) {
+        switch event {
+        case .projectionFailed(let error):
+            self.error("the tables cannot be written; it is tried again", metadata: ["error": "\(error)"])
+        case .tablesDamaged(let error):
+            self.error(
+                "the tables are damaged: requests that need what is damaged fail until the tables are made anew",
+                metadata: ["error": "\(error)"])
+        case .tablesBeingRenewed(let reason):
+            notice("the tables are made anew beside those in use", metadata: ["reason": "\(reason)"])
+        case .tablesRenewed(let block, let failures):
+            notice(
+                "the tables were made anew and are in use", metadata: ["block": "\(block)", "failures": "\(failures)"])
+        case .renewalFailed(let error):
+            self.error("the tables could not be made anew; it is tried again", metadata: ["error": "\(error)"])
+        case .projectionWorksAgain:
+            notice("the tables are written again")
+        case .logFailed(let error):
+            self.error(
+                "nothing can be made durable; it is tried again, and reads go on where the tables can be written",
+                metadata: ["kind": "\(error.kind)", "error": "\(error)"])
+        case .logWorksAgain(let head):
+            notice("the log is written again", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .clockHeldBack(let clock, let time):
+            warning(
+                """
+                the clock is far ahead of the ledger: entries go on from the last time that was reasonable; where the \
+                clock is right, restart with --accept-clock
+                """, metadata: ["clock": "\(clock)", "time": "\(time)"])
+        case .clockReasonable:
+            notice("the clock is believed again")
+        case .standbysLacking(let required, let block, let connected):
+            self.error(
+                "too few standbys have the last blocks in time: nothing is answered until they have",
+                metadata: ["required": "\(required)", "connected": "\(connected)", "block": "\(block)"])
+        case .standbysEnough(let block):
+            notice("enough standbys have the last blocks again", metadata: ["block": "\(block)"])
+        case .standbyCame(let name):
+            notice("a standby has come", metadata: ["standby": "\(name)"])
+        case .standbyLeft(let name):
+            notice("a standby is gone", metadata: ["standby": "\(name)"])
+        case .follows(let block):
+            notice("following the leader", metadata: ["block": "\(block)"])
+        case .leaderLost(let reason):
+            warning("no blocks come from the leader; it is tried again", metadata: ["reason": "\(reason)"])
+        case .promoted(let head):
+            notice("promoted: this ledger leads", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .commitFailed(let error, let requests):
+            self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
+        case .readFailed(let error):
+            self.error("a read failed", metadata: ["error": "\(error)"])
+        case .headNotWritten(let error):
+            self.error("the signed head could not be written; it is tried again", metadata: ["error": "\(error)"])
+        case .headWrittenAgain:
+            notice("the signed head is written again")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import FileLog
+import Foundation
+import Ledger
+import LedgerEngine
+import Logging
+import SQLiteProjection
+import Synchronization
+
+private final class HighMark: Sendable {
+    private let value = Mutex(Int64(-1))
+
+    /// Whether it was lower before.
+    func rise(to new: Int64) -> Bool {
+        value.withLock { value in
+            defer { value = max(value, new) }
+            return new > value
+        }
+    }
+}
+
+/// A ledger's tables, and the log that they can always be made from.
+struct Tables {
+    let folder: LedgerFolder
+    /// Where they are.
+    let path: String
+    let log: FileLog
+    let ledger: BlockRows.LedgerRow
+    let logger: Logger
+    /// Told in words how far they are; what it throws ends the work.
+    let progress: @Sendable (String) throws -> Void
+    private let bar = ProgressBar("applying blocks")
+    /// The tenths of the work that were logged.
+    private let told = HighMark()
+
+    init(
+        folder: LedgerFolder, path: String, log: FileLog, ledger: BlockRows.LedgerRow, logger: Logger,
+        progress: @escaping @Sendable (String) throws -> Void
+    ) {
+        self.folder = folder
+        self.path = path
+        self.log = log
+        self.ledger = ledger
+        self.logger = logger
+        self.progress = progress
+    }
+
+    /// The tables as they are; made anew where they cannot be gone on with.
+    func open() throws -> SQLiteProjection {
+        do {
+            return try open(path)
+        } catch let error as ProjectionOpeningError where error.kind == .rebuild {
+            try makeAnew(because: "\(error)")
+            return try open(path)
+        }
+    }
+
+    func makeAnew(because reason: String) throws {
+        logger.notice("the tables are made anew", metadata: ["reason": "\(reason)"])
+        try make()
+    }
+
+    /// Makes them beside the old ones, which stay until the new ones are whole: an interrupted run, or a block
+    /// that cannot be read, leaves those.
+    func make() throws {
+        try SQLiteProjection.remove(at: newPath)
+        do {
+            let projection = try open(newPath)
+            if let head = log.head {
+                try projection.catchUp(with: log, to: head.number) { try show($0, of: head.number) }
+            }
+            bar.end()
+            try projection.close()
+        } catch {
+            bar.end()
+            try? SQLiteProjection.remove(at: newPath)
+            throw error
+        }
+        try SQLiteProjection.move(from: newPath, to: path)
+        try? FileManager.default.removeItem(atPath: folder.damageMark)
+    }
+
+    /// How they are made anew while they are in use.
+    var renewal: TableRenewal {
+        TableRenewal {
+            try SQLiteProjection.remove(at: newPath)
+            return try open(newPath)
+        } replace: {
+            try SQLiteProjection.move(from: newPath, to: path)
+            try? FileManager.default.removeItem(atPath: folder.damageMark)
+        } open: {
+            try open(path)
+        }
+    }
+
+    private var newPath: String { path + ".new" }
+
+    func show(_ block: BlockNumber, of head: BlockNumber) throws {
+        bar.show(block, of: head)
+        if told.rise(to: block * 10 / max(head, 1)) {
+            logger.info("applying blocks to the tables", metadata: ["block": "\(block)", "of": "\(head)"])
+        }
+        try progress("the ledger's tables are being made: block \(block) of \(head)")
+    }
+
+    private func open(_ path: String) throws -> SQLiteProjection {
+        try SQLiteProjection(path: path, ledger: ledger, hash: Composition.sha256) { logger.warning("\($0)") }
+    }
+}
