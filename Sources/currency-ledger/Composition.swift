@@ -1,7 +1,6 @@
 import AppStore
 import FileLog
 import Foundation
-import HeadSigning
 import Ledger
 import LedgerAudit
 import LedgerEngine
@@ -11,7 +10,6 @@ import Logging
 import NIOCore
 import NIOPosix
 import SQLiteProjection
-import Synchronization
 
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
