@@ -78,8 +78,7 @@ final class Follower: Sendable {
         following.status.note(block: appender.head.number)
     }
 
-    /// The leader's address.
-    var leader: String { following.leader }
+    private var leader: String { following.leader }
 
     /// Why it does not go on; `nil` where it does.
     var fault: FollowingFault? { state.withLock { $0.fault } }
@@ -165,10 +164,10 @@ final class Follower: Sendable {
         try log.settle()
         guard let head = log.head else { return attempts.mustSettle = false }
         try log.eraseLastNames(through: head.number)
-        while appender.head.number < head.number {
-            for sealed in try log.read(after: appender.head.number, bytesMax: limits.followBytesMax) {
-                hand(sealed, try Block(opening: sealed, checks: .hashes(hash)))
-            }
+        try log.readPages(
+            after: appender.head.number, through: head.number, bytesMax: limits.followBytesMax
+        ) { blocks in
+            for sealed in blocks { hand(sealed, try Block(opening: sealed, checks: .hashes(hash))) }
         }
         attempts.mustSettle = false
     }
@@ -281,7 +280,7 @@ final class Follower: Sendable {
 
     /// Whether the leader has the block of a number that is here.
     private func accepts(_ connection: any LeaderConnection, _ number: BlockNumber) throws -> Bool {
-        var head = LogHead(number: 0, term: 0, hash: .zero)
+        var head = LogHead.empty
         if number > 0 {
             guard let sealed = try log.read(after: number - 1, bytesMax: 0).first else {
                 throw LogError(.corrupt, "block \(number) is missing from the log")

@@ -121,6 +121,30 @@ package final class Standbys: Sendable {
         if isRisen { state.wakeAll() }
     }
 
+    /// Answers a standby's question, and notes what it says of itself with that.
+    /// - Parameter log: this ledger's.
+    /// - Throws: ``StoreError``; ``Fault/chainMismatch(head:)`` where the block after which it asks is not the log's.
+    func blocks(_ query: BlocksQuery, of log: any BlockLog) throws -> BlocksPage {
+        let head = log.head ?? .empty
+        guard let hash = Digest(query.hash), query.after <= head.number else {
+            throw Fault.chainMismatch(head: head.number)
+        }
+        var blocks: [SealedBlock] = []
+        if query.after < head.number {
+            do throws(LogError) {
+                blocks = try log.read(after: query.after, bytesMax: query.bytesMax)
+            } catch {
+                throw StoreError(error)
+            }
+        }
+        guard hash == blocks.first?.previous ?? head.hash else { throw Fault.chainMismatch(head: head.number) }
+        note(query.standby, durable: query.durable)
+        return BlocksPage(
+            blocks: blocks.map {
+                BlocksPage.Block(hash: $0.hash.bytes, body: $0.body, redactable: $0.redactable)
+            }, head: head.number)
+    }
+
     private static func raiseSafe(_ state: inout State) -> Bool {
         let blocks = state.members.values.map(\.block).sorted(by: >)
         guard state.required > 0, blocks.count >= state.required, blocks[state.required - 1] > state.safe else {

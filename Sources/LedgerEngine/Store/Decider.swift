@@ -50,7 +50,7 @@ struct Decider {
         _ state: ProjectedState, of head: LogHead, mayAdd: Bool
     ) throws(StoreError) {
         books = nil
-        let projected = state.head ?? LogHead(number: 0, term: 0, hash: .zero)
+        let projected = state.head ?? .empty
         guard projected.number == head.number, projected.hash == head.hash else {
             throw StoreError(
                 .corrupt, "the projection is of block \(state.head?.number ?? 0), the log's is \(head.number)")

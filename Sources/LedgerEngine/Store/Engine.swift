@@ -11,10 +11,8 @@ package import Ledger
 ///
 /// ``Leader`` takes the lead of the log at the start and after each failure.
 ///
-/// Roles: *leads*; *follows* (a ``Follower`` appends the blocks of another ledger that leads). What follows is in the
-/// same state as what cannot append after a failure: its books know what is durable, and are read. Only that what is
-/// durable grows meanwhile, so they are read anew whenever it has, and the tables stay as they are while a batch is
-/// decided. ``promote()`` ends it: then the lead is taken as after a failure.
+/// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads). ``promote()`` ends that: then the lead
+/// is taken as after a failure.
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
@@ -66,7 +64,6 @@ package final class Engine: Store, @unchecked Sendable {
     /// The same, where nobody else stops it.
     private let ownStandbys: Standbys?
     private let role: Monitor<Role>
-    private let following: Following?
 
     // The committing thread's, whichever that is.
     private let committing = SoleUse()
@@ -81,12 +78,12 @@ package final class Engine: Store, @unchecked Sendable {
 
     private enum Role {
         case leads
-        case follows(Follower)
+        case follows(Standby)
 
-        var follower: Follower? {
+        var standby: Standby? {
             switch self {
             case .leads: nil
-            case .follows(let follower): follower
+            case .follows(let standby): standby
             }
         }
     }
@@ -112,7 +109,6 @@ package final class Engine: Store, @unchecked Sendable {
         self.log = log
         self.configuration = configuration
         self.report = report
-        self.following = following
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         var leader = Leader(
@@ -123,37 +119,17 @@ package final class Engine: Store, @unchecked Sendable {
             clock = own
             return own.time(at: now())
         }
-        let head: LogHead
-        var failure: LogError?
+        let opened: OpenedLog
         var mustSettle = false
         if let following {
-            do {
-                try log.settle()
-                // A crash between an append and its erasures may have left some.
-                if let head = log.head { try log.eraseLastNames(through: head.number) }
-            } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
-                // What is durable can be read all the same.
-                report(.logFailed(error))
-                mustSettle = true
-            }
-            let last = try log.head.map { try log.read(after: $0.number - 1, bytesMax: 0) } ?? []
-            _ = begin(after: try last.first.map { try Block(opening: $0, checks: .hashes(hash)).time })
             leader.follow()
-            head = last.first?.head ?? LogHead(number: 0, term: 0, hash: .zero)
-            failure = LogError(.superseded, "this is a standby of \(following.leader)")
+            (opened, mustSettle) = try Standby.open(
+                log, leader: following.leader, hash: hash, report: report, now: begin)
         } else {
-            do {
-                (head, _) = try leader.lead(configuration.ledger, now: begin)
-            } catch let error as LogError where error.kind == .notAppended || error.kind == .unknown {
-                // What is durable can be read all the same.
-                guard let durable = log.head, let last = try log.read(after: durable.number - 1, bytesMax: 0).first
-                else { throw error }
-                _ = begin(after: try Block(opening: last, checks: .hashes(hash)).time)
-                leader.begin(after: error)
-                (head, failure) = (durable, error)
-            }
+            opened = try leader.open(configuration.ledger, now: begin)
         }
-        guard let clock else { throw StoreError("the log was led without a block of its own") }
+        let head = opened.head
+        guard let clock else { throw StoreError("the log was opened without a look at the time") }
         self.leader = leader
         self.clock = clock
         self.now = { clock.time(at: now()) }
@@ -186,7 +162,7 @@ package final class Engine: Store, @unchecked Sendable {
         self.standbys = standbys
         standbys.feed.committed(through: head.number)
         let appender = try Appender(
-            log, head: head, failure: failure, standbys: standbys, limits: configuration.limits, hash: hash
+            log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash
         ) { projector.add($0) }
         self.appender = appender
         decider = Decider(projection, configuration, hash: hash, now: self.now)
@@ -195,14 +171,18 @@ package final class Engine: Store, @unchecked Sendable {
                 $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
                 entries: try entries ?? Feed(), limits: configuration.limits, hash: hash, report: report)
         }
-        role = Monitor(follower.map { .follows($0) } ?? .leads)
+        if let following, let follower {
+            role = Monitor(.follows(Standby(following, follower, projection, projector, appender, damage)))
+        } else {
+            role = Monitor(.leads)
+        }
         do {
             if let follower {
                 try follower.begin(mustSettle: mustSettle)
             } else {
                 try readBooks()
                 // The catalog's new currencies are in a block before anything uses them.
-                if failure == nil { try run(Needs()) { _ in } }
+                if opened.failure == nil { try run(Needs()) { _ in } }
                 standbys.begin()
             }
         } catch {
@@ -223,7 +203,7 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func fault() -> StoreError? {
         committing.during {
-            if let follower { return follower.refusal }
+            if let standby { return standby.refusal }
             do throws(StoreError) {
                 try recover()
                 let failure = appender.failure
@@ -242,7 +222,9 @@ package final class Engine: Store, @unchecked Sendable {
     ) {
         committing.during {
             appender.awaitRoom()
-            if follower != nil { return commitFollowing(needs, each: each, isLast: isLast, decide, done: done) }
+            if let standby {
+                return standby.commit(needs, each: each, isLast: isLast, on: &decider, decide, done: done)
+            }
             let isBelievedToWork = self.isBelievedToWork.take() ?? false
             do throws(StoreError) {
                 if let lack = standbys.fault() { throw lack }
@@ -267,40 +249,6 @@ package final class Engine: Store, @unchecked Sendable {
                     Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
             }
         }
-    }
-
-    /// A batch of a standby: it only reads, on books of the last block that the tables have, which stay as they are
-    /// meanwhile.
-    private func commitFollowing<Result: Sendable>(
-        _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
-        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
-    ) {
-        var outcome: Swift.Result<Result, StoreError>
-        do throws(StoreError) {
-            try storeFaults { try projector.bringToLast() }
-            projector.hold()
-            defer { projector.release() }
-            try readFollowedBooks()
-            let (result, block) = try decider.decide(
-                needs, each: each, term: leader.term, projected: decider.decided, failure: appender.failure,
-                damaged: noteDamage, decide)
-            precondition(block == nil, "a standby made a block")
-            outcome = .success(result)
-        } catch {
-            noteDamage(error)
-            outcome = .failure(error)
-        }
-        appender.submit(
-            Appender.Batch(block: nil) { [outcome] failure in done(failure.map { .failure($0) } ?? outcome) },
-            isLast: isLast)
-    }
-
-    /// Has books of the block that the tables have, while these stay as they are.
-    private func readFollowedBooks() throws(StoreError) {
-        if damage.takeRenewal() { decider.lose() }
-        let state = try storeFaults { try projection.state() }
-        let head = state.head ?? LogHead(number: 0, term: 0, hash: .zero)
-        if !decider.isCurrent(at: head.number) { try decider.read(state, of: head, mayAdd: false) }
     }
 
     /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked
@@ -349,16 +297,11 @@ package final class Engine: Store, @unchecked Sendable {
 
     /// Hands the projector what was appended since the last block that it was given.
     private func addMissingBlocks(to head: LogHead) throws {
+        // All of them are read before the first is handed over: where one cannot be read, none was.
         var missing: [SealedBlock] = []
-        var next = appender.head.number
-        while next < head.number {
-            let blocks = try log.read(after: next, bytesMax: configuration.limits.projectionStepBytes)
-            guard let last = blocks.last else {
-                throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head.number)")
-            }
-            missing += blocks
-            next = last.number
-        }
+        try log.readPages(
+            after: appender.head.number, through: head.number, bytesMax: configuration.limits.projectionStepBytes
+        ) { missing += $0 }
         for block in missing {
             standbys.hold(until: block.number, adds: false, safe: { [projector] in projector.add(block) }, done: nil)
         }
@@ -409,29 +352,10 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
-    package func blocks(_ query: BlocksQuery) throws -> BlocksPage {
-        let head = log.head ?? LogHead(number: 0, term: 0, hash: .zero)
-        guard let hash = Digest(query.hash), query.after <= head.number else {
-            throw Fault.chainMismatch(head: head.number)
-        }
-        var blocks: [SealedBlock] = []
-        if query.after < head.number {
-            do throws(LogError) {
-                blocks = try log.read(after: query.after, bytesMax: query.bytesMax)
-            } catch {
-                throw StoreError(error)
-            }
-        }
-        guard hash == blocks.first?.previous ?? head.hash else { throw Fault.chainMismatch(head: head.number) }
-        standbys.note(query.standby, durable: query.durable)
-        return BlocksPage(
-            blocks: blocks.map {
-                BlocksPage.Block(hash: $0.hash.bytes, body: $0.body, redactable: $0.redactable)
-            }, head: head.number)
-    }
+    package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try standbys.blocks(query, of: log) }
 
     private func noteDamage(_ error: StoreError) {
-        guard appender.failure == nil || follower != nil else { return }
+        guard appender.failure == nil || standby != nil else { return }
         damage.note(error, isOfRequest: true)
     }
 
@@ -444,59 +368,42 @@ package final class Engine: Store, @unchecked Sendable {
         _ = damage.takeRenewal()
     }
 
-    // MARK: Following
+    // MARK: The role
 
-    private var follower: Follower? { role.withLock { $0.follower } }
+    private var standby: Standby? { role.withLock { $0.standby } }
 
     package func promote() throws(StoreError) -> Promotion {
         try committing.during { () throws(StoreError) in
-            let follower = follower
-            if let follower { try end(follower) }
+            let standby = standby
+            if let standby {
+                try standby.endFollowing()
+                role.withLock { $0 = .leads }
+                standbys.begin()
+            }
             do throws(StoreError) {
                 try recover()
             } catch  where appender.failure == nil {
                 // It leads; only that the standbys that it needs are not there yet, or something like it.
             }
             if let failure = appender.failure { throw StoreError(behind: failure) }
-            return Promotion(promoted: follower != nil, block: appender.head.number, term: leader.term)
+            return Promotion(promoted: standby != nil, block: appender.head.number, term: leader.term)
         }
-    }
-
-    private func end(_ follower: Follower) throws(StoreError) {
-        guard appender.head.number > 0 else {
-            throw StoreError(.notReady, "this standby has no block yet: to lead it would begin another ledger")
-        }
-        do {
-            try following?.promoting()
-        } catch {
-            throw StoreError("that this ledger leads from now on could not be noted, so it follows still: \(error)")
-        }
-        follower.stop()
-        following?.status.enter(.promoted)
-        appender.awaitIdle()
-        role.withLock { $0 = .leads }
-        standbys.begin()
     }
 
     // MARK: The end
 
     package func close() throws {
         checker.stop()
-        let follower = follower
-        follower?.stop()
+        let standby = standby
+        standby?.stop()
         appender.stop()
         projector.stop()
         ownStandbys?.stop()
         decider.lose()
         log.close()
         try projection.close()
-        if let fault = follower?.fault { throw fault }
+        if let fault = standby?.fault { throw fault }
     }
-}
-
-extension Follower {
-    /// What a standby answers to whoever asks it to write.
-    fileprivate var refusal: StoreError { StoreError(.notLeader(address: leader), "this is a standby of \(leader)") }
 }
 
 /// Turns whatever is thrown into a store's failure.

@@ -35,32 +35,44 @@ struct Leader {
     /// - Parameters:
     ///   - ledger: whose books a ledger that has no block yet is to keep.
     ///   - now: the time, given that of the last block.
-    /// - Returns: the block's number, term and hash, and its time.
+    /// - Returns: the block's number, term and hash.
     /// - Throws: ``LogError``, or what is wrong with the last block.
-    mutating func lead(
+    private mutating func lead(
         _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
-    ) throws -> (head: LogHead, time: Timestamp) {
-        var time: Timestamp = 0
+    ) throws -> LogHead {
         let sealed = try log.lead { last in
             // Before a block is added: where a name cannot be erased, no try adds another.
             if let last { try log.eraseLastNames(through: last.number) }
             let block = try termBlock(after: last, ledger, now: now)
-            time = block.time
             var random = MachineRandom()
             return SealedBlock(sealing: block, salts: &random, hash: hash)
         }
         term = sealed.term
         state = .leads
-        return (sealed.head, time)
+        return sealed.head
     }
 
     /// Notes that another leads. The lead is taken by ``leadAgain(after:_:now:_:)``, when that is called.
     mutating func follow() { state = .follows }
 
-    /// Notes that the lead could not be taken at the start.
-    mutating func begin(after failure: LogError) {
-        report(.logFailed(failure))
-        state = .failed(told: failure, retryAt: monotonicNanoseconds() + retryMilliseconds * 1_000_000)
+    /// Takes the lead when the ledger is opened.
+    /// - Parameters: as of ``lead(_:now:)``.
+    /// - Returns: what is durable. Where the log cannot be written that can be read all the same.
+    /// - Throws: ``LogError``, or what is wrong with the last block.
+    mutating func open(
+        _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+    ) throws -> OpenedLog {
+        do {
+            return OpenedLog(head: try lead(ledger, now: now))
+        } catch let error as LogError where error.leavesReading {
+            guard let head = log.head, let last = try log.read(after: head.number - 1, bytesMax: 0).first else {
+                throw error
+            }
+            _ = now(try Block(opening: last, checks: .hashes(hash)).time)
+            report(.logFailed(error))
+            state = .failed(told: error, retryAt: monotonicNanoseconds() + retryMilliseconds * 1_000_000)
+            return OpenedLog(head: head, failure: error)
+        }
     }
 
     /// Takes the lead again after a failure, where it is time to try; what it meets is reported, not thrown.
@@ -86,7 +98,7 @@ struct Leader {
             told = before
         }
         do {
-            let (head, _) = try lead(ledger, now: now)
+            let head = try lead(ledger, now: now)
             try takeOver(head)
             report(wasFollowing ? .promoted(head) : .logWorksAgain(head))
         } catch {
@@ -112,4 +124,27 @@ struct Leader {
             number: before.number + 1, term: before.term + 1, time: max(now(before.time), before.time),
             previous: last.hash, position: before.position, rows: BlockRows())
     }
+}
+
+/// What the log was found to have when the ledger was opened.
+struct OpenedLog {
+    /// The last block that is durable; ``LogHead/empty`` where there is none yet.
+    var head: LogHead
+    /// Why nothing is appended behind it; `nil` where this ledger leads.
+    var failure: LogError?
+}
+
+extension LogError {
+    /// Whether what is durable can be read all the same.
+    var leavesReading: Bool {
+        switch kind {
+        case .notAppended, .unknown: true
+        case .superseded, .corrupt: false
+        }
+    }
+}
+
+extension LogHead {
+    /// That of a log without blocks.
+    static let empty = LogHead(number: 0, term: 0, hash: .zero)
 }

@@ -34,15 +34,11 @@ extension Projection {
         with log: any BlockLog, to head: BlockNumber, stepBytesMax: Int = EngineLimits().projectionStepBytesMax,
         _ progress: (BlockNumber) throws -> Void
     ) throws {
-        var next = try state().head?.number ?? 0
-        while next < head {
-            try progress(next)
-            let blocks = try log.read(after: next, bytesMax: stepBytesMax).prefix { $0.number <= head }
-            guard let last = blocks.last else {
-                throw LogError(.corrupt, "block \(next + 1) is missing from the log, which ends at \(head)")
-            }
-            try apply(Array(blocks))
-            next = last.number
+        var projected = try state().head?.number ?? 0
+        try log.readPages(after: projected, through: head, bytesMax: stepBytesMax) { blocks in
+            try progress(projected)
+            try apply(blocks)
+            projected += BlockNumber(blocks.count)
         }
     }
 }
