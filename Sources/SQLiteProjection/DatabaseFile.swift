@@ -88,6 +88,7 @@ enum DatabaseFile {
         _ = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
     }
 
+    /// Opens tables that nobody else of this process has open.
     /// - Parameter keepsTransactions: whether a transaction may stay open from one access to the next.
     /// - Throws: ``ProjectionOpeningError``
     static func openReadOnly(_ path: String, keepsTransactions: Bool = false) throws -> DatabaseQueue {
@@ -99,6 +100,14 @@ enum DatabaseFile {
             }
             return queue
         }
+    }
+
+    /// A further connection to tables that this process has open.
+    ///
+    /// The file's header is not read again. Closing any descriptor of a file gives up all locks that the process has on
+    /// it (fcntl(2)): then another program could take the write-ahead log away from under the other connections.
+    static func openFurther(_ path: String) throws -> DatabaseQueue {
+        try opening(path) { try readOnlyQueue(path, keepsTransactions: true) }
     }
 
     private static func readOnlyQueue(_ path: String, keepsTransactions: Bool = false) throws -> DatabaseQueue {

@@ -59,7 +59,7 @@ final class TableCheck {
     private func opened() throws -> DatabaseQueue {
         if let queue { return queue }
         do {
-            let opened = try DatabaseFile.openReadOnly(path, keepsTransactions: true)
+            let opened = try DatabaseFile.openFurther(path)
             queue = opened
             return opened
         } catch {

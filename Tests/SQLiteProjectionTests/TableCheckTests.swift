@@ -156,4 +156,28 @@ import Testing
         #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
         try store.projection.close()
     }
+
+    /// A lock of another process would be refused, as long as this one keeps its own: without them another program
+    /// could take the write-ahead log away.
+    @Test func aCheckLeavesTheLocksOnTheFileAlone() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 11)
+        try store.run((0..<20).map { _ in workload.next() }, at: 10)
+        try store.restart()
+        while try store.projection.checkNext() {}
+        // Locks of open file descriptions are refused by those of processes, also of this one (fcntl(2)).
+        let descriptor = open(folder.database, O_RDWR)
+        try #require(descriptor >= 0)
+        // It gives up the locks in question itself, so it is closed last.
+        defer { close(descriptor) }
+        // The bytes that a reader locks (https://sqlite.org/src/file/src/os.h, SHARED_FIRST and SHARED_SIZE).
+        var lock = flock()
+        (lock.l_type, lock.l_whence) = (Int16(F_WRLCK), Int16(SEEK_SET))
+        (lock.l_start, lock.l_len) = (0x4000_0002, 510)
+        // F_OFD_GETLK
+        try #require(fcntl(descriptor, 36, &lock) == 0)
+        #expect(lock.l_type == Int16(F_RDLCK))
+        try store.projection.close()
+    }
 }
