@@ -71,7 +71,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
 
     package func state() throws -> ProjectedState {
         try faults("reading what the tables hold") {
-            try pool.read { db in try ProjectedState(db) }
+            // What is signed, and on what everything is decided.
+            try suspects.check(.currency, .total, .header, .actor)
+            return try pool.read { db in try ProjectedState(db) }
         }
     }
 

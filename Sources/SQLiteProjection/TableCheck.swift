@@ -32,8 +32,8 @@ final class TableCheck {
     /// Reads on.
     /// - Parameter walPages: of the write-ahead log.
     /// - Returns: whether there is more.
-    /// - Throws: ``Mismatch``, or a ``DatabaseError`` where a page is damaged: it goes on with the next table. A
-    ///   ``StoreError`` where it must be left for a while.
+    /// - Throws: ``Mismatch``, a ``DatabaseError`` where a page is damaged, or a ``StoreError`` `corrupt` where the sum
+    ///   cannot be read: it goes on with the next table. Another ``StoreError`` where it must be left for a while.
     func next(walPages: Int) throws -> Bool {
         guard let table = rest.first else {
             try close()
@@ -45,7 +45,9 @@ final class TableCheck {
                 return try compare(table, db, walPages: walPages)
             } catch {
                 // What is damaged of it can be read by nobody else either; the rest of it can be right.
-                if let error = error as? DatabaseError, error.isDamage { rest.removeFirst() }
+                if (error as? DatabaseError)?.isDamage ?? ((error as? StoreError)?.kind == .corrupt) {
+                    rest.removeFirst()
+                }
                 try end(db)
                 throw error
             }

@@ -178,7 +178,8 @@ enum Composition {
                 if let reason { throw UnusableTables(description: reason) }
                 throw error
             }
-            logger.warn(ofCurrenciesMissingFrom: catalog, try projection.state())
+            // Where the tables are damaged the engine says so, and has them made anew.
+            if let state = try? projection.state() { logger.warn(ofCurrenciesMissingFrom: catalog, state) }
             return engine
         }
         if FileManager.default.fileExists(atPath: folder.damageMark) {

@@ -157,6 +157,46 @@ import Testing
         try store.projection.close()
     }
 
+    /// What the books add up to is signed, and decided on.
+    @Test(arguments: ["total", "currency"])
+    func theBooksAreNotReadOfATableThatDoesNotFit(table: String) throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 9)
+        try store.run((0..<200).map { _ in workload.next() }, at: 10)
+        let changes = [
+            // Each currency still adds up to zero.
+            "total": "UPDATE total SET debits = debits + 1, credits = credits + 1 WHERE kind = 'wallet'",
+            "currency": "UPDATE currency SET code = 'other' WHERE id = 1",
+        ]
+        try store.restart { try folder.change(try #require(changes[table])) }
+        _ = try store.projection.state()
+        #expect(store.projection.checkAll().count == 1)
+        let error = #expect(throws: StoreError.self) { try store.projection.state() }
+        #expect(error?.kind == .corrupt && error?.description.contains("table \(table) has other rows") == true)
+        try store.projection.close()
+    }
+
+    @Test func sumsThatCannotBeReadEndTheCheck() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 10)
+        try store.run((0..<20).map { _ in workload.next() }, at: 10)
+        try store.restart()
+        try folder.change("UPDATE projection SET sums = x'00'")
+        var found = 0
+        for _ in 0..<100 {
+            do {
+                if try !store.projection.checkNext() { break }
+            } catch let error as StoreError {
+                #expect(error.kind == .corrupt && error.description.contains("the sums of the tables cannot be read"))
+                found += 1
+            }
+        }
+        #expect(found == StoredTable.allCases.count, "each table once")
+        try store.projection.close()
+    }
+
     /// A lock of another process would be refused, as long as this one keeps its own: without them another program
     /// could take the write-ahead log away.
     @Test func aCheckLeavesTheLocksOnTheFileAlone() throws {
