@@ -15,14 +15,21 @@ extension LedgerFolder {
 
     /// Notes, durably when it returns, that the ledger was promoted.
     /// - Parameter leader: whom it followed.
+    /// - Throws: ``DiskError``; then the file is not there, as far as the disk still does what it is told.
     package func notePromotion(from leader: String, _ disk: any Disk = SystemDisk()) throws {
         let temporary = promotionMark + ".new"
         try disk.removeIfThere(temporary)
         let file = OwnedFile(disk, try disk.open(temporary, .creating))
         try disk.writeAll(file.file, Array((leader + "\n").utf8), at: 0)
         try disk.sync(file.file)
-        try disk.rename(temporary, to: promotionMark)
-        try disk.syncDirectory(path)
+        do {
+            try disk.rename(temporary, to: promotionMark)
+            try disk.syncDirectory(path)
+        } catch {
+            // Whoever asked is told that the ledger follows still, and so it must after a restart.
+            try? disk.removeIfThere(promotionMark)
+            throw error
+        }
     }
 
     /// The ledger follows again.

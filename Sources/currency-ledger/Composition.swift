@@ -28,8 +28,9 @@ enum Composition {
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
         let stop = LineService.StopSignal()
-        let following = try following(settings, catalog, logger: logger, stop: stop)
         let log = try openLog(settings, create: create, logger: logger)
+        // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
+        let following = try following(settings, catalog, logger: logger, stop: stop)
         let requirement = Standbys.Requirement(
             count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
         let standbys = try Standbys(requirement, report: logger.report)

@@ -84,6 +84,12 @@ import Testing
         let writer = try await second.client()
         #expect(try await writer.grant(Self.grant("x", 1)).replayed == false)
 
+        // Who is refused because it runs forgets nothing of that.
+        try b.configure(following: "unix:" + b.folder.path("elsewhere"))
+        let other = try Command.start(["serve", "--config", b.folder.path("ledger.json")], b.folder).finish()
+        #expect(other.status == 1 && other.error.contains("is open for writing in another process"), "\(other.error)")
+        #expect(FileManager.default.fileExists(atPath: b.ledger.path + "/promoted"))
+
         // The old leader's chain is the beginning of the new one's: it becomes its standby.
         let third = try a.start(following: b.address)
         let old = try await third.client()
