@@ -72,7 +72,13 @@ package struct LogRestore {
             }
             return Summary(head: head)
         }
-        let replaced = try ledger.replace(disk) { try make($0, content, progress) }
+        let replaced = try ledger.replace(disk) { path in
+            try make(path, content, progress)
+            // A standby that was promoted leads on: whom it followed may have another past by now.
+            if let leader = try ledger.promotedFrom(disk) {
+                try LedgerFolder(path).notePromotion(from: leader, disk)
+            }
+        }
         withExtendedLifetime(old) {}
         return Summary(head: head, replaced: replaced)
     }

@@ -67,6 +67,18 @@ import Testing
         #expect(try Self.blocks(TestLedger(disk: disk, folder: LedgerFolder(replaced))) == more)
     }
 
+    /// Otherwise the next start would follow whom it followed before, with the configuration of a standby.
+    @Test func aLedgerThatWasPromotedStaysSo() throws {
+        let (backup, disk, _, _) = try Self.backedUp(13)
+        try backup.ledger.folder.notePromotion(from: "leader:1", disk)
+        try backup.restore()
+        disk.cutPower()
+        #expect(try backup.ledger.folder.promotedFrom(disk) == "leader:1")
+        let new = LedgerFolder("/ledger/new")
+        try backup.restore(to: new)
+        #expect(try new.promotedFrom(disk) == nil)
+    }
+
     @Test func blocksOfAnotherPastCountAsLostFromWhereTheyPart() throws {
         var (backup, disk, blocks, random) = try Self.backedUp(3, 9)
         let paths = try backup.ledger.segments() + [backup.ledger.folder.headFile]
