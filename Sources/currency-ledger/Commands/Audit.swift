@@ -103,7 +103,8 @@ struct Audit: ParsableCommand {
         }
         let publicKey = try Composition.headPublicKey(key)
         return try head.flatMap { path in
-            let lines = try File.read(path, bytesMax: Settings.headsBytesMax).split(separator: UInt8(ascii: "\n"))
+            let lines = try File.read(path, bytesMax: Settings.headsBytesMax)
+                .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             let texts = lines.enumerated().map { ($0.offset + 1, String(decoding: $0.element, as: UTF8.self)) }
                 .map { ($0, $1.trimmingCharacters(in: .whitespaces)) }.filter { !$1.isEmpty }
             if texts.isEmpty { throw FileError(path, "holds no signed head") }
