@@ -102,10 +102,13 @@ import Testing
         try first.engine.close()
         let standbys = try Standbys(Standbys.Requirement(count: 1, timeoutMilliseconds: 30))
         let bench = try Bench(first.log.storage, standbys: standbys)
+        // It would be signed.
+        #expect { try bench.engine.projectedState() } throws: { ($0 as? StoreError)?.kind == .notReady }
         #expect { try bench.available("ann") } throws: { ($0 as? StoreError)?.kind == .notReady }
         try Self.acknowledge("b", bench, standbys)
         #expect(try eventually { bench.engine.fault() == nil })
         #expect(try bench.available("ann") == 7)
+        #expect(try bench.engine.projectedState().head == bench.log.head)
         try Self.end(bench, standbys)
     }
 

@@ -174,6 +174,14 @@ package final class Standbys: Sendable {
             "fewer than \(state.required) standbys have the last blocks: nothing is answered before they have them")
     }
 
+    /// - Throws: ``StoreError`` where fewer standbys than are required have a block.
+    func checkIsSafe(_ number: BlockNumber) throws(StoreError) {
+        let failure: StoreError? = state.withLock { state in
+            state.required == 0 || number <= state.safe ? nil : lack(of: state)
+        }
+        if let failure { throw failure }
+    }
+
     /// Calls `safe`, and then `done`, once a block is safe; where it is not in time, `done` with the failure then, and
     /// `safe` once it is.
     /// - Parameters:

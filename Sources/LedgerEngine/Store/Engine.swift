@@ -339,7 +339,12 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
 
-    package func projectedState() throws -> ProjectedState { try read { try $0.state() } }
+    package func projectedState() throws -> ProjectedState {
+        let state = try read { try $0.state() }
+        // A start brings the tables to the log's head, of which no standby may have the end.
+        if let head = state.head { try standbys.checkIsSafe(head.number) }
+        return state
+    }
 
     /// Reads the projection when it has everything that was done before.
     private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
