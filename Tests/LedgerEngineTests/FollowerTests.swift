@@ -306,4 +306,24 @@ import Testing
         #expect { try empty.engine.promote() } throws: { "\($0)".contains("no block yet") }
         try empty.engine.close()
     }
+
+    /// Whoever promotes, and whoever writes then, is told what is wrong with the log, and not that this is a standby.
+    @Test func aPromotionThatCannotLeadYetSaysWhyAndLeadsWhenItCan() throws {
+        let leader = try Bench()
+        let log = MemoryLog()
+        let standby = try StandbyBench(of: leader.engine, log: log)
+        try leader.live(10, seed: 7)
+        #expect(try eventually { log.blocks.count == leader.log.blocks.count })
+        let full = LogError(.notAppended, "the test's disk is full")
+        log.failLeads(full, full)
+        #expect { try standby.engine.promote() } throws: { "\($0)".contains("the test's disk is full") }
+        #expect(standby.engine.fault()?.description.contains("the test's disk is full") == true)
+        #expect(standby.status.standing.state == .promoted)
+        #expect(standby.engine.fault() == nil)
+        let told = standby.reports.map { $0.prefix { $0 != "(" } }
+        #expect(told.suffix(3) == ["logFailed", "logWorksAgain", "promoted"], "\(standby.reports)")
+        #expect(log.blocks.last?.term == 2)
+        try standby.engine.close()
+        try leader.engine.close()
+    }
 }

@@ -95,6 +95,14 @@ final class Appender: Sendable {
         state.withLock { $0.isReading = $0.failure != nil }
     }
 
+    /// Says why nothing can be appended still, which may be another reason than before.
+    func fail(because failure: LogError) {
+        state.withLock { state in
+            precondition(state.isReading, "an append that fails says so itself")
+            state.failure = failure
+        }
+    }
+
     /// Goes on after a failure, behind another head. Nothing is unfinished.
     func restart(at head: LogHead) {
         state.withLock { state in

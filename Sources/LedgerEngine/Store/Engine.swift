@@ -285,13 +285,14 @@ package final class Engine: Store, @unchecked Sendable {
             return
         }
         appender.beginReading()
-        leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
+        let refusal = leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
             // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
             try addMissingBlocks(to: head)
             appender.restart(at: head)
             standbys.feed.committed(through: head.number)
             decider.lose()
         }
+        if let refusal { appender.fail(because: refusal) }
         if !decider.isCurrent(at: appender.head.number) { try readBooks() }
     }
 

@@ -10,7 +10,8 @@ struct Leader {
     private enum State {
         case follows
         case leads
-        case failed(told: LogError, retryAt: UInt64)
+        /// - hasFollowed: whether it has not led since it followed.
+        case failed(told: LogError, retryAt: UInt64, hasFollowed: Bool)
     }
 
     private let log: any BlockLog
@@ -70,44 +71,48 @@ struct Leader {
             }
             _ = now(try Block(opening: last, checks: .hashes(hash)).time)
             report(.logFailed(error))
-            state = .failed(told: error, retryAt: monotonicNanoseconds() + retryMilliseconds * 1_000_000)
+            state = failed(error, hasFollowed: false)
             return OpenedLog(head: head, failure: error)
         }
     }
 
-    /// Takes the lead again after a failure, where it is time to try; what it meets is reported, not thrown.
+    /// Takes the lead after a failure, or instead of following, where it is time to try; what it meets is reported.
     /// - Parameters:
     ///   - failure: why nothing is appended any more.
     ///   - takeOver: called with the new head. Where it throws, the log counts as failed still.
+    /// - Returns: why the lead could not be taken; `nil` where it was, or was not tried.
     mutating func leadAgain(
         after failure: LogError, _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp,
         _ takeOver: (LogHead) throws -> Void
-    ) {
-        let clock = monotonicNanoseconds()
-        var told: LogError
-        var wasFollowing = false
+    ) -> LogError? {
+        var told: LogError?
+        var hasFollowed = false
         switch state {
-        case .follows:
-            told = failure
-            wasFollowing = true
+        case .follows: hasFollowed = true
         case .leads:
             told = failure
             report(.logFailed(failure))
-        case .failed(let before, let retryAt):
-            if clock < retryAt { return }
-            told = before
+        case .failed(let before, let retryAt, let followed):
+            if monotonicNanoseconds() < retryAt { return nil }
+            (told, hasFollowed) = (before, followed)
         }
         do {
             let head = try lead(ledger, now: now)
             try takeOver(head)
-            report(wasFollowing ? .promoted(head) : .logWorksAgain(head))
+            if told != nil { report(.logWorksAgain(head)) }
+            if hasFollowed { report(.promoted(head)) }
+            return nil
         } catch {
-            if let error = error as? LogError, error != told {
-                told = error
-                report(.logFailed(error))
-            }
-            state = .failed(told: told, retryAt: clock + retryMilliseconds * 1_000_000)
+            let error = error as? LogError ?? LogError(.unknown, "taking the lead: \(error)")
+            if error != told { report(.logFailed(error)) }
+            state = failed(error, hasFollowed: hasFollowed)
+            return error
         }
+    }
+
+    private func failed(_ error: LogError, hasFollowed: Bool) -> State {
+        .failed(
+            told: error, retryAt: monotonicNanoseconds() + retryMilliseconds * 1_000_000, hasFollowed: hasFollowed)
     }
 
     private func termBlock(
