@@ -50,7 +50,7 @@ final class Follower: Sendable {
     private let appender: Appender
     private let projector: Projector
     private let standbys: Standbys
-    private let entries: Feed
+    private let entries: Feed?
     private let limits: EngineLimits
     private let hash: HashFunction
     private let report: @Sendable (LedgerEvent) -> Void
@@ -59,10 +59,10 @@ final class Follower: Sendable {
 
     /// - Parameters:
     ///   - ledger: whose books this ledger keeps.
-    ///   - entries: told the last entry of each block.
+    ///   - entries: told the last entry of each block; nobody where it is `nil`.
     init(
         _ following: Following, _ ledger: BlockRows.LedgerRow, log: any BlockLog, appender: Appender,
-        projector: Projector, standbys: Standbys, entries: Feed, limits: EngineLimits, hash: @escaping HashFunction,
+        projector: Projector, standbys: Standbys, entries: Feed?, limits: EngineLimits, hash: @escaping HashFunction,
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.following = following
@@ -255,7 +255,7 @@ final class Follower: Sendable {
         appender.advance(to: sealed.head)
         following.status.note(block: sealed.number)
         standbys.feed.committed(through: sealed.number)
-        entries.committed(through: block.position.entry)
+        entries?.committed(through: block.position.entry)
     }
 
     // MARK: Chains that differ

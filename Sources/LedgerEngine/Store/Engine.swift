@@ -51,8 +51,6 @@ package final class Engine: Store, @unchecked Sendable {
 
     private let log: any BlockLog
     private let projection: any Projection
-    /// The same, where it can be made anew.
-    private let renewable: RenewableProjection?
     private let configuration: Configuration
     private let clock: LedgerClock
     private let now: @Sendable () -> Timestamp
@@ -141,7 +139,6 @@ package final class Engine: Store, @unchecked Sendable {
         }
         let damage = TableDamage(renewable, report: report)
         self.damage = damage
-        self.renewable = renewable
         let projection = renewable ?? projection
         self.projection = projection
         let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
@@ -166,10 +163,10 @@ package final class Engine: Store, @unchecked Sendable {
         ) { projector.add($0) }
         self.appender = appender
         decider = Decider(projection, configuration, hash: hash, now: self.now)
-        let follower = try following.map {
+        let follower = following.map {
             Follower(
                 $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
-                entries: try entries ?? Feed(), limits: configuration.limits, hash: hash, report: report)
+                entries: entries, limits: configuration.limits, hash: hash, report: report)
         }
         if let following, let follower {
             role = Monitor(.follows(Standby(following, follower, projection, projector, appender, damage)))
