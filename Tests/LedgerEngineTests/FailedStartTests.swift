@@ -49,7 +49,9 @@ import Testing
     }
 
     /// A currency that the catalog has got meanwhile is in no block yet, and keeps nobody from reading.
-    @Test func aNewCurrencyWaitsForTheLog() throws {
+    /// - Parameter leads: whether the disk has room for the leader's block, and for no other.
+    @Test(arguments: [false, true])
+    func aNewCurrencyWaitsForTheLog(leads: Bool) throws {
         let storage = try Self.lived()
         let more = CurrencyCode("more")!
         var currencies = Catalog.small.currencies
@@ -58,9 +60,11 @@ import Testing
         let bench = try Bench(
             storage, catalog: catalog,
             prepare: { log in
+                if leads { return log.failAppends(.notAppended, after: 1) }
                 for _ in 0..<10 { log.failLeads(Self.full) }
             })
         #expect(try bench.available("ann") == 70)
+        #expect(bench.reports.contains { $0.contains("logFailed") })
         let grant = Command.grant(
             Grant(key: RequestKey("m")!, account: Self.ann, currency: more, amount: Amount(3)!))
         #expect(

@@ -178,8 +178,7 @@ package final class Engine: Store, @unchecked Sendable {
                 try follower.begin(mustSettle: mustSettle)
             } else {
                 try readBooks()
-                // The catalog's new currencies are in a block before anything uses them.
-                if opened.failure == nil { try run(Needs()) { _ in } }
+                if opened.failure == nil { try appendCurrencies() }
                 standbys.begin()
             }
         } catch {
@@ -189,6 +188,15 @@ package final class Engine: Store, @unchecked Sendable {
             renewable?.stop()
             ownStandbys?.stop()
             throw error
+        }
+    }
+
+    /// Has the catalog's new currencies in a block before anything uses them.
+    private func appendCurrencies() throws {
+        do {
+            try run(Needs()) { _ in }
+        } catch  where appender.failure != nil {
+            // What is durable can be read all the same, and they are in the first block that can be appended.
         }
     }
 

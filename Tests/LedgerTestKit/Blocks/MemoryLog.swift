@@ -32,6 +32,8 @@ package final class MemoryLog: BlockLog {
 
     private struct Plan {
         var faults: [Fault] = []
+        /// Appends before the next fault.
+        var good = 0
         var leadFailures: [LogError] = []
         var redactionFailures = 0
         var isHeld = false
@@ -51,7 +53,13 @@ package final class MemoryLog: BlockLog {
     // MARK: - What a test says
 
     /// The next appends fail so, each by one; those after them succeed.
-    package func failAppends(_ faults: Fault...) { plan.withLock { $0.faults += faults } }
+    /// - Parameter good: how many succeed before them.
+    package func failAppends(_ faults: Fault..., after good: Int = 0) {
+        plan.withLock { plan in
+            plan.faults += faults
+            plan.good = good
+        }
+    }
 
     /// Takes back the faults that no append has met.
     package func forgetFaults() { plan.withLock { $0.faults = [] } }
@@ -101,6 +109,10 @@ package final class MemoryLog: BlockLog {
             plan.waiting -= 1
             defer { plan.mustSettle = true }
             if plan.mustSettle || plan.faults.isEmpty { return (plan.mustSettle, nil) }
+            if plan.good > 0 {
+                plan.good -= 1
+                return (false, nil)
+            }
             return (false, plan.faults.removeFirst())
         }
         if mustSettle { throw LogError(.notAppended, "block \(block.number): the log was not settled") }
