@@ -174,6 +174,10 @@ struct Reports {
             """)
         let names = try AccountNames(db)
         let lastAccount = try Int64.fetchOne(db, sql: "SELECT max(id) FROM account") ?? 0
+        // The windows go up to it, one after the other.
+        guard try lastAccount <= StoredState(rowOf: db).position.account else {
+            throw StoreError.corrupt("account \(lastAccount) has a number that was never given")
+        }
         var rows: [ReportRow] = []
         var previous = after
         var from = after.account
