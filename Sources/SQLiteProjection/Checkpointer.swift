@@ -9,9 +9,6 @@ import Musl
 import Glibc
 #endif
 
-// The call whose name is that of the checkpointer's method too.
-private func closeFile(_ descriptor: Int32) { close(descriptor) }
-
 /// Copies the WAL into the database, on the thread that applies blocks, after a commit: no reader and no loader waits
 /// for it, nor it for them (https://sqlite.org/wal.html, "Checkpointing").
 ///
@@ -27,7 +24,10 @@ final class Checkpointer {
     private let warn: @Sendable (String) -> Void
     private let bounds: SQLiteBounds
     private let mark: CheckpointMark
-    private let walPath: String
+    private let sums: PageSums
+    private let log: WriteAheadLog
+    /// What the mark is to say that the WAL ends with.
+    private var lastCommit: WALCommit?
     /// The last block that is committed.
     private var committed: BlockNumber
     /// Pages at which is copied next: a WAL that could not begin anew is not tried again at once.
@@ -36,15 +36,17 @@ final class Checkpointer {
 
     /// - Parameters:
     ///   - writer: the writer's connection, whose own checkpoints are turned off.
+    ///   - sums: of the pages that are written into the database.
     ///   - committed: the last block that the tables have.
     init(
-        _ writer: Database, _ bounds: SQLiteBounds, _ path: String, committed: BlockNumber,
+        _ writer: Database, _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums, committed: BlockNumber,
         warn: @escaping @Sendable (String) -> Void
     ) {
         let mark = CheckpointMark(tables: path)
-        walPath = path + "-wal"
+        log = WriteAheadLog(tables: path)
         self.warn = warn
         self.mark = mark
+        self.sums = sums
         self.committed = committed
         self.bounds = bounds
         next = bounds.checkpointPages
@@ -62,12 +64,7 @@ final class Checkpointer {
 
     /// Has the WAL's file take its room on the disk, in zeros, which SQLite takes as the end of the WAL
     /// (https://sqlite.org/fileformat2.html#walformat). Where there is no room now, the WAL grows as far as it can.
-    func reserve() {
-        let descriptor = open(walPath, O_WRONLY | O_CLOEXEC)
-        if descriptor < 0 { return }
-        defer { closeFile(descriptor) }
-        _ = posix_fallocate(descriptor, 0, off_t(bounds.walBytesReserved))
-    }
+    func reserve() { log.reserve(bounds.walBytesReserved) }
 
     /// Pages in the WAL, as of the last commit.
     var pages: Int { gauge.pages.load(ordering: .relaxed) }
@@ -95,6 +92,7 @@ final class Checkpointer {
     /// A checkpoint that fails takes nothing away, for the WAL has it all; it is tried again when the WAL has grown.
     func committed(_ block: BlockNumber, _ db: Database) {
         committed = block
+        noteCommit()
         if pages < next {
             if pages < bounds.checkpointPages { (next, warned) = (bounds.checkpointPages, bounds.walPagesWarned) }
             return
@@ -107,67 +105,37 @@ final class Checkpointer {
         }
     }
 
+    /// What the WAL ends with is ours; what another program adds to it, while this one does not run, is not.
+    ///
+    /// Where it cannot be noted, a start goes on from an earlier commit. No page is copied before it is noted.
+    func noteCommit() {
+        if pages == 0 { return }
+        lastCommit = log.commit(endingWith: pages)
+        if let lastCommit { _ = mark.note(lastCommit) }
+    }
+
     func close(_ writer: Database) {
         sqlite3_wal_hook(writer.sqliteConnection, nil, nil)
-        _ = checkpoint(writer)
+        // What is not noted first may not be copied.
+        guard checkpoint(writer) != nil else { return }
         // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums.
         // Where someone reads, it stays.
         sqlite3_busy_timeout(writer.sqliteConnection, 0)
         // With a limit the last connection that is closed gives the file's room back.
         sqlite3_exec(writer.sqliteConnection, "PRAGMA journal_size_limit = -1", nil, nil, nil)
-        sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        let code = sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        if code == SQLITE_OK { _ = mark.note(WALCommit()) }
         reserve()
     }
 
     /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or
     /// another process is doing it.
     private func checkpoint(_ db: Database) -> (pages: Int, copied: Int)? {
-        guard mark.write(committed) else { return nil }
+        guard let lastCommit, mark.write(committed, lastCommit) else { return nil }
+        sums.note(copied: committed)
         var pages: Int32 = 0
         var copied: Int32 = 0
         let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
         return code == SQLITE_OK ? (Int(pages), Int(copied)) : nil
-    }
-}
-
-/// The last block of which pages may have been copied out of the WAL, in a small file beside the tables that is durable
-/// before each checkpoint.
-///
-/// SQLite takes a WAL that is damaged in its middle, or is gone, as one that ends there. Pages that were copied from
-/// behind that place are in the database all the same: an old inner page of a tree then stands over new leaves, and
-/// rows that were there for long are out of its reach. So tables that name an earlier block than this are not to be
-/// gone on with.
-struct CheckpointMark {
-    static let suffix = "-checkpoint"
-    /// Of the largest number.
-    private static let digits = 19
-
-    private let path: String
-
-    /// - Parameter tables: the path of the tables.
-    init(tables: String) { path = tables + CheckpointMark.suffix }
-
-    /// 0 where there is none; `nil` where it cannot be read.
-    func read() -> BlockNumber? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0 { return errno == ENOENT ? 0 : nil }
-        defer { close(descriptor) }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: CheckpointMark.digits + 2) { memory in
-            let count = pread(descriptor, memory.baseAddress, memory.count, 0)
-            // Of the first one nothing may have come to be written; then no page was copied either.
-            if count == 0 { return 0 }
-            guard count == CheckpointMark.digits + 1, memory[count - 1] == UInt8(ascii: "\n") else { return nil }
-            return BlockNumber(String(decoding: memory[..<(count - 1)], as: UTF8.self))
-        }
-    }
-
-    /// `false` where it cannot be written.
-    func write(_ block: BlockNumber) -> Bool {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-        if descriptor < 0 { return false }
-        defer { close(descriptor) }
-        let text = String(block)
-        let line = String(repeating: "0", count: CheckpointMark.digits - text.utf8.count) + text + "\n"
-        return pwrite(descriptor, line, line.utf8.count, 0) == line.utf8.count && fdatasync(descriptor) == 0
     }
 }

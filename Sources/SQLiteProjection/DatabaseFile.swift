@@ -38,15 +38,14 @@ enum DatabaseFile {
     /// Opens the tables at `path`, or creates them where there is no file, or an empty one.
     /// - Throws: ``ProjectionOpeningError``
     static func open(_ path: String, _ ledger: BlockRows.LedgerRow) throws
-        -> (pool: DatabasePool, loader: DatabaseQueue, isNew: Bool)
+        -> (pool: DatabasePool, loader: DatabaseQueue, sums: PageSums, isNew: Bool)
     {
         try opening(path) {
             // Before anything is written: opening a pool makes a database a WAL one.
-            let isNew = try isAbsentOrEmpty(path) || !check(path, ledger)
-            if isNew {
-                try remove(at: path)
-                PageChecks.set(true, at: path)
-            }
+            for suffix in suffixes { try checkKind(path + suffix) }
+            let known = try isAbsentOrEmpty(path) ? nil : check(path, ledger)
+            let isNew = known == nil
+            let sums = try known ?? begin(path)
             var configuration = Configuration()
             configuration.label = "projection"
             configuration.foreignKeysEnabled = false
@@ -78,8 +77,18 @@ enum DatabaseFile {
             }
             var reading = configuration
             reading.readonly = true
-            return (pool, try DatabaseQueue(path: path, configuration: reading), isNew)
+            return (pool, try DatabaseQueue(path: path, configuration: reading), sums, isNew)
         }
+    }
+
+    /// Makes what stands beside tables that have no page yet.
+    private static func begin(_ path: String) throws -> PageSums {
+        try remove(at: path)
+        guard PageSums.create(tables: path), let sums = PageSums(tables: path),
+            CheckpointMark(tables: path).write(0, WALCommit())
+        else { throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))") }
+        PageChecks.expectNewest(sums, at: path)
+        return sums
     }
 
     /// Has the write-ahead log's file stay where it is when the last connection is closed, with the room that it has.
@@ -93,6 +102,8 @@ enum DatabaseFile {
     /// - Throws: ``ProjectionOpeningError``
     static func openReadOnly(_ path: String, keepsTransactions: Bool = false) throws -> DatabaseQueue {
         try opening(path) {
+            for suffix in suffixes { try checkKind(path + suffix) }
+            if try isEmpty(path) { throw ProjectionOpeningError(.rebuild, "\(path) is empty") }
             try expectChecks(path)
             let queue = try readOnlyQueue(path, keepsTransactions: keepsTransactions)
             guard try queue.read({ db in try checkForm(db, path) }) else {
@@ -130,7 +141,10 @@ enum DatabaseFile {
         }
     }
 
-    private static func checkKind(_ path: String, _ status: stat) throws {
+    /// - Throws: ``ProjectionOpeningError`` where there is something that is not a file.
+    private static func checkKind(_ path: String) throws {
+        var status = stat()
+        if stat(path, &status) != 0 { return }
         let words =
             switch status.st_mode & S_IFMT {
             case S_IFREG: nil as String?
@@ -140,17 +154,18 @@ enum DatabaseFile {
             default: "a device"
             }
         if let words {
-            throw ProjectionOpeningError(.foreign, "\(path) is \(words); tables are a file. It is left as it is")
+            throw ProjectionOpeningError(.foreign, "\(path) is \(words), not a file of the tables; it is left as it is")
         }
     }
 
     private static func isAbsentOrEmpty(_ path: String) throws -> Bool {
+        if access(path, F_OK) != 0 && errno == ENOENT { return true }
+        return try isEmpty(path)
+    }
+
+    private static func isEmpty(_ path: String) throws -> Bool {
         var status = stat()
-        if stat(path, &status) == 0 {
-            try checkKind(path, status)
-            return status.st_size == 0
-        }
-        if errno == ENOENT { return true }
+        if stat(path, &status) == 0 { return status.st_size == 0 }
         throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
     }
 
@@ -160,7 +175,7 @@ enum DatabaseFile {
     private static func expectChecks(_ path: String) throws -> Bool {
         let header = try firstBytes(of: path)
         let hasChecks = isOurs(header) && Int(header[20]) == PageChecks.bytes
-        PageChecks.set(hasChecks, at: path)
+        PageChecks.expectOwn(hasChecks, at: path)
         return hasChecks
     }
 
@@ -169,12 +184,15 @@ enum DatabaseFile {
         return header.starts(with: "SQLite format 3".utf8) && mark == applicationID
     }
 
-    /// Whether there are tables that can be gone on with; `false` where a start ended before it made them.
-    private static func check(_ path: String, _ ledger: BlockRows.LedgerRow) throws -> Bool {
-        let hasChecks = try expectChecks(path)
+    /// Whether there are tables that can be gone on with.
+    /// - Returns: the sums of their pages; `nil` where a start ended before it made them.
+    private static func check(_ path: String, _ ledger: BlockRows.LedgerRow) throws -> PageSums? {
+        let ours = try expectChecks(path) ? believeOnlyOurs(path) : nil
         return try readOnlyQueue(path).read { db in
-            guard try checkForm(db, path) else { return false }
-            guard hasChecks else { throw ProjectionOpeningError(.rebuild, "\(path) has pages without checksums") }
+            guard try checkForm(db, path) else { return nil }
+            guard let (sums, mark) = ours else {
+                throw ProjectionOpeningError(.rebuild, "\(path) has pages without checksums")
+            }
             let state = try StoredState(db)
             if let recorded = state.ledger, recorded != ledger {
                 throw ProjectionOpeningError(
@@ -187,12 +205,26 @@ enum DatabaseFile {
             guard (state.ledger == nil) == (state.head == nil) else {
                 throw ProjectionOpeningError(.rebuild, "\(path) does not say whose ledger it is")
             }
-            guard let copied = CheckpointMark(tables: path).read(), copied <= state.head?.number ?? 0 else {
+            guard max(mark.copied, sums.copied) <= state.head?.number ?? 0 else {
                 throw ProjectionOpeningError(
                     .rebuild, "the write-ahead log of \(path) lost blocks that were copied out of it already")
             }
-            return true
+            return sums
         }
+    }
+
+    /// Has nothing read but what this program wrote last: no page that another program wrote, or that went back to what
+    /// it was before, and nothing that another program added to the write-ahead log.
+    private static func believeOnlyOurs(_ path: String) throws -> (PageSums, CheckpointMark.Content) {
+        guard let mark = CheckpointMark(tables: path).read(), let sums = PageSums(tables: path) else {
+            throw ProjectionOpeningError(.rebuild, "\(path) has lost what says which of its pages are the newest")
+        }
+        guard WriteAheadLog(tables: path).cut(after: mark.commit) else {
+            throw ProjectionOpeningError(
+                .unavailable, "\(path)\(WriteAheadLog.suffix): \(String(cString: strerror(errno)))")
+        }
+        PageChecks.expectNewest(sums, at: path)
+        return (sums, mark)
     }
 
     /// Refuses another program's database, and asks for tables of another form to be computed anew.
@@ -230,7 +262,8 @@ enum DatabaseFile {
             throw error
         } catch let error as DatabaseError {
             // A header that was changed can make SQLite take a file that may be written for one that may not.
-            let isMarkedReadOnly = error.extendedResultCode == .SQLITE_READONLY && access(path, W_OK) == 0
+            // So can another program's journal beside the file: this one never leaves any.
+            let isMarkedReadOnly = error.resultCode == .SQLITE_READONLY && access(path, W_OK) == 0
             throw ProjectionOpeningError(
                 error.isDamage || isMarkedReadOnly ? .rebuild : .unavailable, "\(path): \(error.sentence)")
         } catch let error as StoreError {
@@ -239,7 +272,9 @@ enum DatabaseFile {
     }
 
     static let setAsideSuffix = ".set-aside"
-    private static let suffixes = ["-shm", "-journal", CheckpointMark.suffix, "-wal", ""]
+    private static let suffixes = [
+        "-shm", "-journal", PageSums.suffix, CheckpointMark.suffix, WriteAheadLog.suffix, "",
+    ]
 
     static func remove(at path: String) throws {
         for suffix in suffixes where unlink(path + suffix) != 0 && errno != ENOENT {
@@ -250,7 +285,7 @@ enum DatabaseFile {
     /// Without the index of the write-ahead log, which SQLite makes from that.
     static func copy(at path: String, to copy: String) throws {
         if try isAbsentOrEmpty(path) { return }
-        for suffix in ["", "-wal", CheckpointMark.suffix] {
+        for suffix in ["", WriteAheadLog.suffix, CheckpointMark.suffix, PageSums.suffix] {
             do { try copyFile(path + suffix, to: copy + suffix) } catch {
                 throw StoreError("copying \(path + suffix) to \(copy + suffix): \(error)")
             }
@@ -279,7 +314,7 @@ private struct SystemError: Error, CustomStringConvertible {
 
 /// Copies a file, where there is one.
 private func copyFile(_ path: String, to copy: String) throws {
-    let source = open(path, O_RDONLY | O_CLOEXEC)
+    let source = PlainFile.open(path, O_RDONLY)
     if source < 0 && errno == ENOENT { return }
     guard source >= 0 else { throw SystemError() }
     defer { close(source) }
@@ -303,7 +338,7 @@ private func copyFile(_ path: String, to copy: String) throws {
 
 /// The header of a database (https://sqlite.org/fileformat2.html#the_database_header); zeros where the file has none.
 private func firstBytes(of path: String) throws -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = PlainFile.open(path, O_RDONLY)
     guard descriptor >= 0 else {
         throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
     }

@@ -12,20 +12,38 @@ import Glibc
 ///
 /// SQLite reads and writes files through a VFS (https://sqlite.org/vfs.html). This one stands in front of the default
 /// one, of which it keeps everything but the files of tables: the main ones it reads and writes with checksums, in
-/// pages of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). The write-ahead log has checksums
+/// pages of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). Whoever has the tables for writing
+/// compares each page with its newest checksum too (``PageSums``). The write-ahead log has checksums
 /// of SQLite's own, which SQLite compares only when it begins to use one that it finds: here they are compared
 /// whenever a page is read from it (``LogFrames``).
 enum PageChecks {
     /// Bytes at the end of each page.
     static let bytes = 8
 
-    /// Main files that are read and written with checksums, as SQLite spells their paths.
-    private static let files = Mutex<Set<String>>([])
+    /// What the pages of a main file are compared with.
+    private enum Checks {
+        /// Each with its own checksum.
+        case own
+        /// With that, and with the newest one, as who has the file for writing knows it.
+        case newest(PageSums)
+    }
+
+    /// By the paths of main files, as SQLite spells them.
+    private static let files = Mutex<[String: Checks]>([:])
 
     /// Says whether the file at `path` has checksums, for connections that are opened from now on.
-    static func set(_ hasChecks: Bool, at path: String) {
+    static func expectOwn(_ hasChecks: Bool, at path: String) {
         guard let path = fullPath(path) else { return }
-        files.withLock { if hasChecks { $0.insert(path) } else { $0.remove(path) } }
+        files.withLock { files in
+            if !hasChecks { files[path] = nil } else if files[path] == nil { files[path] = .own }
+        }
+    }
+
+    /// Has the pages of a file with checksums compared with the newest ones too, by connections that are opened from
+    /// now on; `nil` ends that.
+    static func expectNewest(_ sums: PageSums?, at path: String) {
+        guard let path = fullPath(path) else { return }
+        files.withLock { $0[path] = sums.map { .newest($0) } ?? .own }
     }
 
     /// Leaves room for the checksums in the pages of a database that is not made yet.
@@ -142,8 +160,13 @@ enum PageChecks {
         return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
     }()
 
-    /// What stands in front of the file of the VFS below: a pointer to the methods, and room up to its alignment.
+    /// What stands in front of the file of the VFS below: a pointer to the methods, and one to the newest checksums.
     private static let headBytes = 16
+
+    private static func sums(_ file: File?) -> UnsafeMutablePointer<Unmanaged<PageSums>?> {
+        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
+        return (UnsafeMutableRawPointer(file) + 8).assumingMemoryBound(to: Unmanaged<PageSums>?.self)
+    }
 
     private static func below(_ file: File?) -> File {
         guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
@@ -167,11 +190,15 @@ enum PageChecks {
         guard let layers, let file else { return SQLITE_CANTOPEN }
         let vfs = layers.below
         var methods: UnsafePointer<sqlite3_io_methods>?
+        var newest: PageSums?
         if let name {
             let path = String(cString: name)
-            if flags & SQLITE_OPEN_MAIN_DB != 0, files.withLock({ $0.contains(path) }) { methods = layers.methods }
-            if flags & SQLITE_OPEN_WAL != 0, path.hasSuffix("-wal"),
-                files.withLock({ $0.contains(String(path.dropLast(4))) })
+            if flags & SQLITE_OPEN_MAIN_DB != 0, let checks = files.withLock({ $0[path] }) {
+                methods = layers.methods
+                if case .newest(let sums) = checks { newest = sums }
+            }
+            if flags & SQLITE_OPEN_WAL != 0, path.hasSuffix(WriteAheadLog.suffix),
+                files.withLock({ $0[String(path.dropLast(4))] }) != nil
             {
                 methods = layers.logMethods
             }
@@ -181,17 +208,22 @@ enum PageChecks {
         let code = vfs.pointee.xOpen(vfs, name, below(file), flags, outFlags)
         // SQLite closes a file that has methods, also where it could not be opened.
         file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : methods
+        let isOpen = file.pointee.pMethods != nil
+        sums(file).initialize(to: isOpen ? newest.map { Unmanaged.passRetained($0) } : nil)
         return code
     }
 
     private static func checkedMethods() -> sqlite3_io_methods {
         sqlite3_io_methods(
             iVersion: 3,
-            xClose: { PageChecks.below($0).pointee.pMethods.pointee.xClose(PageChecks.below($0)) },
+            xClose: {
+                PageChecks.sums($0).pointee?.release()
+                return PageChecks.below($0).pointee.pMethods.pointee.xClose(PageChecks.below($0))
+            },
             xRead: { PageChecks.read($0, $1, $2, $3) },
             xWrite: { PageChecks.write($0, $1, $2, $3) },
             xTruncate: { PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1) },
-            xSync: { PageChecks.below($0).pointee.pMethods.pointee.xSync(PageChecks.below($0), $1) },
+            xSync: { PageChecks.sync($0, $1) },
             xFileSize: { PageChecks.below($0).pointee.pMethods.pointee.xFileSize(PageChecks.below($0), $1) },
             xLock: { PageChecks.below($0).pointee.pMethods.pointee.xLock(PageChecks.below($0), $1) },
             xUnlock: { PageChecks.below($0).pointee.pMethods.pointee.xUnlock(PageChecks.below($0), $1) },
@@ -220,12 +252,21 @@ enum PageChecks {
 
     private static func read(_ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64) -> Int32
     {
+        let newest = sums(file).pointee
         let file = below(file)
         let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
-        guard code == SQLITE_OK, isPage(count, offset), let bytes else { return code }
+        guard isPage(count, offset), let bytes else { return code }
+        let number = Int(offset / Int64(count))
+        // SQLite takes what is behind the end of the file for zeros.
+        if code == shortRead, let newest, newest._withUnsafeGuaranteedRef({ $0.isKnown(page: number) }) {
+            return ioErrorData
+        }
+        guard code == SQLITE_OK else { return code }
         let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
         let kept = page.loadUnaligned(fromByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
-        return UInt64(littleEndian: kept) == checksum(page, at: offset) ? SQLITE_OK : ioErrorData
+        guard UInt64(littleEndian: kept) == checksum(page, at: offset) else { return ioErrorData }
+        guard let newest else { return SQLITE_OK }
+        return newest._withUnsafeGuaranteedRef { $0.isNewest(kept, ofPage: number) } ? SQLITE_OK : ioErrorData
     }
 
     private static func readLog(
@@ -233,7 +274,10 @@ enum PageChecks {
     ) -> Int32 {
         let file = below(file)
         let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
-        guard code == SQLITE_OK, let bytes, LogFrames.isPage(Int(count), at: offset) else { return code }
+        guard let bytes, LogFrames.isPage(Int(count), at: offset) else { return code }
+        // A page is read only where one was written; the file was cut off.
+        if code == shortRead { return ioErrorData }
+        guard code == SQLITE_OK else { return code }
         return withUnsafeTemporaryAllocation(byteCount: LogFrames.headerBytes * 2, alignment: 8) { headers in
             guard let start = headers.baseAddress else { return SQLITE_IOERR }
             for (place, from) in LogFrames.headers(ofPage: Int(count), at: offset).enumerated() {
@@ -247,6 +291,7 @@ enum PageChecks {
     }
 
     private static func write(_ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64) -> Int32 {
+        let newest = sums(file).pointee
         let file = below(file)
         if isPage(count, offset), let bytes {
             let page = UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(mutating: bytes), count: Int(count))
@@ -254,12 +299,24 @@ enum PageChecks {
             let sum = checksum(UnsafeRawBufferPointer(page), at: offset).littleEndian
             // In SQLite's own page, where these bytes and the unused ones are nobody's: as its own checksum VFS does.
             page.storeBytes(of: sum, toByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
+            newest?._withUnsafeGuaranteedRef { $0.note(sum, ofPage: Int(offset / Int64(count))) }
         }
         return file.pointee.pMethods.pointee.xWrite(file, bytes, count, offset)
     }
 
+    /// What is synced is a checkpoint's whole work, and the write-ahead log is begun anew after it.
+    private static func sync(_ file: File?, _ flags: Int32) -> Int32 {
+        let code = below(file).pointee.pMethods.pointee.xSync(below(file), flags)
+        guard code == SQLITE_OK, let newest = sums(file).pointee else { return code }
+        return newest._withUnsafeGuaranteedRef { $0.save() } ? SQLITE_OK : ioErrorSync
+    }
+
     /// `SQLITE_IOERR_DATA`, a macro that Swift does not see.
     static let ioErrorData = SQLITE_IOERR | 32 << 8
+
+    /// `SQLITE_IOERR_SHORT_READ` and `SQLITE_IOERR_FSYNC` are macros too.
+    private static let shortRead = SQLITE_IOERR | 2 << 8
+    private static let ioErrorSync = SQLITE_IOERR | 4 << 8
 }
 
 /// The frames of a write-ahead log, each a header and a page (https://sqlite.org/fileformat2.html#walformat). Of each

@@ -10,12 +10,16 @@ import Ledger
 struct PreparedStatement {
     private let statement: Statement
     private let handle: OpaquePointer
+    /// Where a connection is given up without being closed, SQLite closes it with its last statement, and then calls
+    /// hooks that are this object's.
+    private let database: Database
     /// SQLite copies the bytes before the call returns.
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     init(_ db: Database, _ sql: String) throws {
         statement = try db.makeStatement(sql: sql)
         handle = statement.sqliteStatement
+        database = db
     }
 
     func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }

@@ -20,6 +20,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let checking: TableCheck
     private let suspects: SuspectTables
     private let renewal = Mutex<String?>(nil)
+    private let path: String
 
     /// Opens the tables at `path`, or creates them.
     /// - Parameters:
@@ -30,8 +31,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         path: String, ledger: BlockRows.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
         warn: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
+        self.path = path
         let areNew: Bool
-        (pool, loading, areNew) = try DatabaseFile.open(path, ledger)
+        let sums: PageSums
+        (pool, loading, sums, areNew) = try DatabaseFile.open(path, ledger)
         self.hash = hash
         self.bounds = bounds
         checking = TableCheck(path, bounds)
@@ -43,7 +46,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, ledger, hash, areNew: areNew, bounds, path, usedKeys, suspects, warn)
+                    db, ledger, hash, areNew: areNew, bounds, path, sums, usedKeys, suspects, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
@@ -70,7 +73,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     package var walPages: Int { writer.walPages }
 
     package func state() throws -> ProjectedState {
-        try faults("reading what the tables hold") {
+        try use("reading what the tables hold") {
             // What is signed, and on what everything is decided.
             try suspects.check(.currency, .total, .header, .actor)
             return try pool.read { db in try ProjectedState(db) }
@@ -94,14 +97,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// - Throws: ``StoreError``; then the tables are as they were.
     package func apply(_ blocks: [OpenedBlock]) throws {
         if blocks.isEmpty { return }
-        try faults("applying blocks") {
-            do {
-                try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) }
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-                renewal.withLock { $0 = "another process keeps a lock on the tables" }
-                throw error
-            }
-        }
+        try use("applying blocks") { try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) } }
         if walPages >= bounds.walPagesRenewed {
             renewal.withLock { $0 = "another process has kept a read of the tables open for so long" }
         }
@@ -109,9 +105,19 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
 
     package var reasonForRenewal: String? { renewal.withLock { $0 } }
 
+    /// A lock is waited for, for as long as one can be kept in the course of things.
+    private func use<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
+        try faults(what) {
+            do { return try body() } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                renewal.withLock { $0 = "another process keeps a lock on the tables" }
+                throw error
+            }
+        }
+    }
+
     @discardableResult
     package func load(_ needs: Needs, into books: inout Books) throws -> StoreError? {
-        try faults("loading") {
+        try use("loading") {
             try loading.inDatabase { db in try loader.load(needs, into: &books, db) }
         }
     }
@@ -129,7 +135,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
 
     /// Reads of tables none of which is suspect.
     private func read<Result>(_ what: String, _ body: (Database) throws -> Result) throws -> Result {
-        try faults(what) {
+        try use(what) {
             try suspects.checkAll()
             return try pool.read(body)
         }
@@ -170,6 +176,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     }
 
     package func close() throws {
+        defer { PageChecks.expectNewest(nil, at: path) }
         try faults("closing") {
             try checking.close()
             loading.inDatabase { _ in loader.close() }
@@ -216,7 +223,7 @@ private final class Writer {
 
     init(
         _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
-        _ bounds: SQLiteBounds, _ path: String, _ usedKeys: UsedKeys, _ suspects: SuspectTables,
+        _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums, _ usedKeys: UsedKeys, _ suspects: SuspectTables,
         _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
@@ -230,8 +237,11 @@ private final class Writer {
         self.statements = statements
         version = try statements.version.first { $0.integer(0) }
         checkpointer = Checkpointer(
-            db, bounds, path, committed: try StoredState(db).head?.number ?? 0, warn: warn)
+            db, bounds, path, sums, committed: try StoredState(db).head?.number ?? 0, warn: warn)
         checkpointer.reserve()
+        // A commit of ours, so that it is known where the write-ahead log ends.
+        try? db.execute(sql: "UPDATE projection SET id = id")
+        checkpointer.noteCommit()
     }
 
     var walPages: Int { checkpointer.pages }
@@ -291,6 +301,7 @@ private final class Writer {
 
     /// GRDB closes a connection only when its statements are gone.
     func close(_ db: Database) {
+        if statements == nil { return }
         statements = nil
         try? leave(db)
         checkpointer.close(db)

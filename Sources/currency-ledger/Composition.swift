@@ -183,7 +183,7 @@ enum Composition {
             if let state = try? projection.state() { logger.warn(ofCurrenciesMissingFrom: catalog, state) }
             return engine
         }
-        if FileManager.default.fileExists(atPath: folder.damageMark) {
+        if try folder.damageMark.isSet() {
             try tables.makeAnew(because: "damage was found in them while they were used")
         }
         do {
@@ -205,8 +205,8 @@ enum Composition {
 
     /// Notes that the next start is to make the tables anew.
     private static func mark(_ folder: LedgerFolder, _ logger: Logger) {
-        guard !FileManager.default.createFile(atPath: folder.damageMark, contents: nil) else { return }
-        logger.error("that the tables are damaged could not be noted", metadata: ["path": "\(folder.damageMark)"])
+        if folder.damageMark.set() { return }
+        logger.error("that the tables are damaged could not be noted", metadata: ["path": "\(folder.damageMark.path)"])
     }
 
     private static func isAbsentOrEmpty(_ path: String) -> Bool {

@@ -1,5 +1,4 @@
 import FileLog
-import Foundation
 import Ledger
 import LedgerEngine
 import Logging
@@ -76,7 +75,7 @@ struct Tables {
             throw error
         }
         try SQLiteProjection.move(from: newPath, to: path)
-        try? FileManager.default.removeItem(atPath: folder.damageMark)
+        folder.damageMark.clear()
     }
 
     /// How they are made anew while they are in use.
@@ -86,7 +85,7 @@ struct Tables {
             return try open(newPath)
         } replace: {
             try SQLiteProjection.move(from: newPath, to: path)
-            try? FileManager.default.removeItem(atPath: folder.damageMark)
+            folder.damageMark.clear()
         } open: {
             try open(path)
         }

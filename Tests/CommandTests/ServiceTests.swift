@@ -202,6 +202,31 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// What says of the tables that they are damaged is an empty file; anything else of its name is somebody's.
+    @Test(arguments: ["folder", "text", "fifo", "link"])
+    func whatHasTheNameOfTheDamageMarkIsLeftAsItIs(kind: String) throws {
+        let studio = try Studio()
+        #expect(try RunningService(studio.folder).stop() == 0)
+        let mark = studio.folder.path("ledger/projection.damaged")
+        let inside = mark + "/notes"
+        switch kind {
+        case "folder":
+            try FileManager.default.createDirectory(atPath: mark, withIntermediateDirectories: false)
+            #expect(FileManager.default.createFile(atPath: inside, contents: Data("mine".utf8)))
+        case "text": #expect(FileManager.default.createFile(atPath: mark, contents: Data("mine".utf8)))
+        case "fifo": #expect(mkfifo(mark, 0o600) == 0)
+        default: try FileManager.default.createSymbolicLink(atPath: mark, withDestinationPath: "/nowhere")
+        }
+        let refused = try Command.run(["serve", "--config", studio.folder.path("ledger.json")])
+        #expect(refused.status == 1 && refused.error.contains("projection.damaged is not the empty file"))
+        var status = stat()
+        #expect(lstat(mark, &status) == 0)
+        if kind == "folder" { #expect(FileManager.default.contents(atPath: inside) == Data("mine".utf8)) }
+        if kind == "text" { #expect(FileManager.default.contents(atPath: mark) == Data("mine".utf8)) }
+        try FileManager.default.removeItem(atPath: mark)
+        #expect(try RunningService(studio.folder).stop() == 0)
+    }
+
     /// New tables take the place of damaged ones only when they are whole: where the log cannot be read, the old ones
     /// are all that is left.
     @Test func tablesAreNotThrownAwayForALogThatCannotBeRead() async throws {

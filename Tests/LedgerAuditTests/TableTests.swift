@@ -141,20 +141,23 @@ import Testing
     // MARK: Editing
 
     private func copyTables(_ path: String, to copy: String) throws {
-        for suffix in ["", "-wal", "-shm", "-checkpoint"] {
+        for suffix in ["", "-wal", "-shm", "-checkpoint", "-sums"] {
             try? FileManager.default.removeItem(atPath: copy + suffix)
         }
-        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        try SQLiteProjection.copy(at: path, to: copy)
     }
 
-    /// Through this program's own files with their checksums.
+    /// As a fault of this program would: everything but the rows fits.
     private func write(_ path: String, _ body: (Database) throws -> Void) throws {
-        _ = try SQLiteTables(path: path, connections: 1)
+        // It copies what is in the write-ahead log into the tables when it is closed.
+        let tables = try SQLiteProjection(
+            path: path, ledger: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"),
+            hash: Workload.hash)
+        defer { try? tables.close() }
         let queue = try DatabaseQueue(path: path)
         try queue.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
             try body(db)
-            _ = try db.checkpoint(.truncate)
         }
         try queue.close()
     }

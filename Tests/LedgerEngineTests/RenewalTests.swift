@@ -261,6 +261,17 @@ import Testing
         }
     }
 
+    /// Changes tables that nobody has open as a fault of this program would: everything but the rows fits.
+    private static func change(_ studio: Studio, _ sql: String) throws {
+        let path = studio.folder.path("projection.sqlite")
+        // It copies what is in the write-ahead log into the tables when it is closed.
+        let tables = try SQLiteProjection(path: path, ledger: Bench.ledger, hash: Workload.hash)
+        defer { try? tables.close() }
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
     /// A key's row is gone, and every page has its right checksum.
     @Test func aKeyWhoseRowIsGoneIsNotTakenForANewOne() async throws {
         try await apart {
@@ -268,9 +279,7 @@ import Testing
             let commands = (0..<50).map { Command.grant("g\($0)", Self.name($0), 50) }
             let told = try before.ask(commands).map { try $0.get().grantEntry }
             try before.engine.close()
-            let tables = try DatabaseQueue(path: before.folder.path("projection.sqlite"))
-            try tables.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM request WHERE key = 'g7'") }
-            try tables.close()
+            try Self.change(before, "DELETE FROM request WHERE key = 'g7'")
             let studio = try Studio(before.folder, log: before.log.storage)
             studio.hold()
             #expect(try eventually { studio.reports.contains { $0.contains("table request has other rows") } })
@@ -300,11 +309,7 @@ import Testing
         _ = try second.ask([.grant("b", "bob", 100)])
         try second.engine.close()
         // Another hand has taken the key of the next block's request.
-        let outside = try DatabaseQueue(path: first.folder.path("projection.sqlite"))
-        try outside.write {
-            try $0.execute(sql: "INSERT INTO request (key, fingerprint, answer) VALUES ('b', x'00', x'00')")
-        }
-        try outside.close()
+        try Self.change(first, "INSERT INTO request (key, fingerprint, answer) VALUES ('b', x'00', x'00')")
         #expect {
             try Studio(first.folder, log: first.log.storage)
         } throws: {

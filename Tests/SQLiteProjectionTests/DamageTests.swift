@@ -53,11 +53,7 @@ private let gems = CurrencyCode("gems")!
             try store.projection.close()
         }
 
-        func copy() throws -> TemporaryFolder {
-            let other = try TemporaryFolder()
-            try FileManager.default.copyItem(atPath: folder.database, toPath: other.database)
-            return other
-        }
+        func copy() throws -> TemporaryFolder { try folder.copy() }
 
         func freshBooks() -> Books {
             Books(
@@ -297,7 +293,7 @@ private let gems = CurrencyCode("gems")!
         default: try FileManager.default.createSymbolicLink(atPath: folder.database, withDestinationPath: "/dev/zero")
         }
         let error = failure(folder)
-        #expect(error?.kind == .foreign && error?.description.contains("is \(kind); tables are a file") == true)
+        #expect(error?.kind == .foreign && error?.description.contains("is \(kind), not a file of the tables") == true)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["tables.sqlite"])
     }
 

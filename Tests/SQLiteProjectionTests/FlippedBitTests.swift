@@ -8,115 +8,6 @@ import Testing
 /// A bit of the tables that is not what was written is never believed: whatever is asked then is answered right, or
 /// with an error of damage, and tables that cannot be gone on with are found at the next opening.
 @Suite struct FlippedBitTests {
-    /// Tables as a crash leaves them, their write-ahead log beside them, with every question and its right answer.
-    private struct Sample {
-        let folder: TemporaryFolder
-        let store: Ledger
-        let keys: [RequestKey]
-        private(set) var answers: [String: String] = [:]
-
-        /// - Parameter checkpointPages: pages of the write-ahead log from which it is copied: what is asked is asked
-        ///   right after it was.
-        init(seed: UInt64, checkpointPages: Int) throws {
-            folder = try TemporaryFolder()
-            var bounds = SQLiteBounds()
-            bounds.checkpointPages = checkpointPages
-            // So that whatever is changed of the file is of the write-ahead log itself.
-            bounds.walBytesReserved = 0
-            var store = try Ledger(folder, bounds: bounds)
-            var workload = Workload(seed: seed)
-            for batch in 1...200 {
-                workload.now = Int64(batch) * 10
-                _ = try store.decide((0..<8).map { _ in workload.next() }, at: workload.now)
-                try store.project()
-                // The worst moment: all of the write-ahead log was just copied, and is still there.
-                if batch >= 60 && (store.projection.walPages >= checkpointPages || checkpointPages > 10_000) { break }
-            }
-            keys = store.books.answers.keys.sorted { $0.text < $1.text }
-            self.store = store
-            answers = try #require(try ask(copy()))
-            #expect(!answers.values.contains("error"))
-            #expect(answers.count > 200)
-        }
-
-        /// The files as they are now, while a connection has them open.
-        func copy() throws -> TemporaryFolder {
-            let other = try TemporaryFolder()
-            for suffix in ["", "-wal", CheckpointMark.suffix] {
-                let (from, to) = (folder.database + suffix, other.database + suffix)
-                if FileManager.default.fileExists(atPath: from) {
-                    try FileManager.default.copyItem(atPath: from, toPath: to)
-                }
-            }
-            return other
-        }
-
-        /// What is answered to every question; `nil` where the tables are to be made anew.
-        func ask(_ folder: TemporaryFolder) throws -> [String: String]? {
-            let projection: SQLiteProjection
-            let state: ProjectedState
-            do {
-                projection = try open(folder)
-                state = try projection.state()
-                // As at a start: what they lack is applied again.
-                try projection.apply(Array(store.blocks[Int(state.head?.number ?? 0)...]))
-            } catch let error as ProjectionOpeningError {
-                #expect(error.kind == .rebuild || error.kind == .foreign, "\(error)")
-                return nil
-            } catch let error as StoreError {
-                #expect(error.kind == .corrupt, "\(error)")
-                return nil
-            }
-            defer { try? projection.close() }
-            var answers: [String: String] = [:]
-            func note(_ question: String, _ answer: () throws -> Any) rethrows {
-                do { answers[question] = "\(try answer())" } catch let error as StoreError {
-                    #expect(error.kind == .corrupt, "\(error)")
-                    answers[question] = "error"
-                }
-            }
-            func books(_ needs: Needs) throws -> Books {
-                let state = try projection.state()
-                var books = Books(
-                    catalog: Workload.catalog, known: state.currencies, position: state.position,
-                    totals: state.totals, closedThrough: state.closedThrough, headers: state.headers,
-                    actors: state.actors, hash: Workload.hash)
-                try projection.load(needs, into: &books)
-                return books
-            }
-            for number in 0..<12 {
-                let account = Workload.account(number)
-                var needs = Needs()
-                needs.accounts = [account]
-                try note("player \(account)") {
-                    let books = try books(needs)
-                    return books.playerIDs[account].flatMap { books.players[$0] } as Any
-                }
-                try note("history \(account)") { try projection.history(HistoryQuery(account: account)) }
-                try note("past \(account)") { try projection.balances(account, currency: nil, asOf: 300) }
-            }
-            for key in keys {
-                var needs = Needs()
-                needs.keys = [key]
-                try note("key \(key)") { try books(needs).answers[key] as Any }
-            }
-            for number in 0..<60 {
-                let transaction = Workload.transaction(number)
-                var needs = Needs()
-                needs.transactions = [transaction]
-                try note("purchase \(number)") { try books(needs).purchases[transaction] as Any }
-                guard store.books.purchases[transaction] != nil else { continue }
-                try note("view of \(number)") { try projection.purchase(PurchaseQuery(transaction: transaction)) }
-            }
-            for kind in ReportKind.allCases {
-                try note("report \(kind)") { try projection.report(ReportQuery(kind: kind, asOf: 900)).rows }
-            }
-            for query in FindQuery.ofWorkload(keys) { try note("find \(query)") { try projection.find(query) } }
-            try note("journal") { try projection.journal(JournalQuery(after: 0, limit: 1_000)).entries }
-            return answers
-        }
-    }
-
     private static func flip(_ file: String, at place: Int, _ bit: Int) throws {
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: file))
         defer { try? handle.close() }
@@ -140,7 +31,7 @@ import Testing
     /// Flips one bit after the other, each in a copy of its own.
     /// - Returns: how many were noticed.
     private static func flip(
-        _ sample: Sample, _ suffix: String, places: [Int], seed: UInt64
+        _ sample: AskedTables, _ suffix: String, places: [Int], seed: UInt64
     ) throws -> Int {
         var random = SplitMix64(seed: seed)
         var noticed = 0
@@ -169,7 +60,7 @@ import Testing
     func aBitOfTheTablesIsNeverBelieved(seed: UInt64) async throws {
         try await apart {
             // Everything is in the file itself.
-            let sample = try Sample(seed: seed, checkpointPages: 1)
+            let sample = try AskedTables(seed: seed, checkpointPages: 1)
             try sample.store.projection.close()
             var random = SplitMix64(seed: seed)
             // In every page, and in the header more often.
@@ -190,7 +81,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func aBitOfTheWriteAheadLogIsNeverBelieved(seed: UInt64) async throws {
         try await apart {
-            let sample = try Sample(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
+            let sample = try AskedTables(seed: seed, checkpointPages: [60, 150, 300, 100_000][Int(seed) - 1])
             var random = SplitMix64(seed: seed)
             let size = try Self.size(sample.folder.database + "-wal")
             let places = (0..<40).map { _ in Int.random(in: 0..<(random.chance(20) ? 60 : size), using: &random) }
@@ -221,14 +112,11 @@ import Testing
             try store.run(grants, at: Int64(turn))
         } while turn < 60 || store.projection.walPages < bounds.checkpointPages
         let last = try #require(store.blocks.last).number
-        #expect(CheckpointMark(tables: folder.database).read() == last)
+        #expect(CheckpointMark(tables: folder.database).read()?.copied == last)
         var (refused, opened) = (0, 0)
         let size = try Self.size(folder.database + "-wal")
         for _ in 0..<60 {
-            let copy = try TemporaryFolder()
-            for suffix in ["", "-wal", CheckpointMark.suffix] {
-                try FileManager.default.copyItem(atPath: folder.database + suffix, toPath: copy.database + suffix)
-            }
+            let copy = try folder.copy()
             let place = Int.random(in: 0..<size, using: &random)
             try Self.flip(copy.database + "-wal", at: place, Int.random(in: 0..<8, using: &random))
             do {
@@ -278,7 +166,7 @@ import Testing
 
     @Test(arguments: [60, 150, 100_000])
     func aWriteAheadLogThatIsGoneIsNotBelievedToBeEmpty(checkpointPages: Int) throws {
-        let sample = try Sample(seed: 5, checkpointPages: checkpointPages)
+        let sample = try AskedTables(seed: 5, checkpointPages: checkpointPages)
         let folder = try sample.copy()
         try FileManager.default.removeItem(atPath: folder.database + "-wal")
         if let answers = try sample.ask(folder) { #expect(answers == sample.answers) }
@@ -287,7 +175,7 @@ import Testing
 
     /// What a page says is bound to its place.
     @Test func pagesThatChangedPlacesAreNotBelieved() throws {
-        let sample = try Sample(seed: 7, checkpointPages: 1)
+        let sample = try AskedTables(seed: 7, checkpointPages: 1)
         try sample.store.projection.close()
         let folder = try sample.copy()
         let file = URL(fileURLWithPath: folder.database)
@@ -302,11 +190,11 @@ import Testing
 
     /// Another program changes a page without its checksum.
     @Test func whatOtherHandsChangedIsNotBelieved() throws {
-        let sample = try Sample(seed: 8, checkpointPages: 1)
+        let sample = try AskedTables(seed: 8, checkpointPages: 1)
         try sample.store.projection.close()
         let folder = try sample.copy()
-        PageChecks.set(false, at: folder.database)
-        try folder.change("UPDATE wallet SET available = available + 1")
+        PageChecks.expectOwn(false, at: folder.database)
+        try folder.changeAsOthers("UPDATE wallet SET available = available + 1")
         let answers = try sample.ask(folder)
         #expect(answers == nil || answers?.values.contains("error") == true)
     }

@@ -16,8 +16,28 @@ final class TemporaryFolder {
     deinit { try? FileManager.default.removeItem(at: url) }
     var database: String { url.appendingPathComponent("tables.sqlite").path }
 
-    /// Changes the tables as other hands would.
+    /// Everything that the tables consist of on the disk.
+    static let suffixes = ["", WriteAheadLog.suffix, CheckpointMark.suffix, PageSums.suffix]
+
+    /// Files that are a copy of these as they are now, also while somebody has them open.
+    func copy() throws -> TemporaryFolder {
+        let copy = try TemporaryFolder()
+        for suffix in TemporaryFolder.suffixes where FileManager.default.fileExists(atPath: database + suffix) {
+            try FileManager.default.copyItem(atPath: database + suffix, toPath: copy.database + suffix)
+        }
+        return copy
+    }
+
+    /// Changes tables that nobody has open as a fault of this program would: everything but the rows fits.
     func change(_ sql: String) throws {
+        // It copies what is in the write-ahead log into the tables when it is closed.
+        let tables = try open(self)
+        defer { try? tables.close() }
+        try changeAsOthers(sql)
+    }
+
+    /// Changes the tables as another program would.
+    func changeAsOthers(_ sql: String) throws {
         let queue = try DatabaseQueue(path: database)
         try queue.writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA ignore_check_constraints = ON")

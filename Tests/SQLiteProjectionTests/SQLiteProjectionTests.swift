@@ -62,6 +62,25 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         #expect(try store.projection.state().position.entry == 199)
     }
 
+    /// As after an error between opening and closing. AddressSanitizer finds what is used after it is freed.
+    @Test func tablesThatAreGivenUpWithoutBeingClosedCanBeOpenedAgain() throws {
+        let folder = try TemporaryFolder()
+        for turn in 0..<20 {
+            let store = try Ledger(folder.copy())
+            let projection = store.projection
+            try projection.apply(store.blocks)
+            var books = store.books
+            _ = try projection.load(Needs(), into: &books)
+            #expect(try projection.state().head?.number == 1, "turn \(turn)")
+        }
+    }
+
+    @Test func tablesThatAreClosedAlreadyAreClosed() throws {
+        let store = try Ledger(TemporaryFolder())
+        try store.projection.close()
+        try store.projection.close()
+    }
+
     @Test func blocksThatDoNotContinueTheTablesAreRefused() throws {
         var store = try Ledger(TemporaryFolder())
         for number in 1...4 { _ = try store.decide([grant("g\(number)", Workload.account(1), 5)], at: 1) }

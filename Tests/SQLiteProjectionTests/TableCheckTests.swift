@@ -148,7 +148,7 @@ import Testing
         var workload = Workload(seed: 7)
         try store.run((0..<20).map { _ in workload.next() }, at: 10)
         try store.restart()
-        try folder.change("UPDATE wallet SET version = version + 1")
+        try folder.changeAsOthers("UPDATE wallet SET version = version + 1")
         let error = #expect(throws: StoreError.self) {
             try store.run((0..<20).map { _ in workload.next() }, at: 20)
         }
@@ -183,7 +183,7 @@ import Testing
         var workload = Workload(seed: 10)
         try store.run((0..<20).map { _ in workload.next() }, at: 10)
         try store.restart()
-        try folder.change("UPDATE projection SET sums = x'00'")
+        try folder.changeAsOthers("UPDATE projection SET sums = x'00'")
         var found = 0
         for _ in 0..<100 {
             do {

@@ -12,6 +12,7 @@ struct Clients {
     private let items: AppStoreItems
     private let lifetimes: ClosedRange<Int64>
     private var issued = 0
+    private var lastPurchase = 0
     private var sent: [Ask] = []
     private var spendKeys: [RequestKey] = []
     private var holdKeys: [RequestKey] = []
@@ -63,7 +64,9 @@ struct Clients {
     }
 
     private mutating func signed() -> Ask {
-        let purchase = items.items[Int(number(0...Int64(items.items.count - 1)))]
+        // Often the same as before: what a batch has changed is looked for while the tables do not have it yet.
+        if random.chance(60) { lastPurchase = Int(number(0...Int64(items.items.count - 1))) }
+        let purchase = items.items[lastPurchase]
         let item = purchase[Int(number(0...Int64(purchase.count - 1)))]
         var account: AccountName?
         if let token = item.token {

@@ -180,7 +180,7 @@ final class Simulation: @unchecked Sendable {
         case 92..<94: if fates.clockJumps { jump() }
         case 94..<96: if fates.diskFaults { beginFaults() }
         case 96: if fates.tableFaults { power.failures = Int.random(in: 1...4, using: &random) }
-        case 97: if fates.tableDamage { try damageTables() }
+        case 97: if fates.tableDamage { for _ in 0..<Int.random(in: 1...6, using: &random) { try damageTables() } }
         case 98: try readFromOutside()
         default: if fates.crashes { try restart() } else { try readFromOutside() }
         }
@@ -216,7 +216,7 @@ final class Simulation: @unchecked Sendable {
         if let asks {
             list = asks
         } else {
-            for _ in 0..<Int.random(in: 1...6, using: &random) {
+            for _ in 0..<(random.chance(30) ? 1 : Int.random(in: 2...6, using: &random)) {
                 if random.chance(40), let place = toRepeat.indices.randomElement(using: &random) {
                     list.append(toRepeat.remove(at: place))
                 } else {
@@ -381,7 +381,7 @@ final class Simulation: @unchecked Sendable {
         disk.kill()
     }
 
-    private static let suffixes = ["", "-wal", "-checkpoint"]
+    private static let suffixes = ["", "-wal", "-checkpoint", "-sums"]
 
     private func crash(isPowerCut: Bool) {
         auditor.count(isPowerCut ? "power cut" : "kill")
@@ -413,7 +413,7 @@ final class Simulation: @unchecked Sendable {
             disk.kill()
         }
         disk.setCapacity(.max)
-        for suffix in ["-shm", "-journal", ".new", ".new-wal", ".new-shm", ".new-checkpoint"] {
+        for suffix in ["-shm", "-journal", ".new", ".new-wal", ".new-shm", ".new-checkpoint", ".new-sums"] {
             try? FileManager.default.removeItem(atPath: tables + suffix)
         }
         for (suffix, bytes) in zip(Simulation.suffixes, files) {
@@ -537,6 +537,9 @@ final class Simulation: @unchecked Sendable {
     private func report(_ event: LedgerEvent) {
         tell("event: \(event)")
         auditor.count("event \("\(event)".prefix { $0 != "(" })")
+        if case .tablesBeingRenewed(let reason) = event, !areTablesDamaged && !isDamaged {
+            auditor.fail("tables that nothing damaged are made anew: \(reason)")
+        }
     }
 
     // MARK: From outside

@@ -182,7 +182,10 @@ final class RenewableProjection: Projection {
     }
 
     func load(_ needs: Needs, into books: inout Books) throws -> StoreError? {
-        try use { try $0.load(needs, into: &books) }
+        do { return try use { try $0.load(needs, into: &books) } } catch {
+            renewIfAsked()
+            throw error
+        }
     }
 
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try $0.history(query) } }

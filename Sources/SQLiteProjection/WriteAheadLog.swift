@@ -1,0 +1,86 @@
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A commit in a write-ahead log: how many frames there are up to its end, and the last one's salts and sum, which no
+/// other frame has. Without frames: that the log has none.
+struct WALCommit: Hashable {
+    var frames = 0
+    var salts: UInt64 = 0
+    var sums: UInt64 = 0
+}
+
+/// The file of the tables' write-ahead log (https://sqlite.org/fileformat2.html#walformat), as it is read and changed
+/// beside SQLite.
+struct WriteAheadLog {
+    static let suffix = "-wal"
+    static let headerBytes = 32
+    static let frameHeaderBytes = 24
+    private static let pageBytes = 4_096
+
+    private let path: String
+
+    /// - Parameter tables: the path of the tables.
+    init(tables: String) { path = tables + WriteAheadLog.suffix }
+
+    /// Has the file take its room on the disk, in zeros, which SQLite takes as the end of the log. Where there is no
+    /// room now, the log grows as far as it can.
+    func reserve(_ bytes: Int) {
+        let descriptor = PlainFile.open(path, O_WRONLY)
+        if descriptor < 0 { return }
+        defer { close(descriptor) }
+        _ = posix_fallocate(descriptor, 0, off_t(bytes))
+    }
+
+    /// The commit that ends with so many frames; `nil` where it cannot be read.
+    func commit(endingWith frames: Int) -> WALCommit? {
+        if frames == 0 { return WALCommit() }
+        let descriptor = PlainFile.open(path, O_RDONLY)
+        if descriptor < 0 { return nil }
+        defer { close(descriptor) }
+        return commit(endingWith: frames, descriptor)
+    }
+
+    /// Cuts off what comes after a commit, before SQLite reads the log.
+    ///
+    /// A log of other salts was begun anew behind the commit, when all of it was in the tables and durable; so nothing
+    /// is lost with all of that log. Where the commit is not in the log, the log has lost its end, and is left as it
+    /// is.
+    /// - Returns: `false` where it cannot be done.
+    func cut(after commit: WALCommit) -> Bool {
+        let descriptor = PlainFile.open(path, O_RDWR)
+        if descriptor < 0 { return errno == ENOENT }
+        defer { close(descriptor) }
+        guard let salts = words(descriptor, at: 16)?.first else { return true }
+        if commit.frames == 0 || salts != commit.salts { return clear(descriptor, 0, WriteAheadLog.headerBytes) }
+        guard self.commit(endingWith: commit.frames, descriptor) == commit else { return true }
+        let next = WriteAheadLog.place(ofFrame: commit.frames + 1)
+        guard words(descriptor, at: next + 8)?.first == salts else { return true }
+        return clear(descriptor, next, WriteAheadLog.frameHeaderBytes)
+    }
+
+    /// Where the header of a frame stands, from 1.
+    private static func place(ofFrame frame: Int) -> Int {
+        headerBytes + (frame - 1) * (frameHeaderBytes + pageBytes)
+    }
+
+    private func commit(endingWith frames: Int, _ descriptor: Int32) -> WALCommit? {
+        words(descriptor, at: WriteAheadLog.place(ofFrame: frames) + 8).map {
+            WALCommit(frames: frames, salts: $0[0], sums: $0[1])
+        }
+    }
+
+    /// Two words, as they stand there.
+    private func words(_ descriptor: Int32, at place: Int) -> [UInt64]? {
+        var words: [UInt64] = [0, 0]
+        let count = words.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, off_t(place)) }
+        return count == 16 ? words : nil
+    }
+
+    private func clear(_ descriptor: Int32, _ place: Int, _ count: Int) -> Bool {
+        let zeros = [UInt8](repeating: 0, count: count)
+        return pwrite(descriptor, zeros, count, off_t(place)) == count && fdatasync(descriptor) == 0
+    }
+}
