@@ -76,7 +76,7 @@ final class BooksLoader {
         }
         for key in needs.spends { try loadSpends(key, into: &books) }
         for key in needs.holds { try loadHolds(key, into: &books) }
-        if needs.expirations { try loadExpiries(by: needs.time, into: &books) }
+        if needs.expirations { try loadExpiries(by: books.entryTime(needs.time), into: &books) }
         for transaction in needs.transactions { try load(transaction, into: &books) }
         for uuid in needs.notifications where !books.notifications.contains(uuid) {
             try suspects.check(.notification)

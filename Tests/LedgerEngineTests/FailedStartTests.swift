@@ -87,7 +87,13 @@ import Testing
                 _ = try Bench(storage, prepare: { $0.failLeads(LogError(kind, "another writer, or damage")) })
             }
         }
-        // A ledger without a block has nothing to be read.
+        // A ledger without a block, or with only its leader's, has nothing to be read.
         #expect(throws: LogError.self) { _ = try Bench(prepare: { $0.failLeads(Self.full) }) }
+        let begun = MemoryLog.Storage()
+        #expect(throws: LogError.self) {
+            _ = try Bench(begun, prepare: { $0.failAppends(.notAppended, after: 1) })
+        }
+        #expect(begun.blocks.count == 1)
+        #expect(throws: LogError.self) { _ = try Bench(begun, prepare: { $0.failLeads(Self.full) }) }
     }
 }

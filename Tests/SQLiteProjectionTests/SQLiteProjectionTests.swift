@@ -221,6 +221,25 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         }
     }
 
+    /// Players who are not in memory expire by the time of the last entry, and of the last period that was closed, as
+    /// those in memory do.
+    @Test func aSweepFindsWhatHasExpiredThoughTheClockIsSetBack() throws {
+        var store = try Ledger(TemporaryFolder())
+        var sweep = Needs()
+        sweep.add(.expire)
+        sweep.time = 500
+        try store.run(grant("a", Workload.account(0), 5, expiresAt: 1_000), at: 1)
+        try store.run(grant("b", Workload.account(1), 5, expiresAt: 3_001), at: 2_000)
+        try store.restart()
+        try store.load(sweep)
+        #expect(Set(store.books.playerIDs.keys) == [Workload.account(0)])
+        try store.run(.expire, at: 500)
+        try store.close(through: 3_000)
+        try store.restart()
+        try store.load(sweep)
+        #expect(Set(store.books.playerIDs.keys) == [Workload.account(1)])
+    }
+
     @Test func whatExpiredWhileTheServiceWasDownIsPostedByTheFirstSweeps() throws {
         var store = try Ledger(TemporaryFolder())
         let count = Limits.expirationsPerBatchMax + 5

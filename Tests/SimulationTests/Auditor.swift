@@ -115,6 +115,8 @@ final class Auditor: @unchecked Sendable {
     /// Whether all worlds there ever were are kept, for a disk that lies may go back to any.
     var keepsPast = false
     private(set) var past: [World] = []
+    /// Whether each world keeps the one before its last block, for a log that may lose that one.
+    var keepsBefore = false
 
     func count(_ what: String) { counts[what, default: 0] += 1 }
 
@@ -172,7 +174,7 @@ final class Auditor: @unchecked Sendable {
             keepState()
         case .failure(let error):
             count("batch \(error.kind)")
-            if error.kind == .unknown { worlds += worlds.map { imagine(batch, in: $0) } }
+            if error.kind == .unknown { worlds += imagine(batch) }
             for item in batch.items { item.connection?.expected.append(.answer(.failure(.store(error)))) }
             keepState()
         }
@@ -193,8 +195,7 @@ final class Auditor: @unchecked Sendable {
     func crash() {
         life += 1
         for batch in undone {
-            let after = worlds.map { imagine(batch, in: $0) }
-            worlds += after
+            worlds += imagine(batch)
             if !openReads.isEmpty { states.append(worlds) }
         }
         decideReads()
@@ -208,6 +209,10 @@ final class Auditor: @unchecked Sendable {
 
     /// The disk lied: what is there may be of any moment.
     func goBack() { worlds = past.reversed() }
+
+    /// The power was cut, so that the head file may not say which block was the last, and the log was damaged: where
+    /// that was in the last block, nothing tells it from one that the power cut has torn.
+    func mayLoseLastBlock() { worlds += worlds.flatMap(\.before) }
 
     /// Whether nothing is under way: then every read has to be that of a state there was.
     var isIdle: Bool { undone.isEmpty && expectedReads == 0 }
@@ -314,6 +319,7 @@ final class Auditor: @unchecked Sendable {
                     reason = reason ?? mismatch
                     continue
                 }
+                remember(before, in: &world)
                 kept.append(world)
                 // What only fell due while nothing could be appended may have been dropped.
                 let isDropped = batch.isReading && world.entries.count > before.entries.count
@@ -323,25 +329,47 @@ final class Auditor: @unchecked Sendable {
         if kept.isEmpty { return fail(reason ?? "no world is left") }
         // While nothing can be made durable, what is in doubt is not shown; it may come to be all the same.
         if batch.isReading { kept = worlds + kept }
-        var seen: Set<Int> = []
-        worlds = kept.count == 1 ? kept : kept.filter { seen.insert($0.digest).inserted }
+        worlds = Auditor.distinct(kept)
     }
 
-    /// Whom the sweeps of the batch leave out, where rows may be damaged.
+    private static func distinct(_ worlds: [World]) -> [World] {
+        var seen: Set<Int> = []
+        return worlds.count == 1 ? worlds : worlds.filter { seen.insert($0.digest).inserted }
+    }
+
+    private func remember(_ before: World, in world: inout World) {
+        guard keepsBefore, world.digest != before.digest else { return }
+        world.before = [before]
+        world.before[0].before = []
+    }
+
+    /// Whom the sweep of the batch leaves out.
     private var leftOut: Set<Int> = []
 
+    /// Whom the sweep of a batch may leave out: those whose rows may be damaged, and those who are not in memory and
+    /// expire while the batch is decided. They are looked for before it, and each request in it may make the time of
+    /// entries a millisecond later.
     private func choices(_ world: World, _ batch: Batch) -> [Set<Int>] {
-        guard mayLeaveOut, batch.items.contains(where: { $0.ask == nil }) else { return [[]] }
-        return world.due(at: batch.time).prefix(5).reduce([[]]) { sets, account in
+        guard batch.items.contains(where: { $0.ask == nil }) else { return [[]] }
+        let time = world.entryTime(batch.time)
+        let earliest = mayLeaveOut ? Timestamp.min : time + 1
+        return world.due(in: earliest...time + Timestamp(batch.items.count)).prefix(5).reduce([[]]) { sets, account in
             sets + sets.map { $0.union([account]) }
         }
     }
 
-    /// What becomes of a world in which a batch became durable of which nothing was told.
-    private func imagine(_ batch: Batch, in world: World) -> World {
-        var world = world
-        for item in batch.items { _ = step(&world, item, nil, batch) }
-        return world
+    /// What may become of the worlds if a batch became durable of which nothing was told.
+    private func imagine(_ batch: Batch) -> [World] {
+        let imagined = worlds.flatMap { before in
+            choices(before, batch).map { choice in
+                leftOut = choice
+                var world = before
+                for item in batch.items { _ = step(&world, item, nil, batch) }
+                remember(before, in: &world)
+                return world
+            }
+        }
+        return Auditor.distinct(imagined)
     }
 
     /// Takes one request.
@@ -386,15 +414,12 @@ final class Auditor: @unchecked Sendable {
 
     private func sweep(_ world: inout World, _ result: Result?, _ now: Timestamp) -> String? {
         guard let result else {
-            _ = world.sweep(at: now)
+            _ = world.sweep(at: now, but: leftOut)
             return nil
         }
         guard case .answer(.success(.expired(let told))) = result else { return "a sweep was answered \(result)" }
         let due = world.due(at: now)
-        // Who is not in memory is looked for by the time of the batch, which may be a millisecond before that of
-        // entries.
-        let late = due.filter { world.deadline($0).map { $0 > now } ?? false }
-        let out = mayLeaveOut ? leftOut.intersection(due) : Set(late.prefix(max(due.count - told, 0)))
+        let out = leftOut.intersection(due)
         guard told == due.count - out.count else {
             return "a sweep at \(now) told of \(told) players, not of \(due.count)"
         }

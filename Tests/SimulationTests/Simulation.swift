@@ -119,6 +119,7 @@ final class Simulation: @unchecked Sendable {
         self.bounds = bounds
         self.random = random
         auditor.keepsPast = fates.lies
+        auditor.keepsBefore = fates.logDamage
     }
 
     /// Whether a life is told step by step.
@@ -340,7 +341,9 @@ final class Simulation: @unchecked Sendable {
         try file.write(contentsOf: [byte ^ (1 << UInt8.random(in: 0..<8, using: &random))])
     }
 
-    private func damageLog() throws {
+    /// A bit of the log's files turns.
+    /// - Parameter isPowerCut: whether the machine ended before, not only the process.
+    private func damageLog(isPowerCut: Bool) throws {
         let files =
             try disk.list(folder.log).map { folder.log + "/" + $0 } + [folder.headFile]
         guard let path = files.randomElement(using: &random) else { return }
@@ -348,21 +351,25 @@ final class Simulation: @unchecked Sendable {
         if bytes.isEmpty { return }
         // Mostly what is written, not the zeros ahead of it.
         let end = random.chance(80) ? (bytes.lastIndex { $0 != 0 } ?? 0) + 1 : bytes.count
-        bytes[Int.random(in: 0..<max(end, 1), using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        let place = Int.random(in: 0..<max(end, 1), using: &random)
+        bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
         try disk.setBytes(path, bytes)
+        tell("byte \(place) of \(path) is damaged")
         isDamaged = true
+        if isPowerCut && path != folder.headFile { auditor.mayLoseLastBlock() }
         auditor.count("log damage")
     }
 
     // MARK: Starts and ends
 
     private func restart() throws {
-        switch Int.random(in: 0..<10, using: &random) {
+        let kind = Int.random(in: 0..<10, using: &random)
+        switch kind {
         case 0..<2: try close()
         case 2..<5: crash(isPowerCut: false)
         default: crash(isPowerCut: true)
         }
-        if fates.logDamage && random.chance(25) { try damageLog() }
+        if fates.logDamage && random.chance(25) { try damageLog(isPowerCut: kind >= 5) }
         if refusal == nil { try open() }
     }
 
@@ -463,10 +470,11 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func openOnce() throws {
-        let log = SteppedLog(
-            try FileLog.open(
-                folder: folder.log, headFile: folder.headFile, identity: Digest(of: Simulation.ledger, testSHA256),
-                hash: testSHA256, configuration: configuration, disk: stepped), stepped)
+        let files = try FileLog.open(
+            folder: folder.log, headFile: folder.headFile, identity: Digest(of: Simulation.ledger, testSHA256),
+            hash: testSHA256, configuration: configuration, disk: stepped)
+        tell("the log is open at block \(files.head?.number ?? 0) \(files.notices)")
+        let log = SteppedLog(files, stepped)
         do {
             try start(log)
         } catch {

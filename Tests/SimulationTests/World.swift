@@ -129,9 +129,12 @@ struct World {
     var notifications: Set<String> = []
     var closedThrough: Timestamp = -1
     var actor: String?
+    /// The world before the last block, where one is kept, which keeps none itself.
+    var before: [World] = []
     private var isInAtomic = false
 
-    /// Worlds of one history that differ differ in this: a request that was lost and sent again stands at another time.
+    /// Worlds of one history that differ differ in this: a request that was lost and sent again stands at another time,
+    /// and what expired of one player is in other lots than what did of another.
     var digest: Int {
         var hasher = Hasher()
         for entry in entries {
@@ -142,6 +145,7 @@ struct World {
             hasher.combine(entry.actor)
         }
         hasher.combine(lines.count)
+        for line in lines { hasher.combine(line.lot) }
         hasher.combine(names)
         hasher.combine(Set(answers.keys))
         hasher.combine(notifications)
@@ -369,9 +373,11 @@ struct World {
     }
 
     /// Of whom a sweep would post something.
-    func due(at now: Timestamp) -> [Int] {
-        let time = entryTime(now)
-        return names.indices.filter { account in deadline(account).map { $0 <= time } ?? false }
+    func due(at now: Timestamp) -> [Int] { due(in: .min...entryTime(now)) }
+
+    /// Of whom something runs out first in a range of times.
+    func due(in times: ClosedRange<Timestamp>) -> [Int] {
+        names.indices.filter { account in deadline(account).map(times.contains) ?? false }
     }
 }
 

@@ -29,7 +29,8 @@ package struct Needs {
     package var spends: [RequestKey] = []
     /// Keys of requests whose holds are to be closed. With each hold come its player, and how it ended.
     package var holds: [RequestKey] = []
-    /// Whether players are wanted whose holds or lots have expired by ``time``, a bounded number of them.
+    /// Whether players are wanted whose holds or lots have expired by the time that an entry has at ``time``, a bounded
+    /// number of them.
     package var expirations = false
     /// The time of the batch.
     package var time = Timestamp.max

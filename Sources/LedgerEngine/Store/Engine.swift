@@ -179,6 +179,8 @@ package final class Engine: Store, @unchecked Sendable {
             } else {
                 try readBooks()
                 if opened.failure == nil { try appendCurrencies() }
+                // Before the first block with currencies there is nothing to be read.
+                if let failure = appender.failure, try projection.state().currencies.isEmpty { throw failure }
                 standbys.begin()
             }
         } catch {
