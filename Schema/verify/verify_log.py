@@ -5,8 +5,9 @@
                             its body's count of bytes (4, big-endian), the body, and the same of its redactable part
 
 Checked are: the chain (numbers, previous hashes, terms, times), SHA-256 of each body, the first block, the canonical
-form of every section, dense sequences, salted names, that each JWS can be put together again from its stored parts,
-that the debits of each currency are its credits, and that nobody's wallet or held account is ever below zero.
+form of every section, dense sequences, salted names, that names are gone where a block erases them and nowhere else,
+that each JWS can be put together again from its stored parts, that the debits of each currency are its credits, and
+that nobody's wallet or held account is ever below zero.
 
 The first fault is told with its block's number, and the exit status is 1. Otherwise a summary is printed.
 """
@@ -478,6 +479,9 @@ def main():
         print(f"skipped: section {tag} of a later version, in {count} blocks")
     if ledger.erasures - ledger.erased:
         sys.exit(f"account {min(ledger.erasures - ledger.erased)} was erased, and its name is still there")
+    unsaid = ledger.erased - ledger.erasures - ledger.last_erasures
+    if unsaid:
+        sys.exit(f"the name of account {min(unsaid)} is gone, and no block erases it")
     last = ledger.position
     print(f"ledger: {' '.join(ledger.owner) if ledger.owner else 'empty'}")
     print(f"blocks: {ledger.number}, entries: {last['entry']}, transfers: {last['transfer']}, "

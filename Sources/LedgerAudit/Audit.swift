@@ -77,7 +77,7 @@ private struct AuditRun {
         let replay = Replay(hash: hash, findings: findings, rows: adder)
         var heads = HeadComparison(configuration.heads, findings)
         let evidence = try read(into: replay, &heads, progress: progress, tell: tell)
-        replay.finish()
+        replay.finish(erasedLater: try erasedLater(than: replay))
         heads.finish(replay)
         summary.heads = heads.compared
         summarize(replay, evidence)
@@ -152,6 +152,20 @@ private struct AuditRun {
             findings.add(block: head.number, "it was acknowledged, and is missing")
         }
         return evidence
+    }
+
+    /// Accounts that a service erased while the log was read: of these blocks that were read have no names, and the
+    /// blocks that erase them came behind the end. Each is in the log before its name is overwritten.
+    private func erasedLater(than replay: Replay) throws -> Set<PlayerID> {
+        guard !replay.nameless.isEmpty, let head = replay.head else { return [] }
+        let log = try audit.openLog()
+        var erased: Set<PlayerID> = []
+        while let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes) {
+            for sealed in chunk.blocks where sealed.number > head.number {
+                erased.formUnion(CheckedBlock(sealed, hash).block?.rows.erasures.map(\.account) ?? [])
+            }
+        }
+        return erased
     }
 
     /// What is signed in blocks of which no earlier audit verified it.

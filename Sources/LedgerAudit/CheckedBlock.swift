@@ -6,6 +6,8 @@ struct CheckedBlock: Sendable {
     let sealed: SealedBlock
     /// `nil` where it cannot be read.
     var block: Block?
+    /// Whether it says of each of its accounts what the name is, or that it was erased.
+    var areNamesRead = true
     /// One for each request; `nil` where the answer cannot be read.
     var answers: [KeyedAnswer?] = []
     var findings: [AuditFinding] = []
@@ -18,7 +20,10 @@ struct CheckedBlock: Sendable {
         } catch {
             findings.append(CheckedBlock.finding(sealed, error))
             // Names are beside what the chain covers: without them the books can be computed all the same.
-            if error.kind == .nameMismatch { block = try? Block(opening: sealed, checks: .bodyOnly) }
+            if error.kind == .nameMismatch {
+                block = try? Block(opening: sealed, checks: .bodyOnly)
+                areNamesRead = false
+            }
         }
         answers = block?.rows.requests.map { KeyedAnswer(encoded: $0.answer) { AccountName.erased($0) } } ?? []
     }

@@ -30,6 +30,8 @@ final class Replay {
     private(set) var erased: Set<PlayerID> = []
     /// As they stand in the log, by account from 1.
     private(set) var accountNames: [String?] = []
+    /// Accounts whose names were erased from the block that is given here, and which no block erased that was applied.
+    private(set) var nameless: [PlayerID: BlockNumber] = [:]
     /// Accounts whose names the last block that has rows erased: it may have been the last before a crash.
     private var lastErasures: [PlayerID] = []
 
@@ -93,7 +95,7 @@ final class Replay {
         time = max(time, block.time)
         if isBroken { return }
         number(block)
-        name(block.rows, block)
+        name(block.rows, block, areNamesRead: checked.areNamesRead)
         record(block)
         if !isBroken { post(block, checked.answers) }
         if isBroken { return }
@@ -142,7 +144,7 @@ final class Replay {
 
     // MARK: Names
 
-    private func name(_ rows: BlockRows, _ block: Block) {
+    private func name(_ rows: BlockRows, _ block: Block, areNamesRead: Bool) {
         let number = block.number
         if let row = rows.ledger { ledger = row }
         for row in rows.currencies {
@@ -166,9 +168,11 @@ final class Replay {
             }
             expect(erased.insert(row.account).inserted, number, "account \(row.account) is erased twice")
             lastErasures.append(row.account)
+            nameless[row.account] = nil
         }
         for row in rows.accounts {
             accountNames.append(row.name?.text)
+            if row.name == nil, areNamesRead, !erased.contains(row.id) { nameless[row.id] = number }
             guard let name = row.name, !erased.contains(row.id) else { continue }
             if let other = names.updateValue(row.id, forKey: Fingerprint(name.text)), !erased.contains(other) {
                 fault(number, "account \(row.id) has the name of account \(other)")
@@ -233,8 +237,14 @@ final class Replay {
     // MARK: The end
 
     /// What only the whole of the books can show.
-    func finish() {
+    /// - Parameter erasedLater: accounts whose names are erased by blocks behind those that were applied.
+    func finish(erasedLater: Set<PlayerID> = []) {
         guard let head, !isBroken else { return }
+        for (account, block) in nameless.sorted(by: { $0.key < $1.key }) where !erasedLater.contains(account) {
+            fault(
+                block,
+                "the name of account \(account) is erased from it, and no block up to \(head.number) erases that name")
+        }
         var sums = wallets.map { WalletBook(account: $0.account, currency: $0.currency) }
         for lot in lots {
             guard let place = walletPlaces[Replay.key(lot.account, lot.currency)] else { continue }

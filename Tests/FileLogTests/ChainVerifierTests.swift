@@ -63,10 +63,18 @@ import Testing
                 identity: Digest(
                     of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), testSHA256),
                 hash: testSHA256)
-            _ = try log.lead { last in try GameChain.emptyBlock(after: last ?? blocks[blocks.count - 1]) }
+            let last = try log.lead { last in try GameChain.emptyBlock(after: last ?? blocks[blocks.count - 1]) }
             try log.redact(2, blocks[1].redactable(erasing: [1]))
-            log.close()
             var (status, output) = try ChainVerifier.run(folder)
+            let words = "the name of account 1 is gone, and no block erases it"
+            #expect(status == 1 && output.contains(words), "\(output)")
+            var erasing = try Block(opening: last, checks: .form)
+            (erasing.number, erasing.previous) = (last.number + 1, last.hash)
+            erasing.rows.erasures = [BlockRows.ErasureRow(account: 1, time: erasing.time, actor: nil)]
+            var salts = SplitMix64(seed: 1)
+            try log.append(SealedBlock(sealing: erasing, salts: &salts, hash: testSHA256))
+            log.close()
+            (status, output) = try ChainVerifier.run(folder)
             #expect(status == 0 && output.contains("erased: 1"), "\(output)")
 
             let segments = try Self.segments(folder)

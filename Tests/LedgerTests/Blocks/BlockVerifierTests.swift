@@ -32,7 +32,10 @@ import Testing
 
     @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
     func anotherProgramReadsAnErasedNameAndSkipsALaterSection() throws {
-        var blocks = GameChain.lively(seed: 6).blocks
+        var chain = GameChain.lively(seed: 6)
+        chain.erase(1)
+        chain.seal()
+        var blocks = chain.blocks
         blocks[1].redactable = try blocks[1].redactable(erasing: [1])
         let last = blocks.removeLast()
         blocks.append(last.with(body: last.body + "80 01 00000002 0000".bytes))
@@ -40,6 +43,15 @@ import Testing
         #expect(status == 0, "\(output)")
         #expect(output.contains("erased: 1"))
         #expect(output.contains("skipped: section 128 of a later version, in 1 blocks"))
+    }
+
+    /// The chain's hashes do not cover whether a name is there.
+    @Test(.enabled(if: ChainVerifier.isThere, "\(ChainVerifier.absence)"))
+    func anotherProgramFindsANameThatNoBlockErases() throws {
+        var blocks = GameChain.lively(seed: 11).blocks
+        blocks[1].redactable = try blocks[1].redactable(erasing: [1])
+        let (status, output) = try Self.verify(blocks)
+        #expect(status == 1 && output.contains("the name of account 1 is gone, and no block erases it"), "\(output)")
     }
 
     /// Of the last block that has rows the next writer erases the names.
