@@ -72,6 +72,11 @@ package final class FileLog: BlockLog {
         }
     }
 
+    package func checkRedactable(_ number: BlockNumber) throws(LogError) {
+        // Without the writer's lock: nobody is to wait here for an append.
+        _ = try catalog.writableRecord(number, current: nil)
+    }
+
     package func close() { writer.withLock { $0 = nil } }
 
     private var notWritable: LogError { LogError(.notAppended, unwritable) }

@@ -6,7 +6,7 @@ extension LogWriter {
         guard state != .inDoubt else {
             throw LogError(.notAppended, "block \(number) was not redacted: the log must be settled before")
         }
-        let (segment, offset, header) = try record(number)
+        let (segment, offset, header) = try catalog.writableRecord(number, current: segment)
         guard header.redactableBytes == redactable.count else {
             throw LogError(
                 .notAppended,
@@ -43,7 +43,7 @@ extension LogWriter {
                         "the redaction noted in \(folder)/\(RedactionNote.name) is of block \(note.number); "
                             + "the log has no such block")
                 }
-                let (segment, offset, header) = try record(note.number)
+                let (segment, offset, header) = try catalog.writableRecord(note.number, current: segment)
                 guard header.checksum == note.recordChecksum, header.redactableBytes == note.redactable.count else {
                     throw segment.corrupt(note.number, "it is not the block whose redaction was begun")
                 }
@@ -58,15 +58,21 @@ extension LogWriter {
             throw LogError(.unknown, "finishing the redaction noted in \(folder)/\(RedactionNote.name): \(error)")
         }
     }
+}
 
-    /// The block's record, in a file that can be written to.
-    private func record(_ number: BlockNumber) throws(LogError) -> (SegmentFile, offset: Int, RecordHeader) {
-        guard let place = try catalog.place(of: number) else {
+extension SegmentCatalog {
+    /// A block's record, in a file that can be written to.
+    /// - Parameter current: the segment that is open for writing; another's file is opened anew where it is `nil`.
+    func writableRecord(
+        _ number: BlockNumber, current: SegmentFile?
+    ) throws(LogError) -> (SegmentFile, offset: Int, RecordHeader) {
+        guard let place = try place(of: number) else {
             throw LogError(.notAppended, "there is no block \(number) to redact")
         }
         var segment = place.segment
-        if segment.path != self.segment.path {
-            segment = try SegmentFile.open(disk, segment.path, first: segment.header.first, identity, .writing)
+        if segment.path != current?.path {
+            segment = try SegmentFile.open(
+                segment.disk, segment.path, first: segment.header.first, segment.header.identity, .writing)
         }
         var window = ReadWindow(segment, stepBytes: 0, end: place.end)
         guard let header = try segment.recordHeader(number, at: place.offset, &window), header.number == number

@@ -36,6 +36,9 @@ package struct EngineLimits: Sendable {
     package var followRetryMillisecondsMax: UInt64 = 2_000
     /// How long a leader holds a standby's question for a first new block: the answer says that it is there still.
     package var followWaitMilliseconds: Int64 = 1_000
+    /// How long a leader may say nothing before its standby does not count as following: it answers each question
+    /// within ``followWaitMilliseconds``, and a page of blocks over a slow line takes some seconds.
+    package static let leaderSilenceMilliseconds: UInt64 = 5_000
     /// Bytes of blocks that a standby asks for at once.
     package var followBytesMax = 1 << 20
     /// How often the same reason for not following is told, and how often any is: a connection may come and go.

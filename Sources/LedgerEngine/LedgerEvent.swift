@@ -14,6 +14,10 @@ package enum LedgerEvent: Sendable {
     case renewalFailed(String)
     case logFailed(LogError)
     case logWorksAgain(LogHead)
+    /// A name was not erased, for it could not be taken out of a block that is damaged: nothing was changed.
+    case erasureRefused(StoreError)
+    /// A name that a block erases is there still, in a block that is damaged. In words.
+    case nameOwed(String)
     /// Blocks were not at as many standbys in time as are required: nothing is answered until they are.
     case standbysLacking(required: Int, block: BlockNumber, connected: Int)
     case standbysEnough(safe: BlockNumber)

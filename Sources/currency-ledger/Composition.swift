@@ -143,6 +143,16 @@ enum Composition {
         }
     }
 
+    private static func names(of folder: LedgerFolder) -> NamesMark {
+        NamesMark(place: folder.namesMark) {
+            try folder.isNamesMarkSet()
+        } set: {
+            try folder.setNamesMark()
+        } clear: {
+            try folder.clearNamesMark()
+        }
+    }
+
     private static func engine(
         _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, following: Following?,
         standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
@@ -161,8 +171,8 @@ enum Composition {
             do {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
-                    following: following, standbys: standbys, entries: entries, hash: sha256, now: Clock.now,
-                    catchingUp: tables.show
+                    following: following, standbys: standbys, entries: entries, names: names(of: folder), hash: sha256,
+                    now: Clock.now, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)

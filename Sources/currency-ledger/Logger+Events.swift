@@ -50,6 +50,13 @@ extension Logger {
                 metadata: ["kind": "\(error.kind)", "error": "\(error)"])
         case .logWorksAgain(let head):
             notice("the log is written again", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .erasureRefused(let error):
+            self.error(
+                "a player was not forgotten: the log is damaged where it has the name", metadata: ["error": "\(error)"])
+        case .nameOwed(let words):
+            self.error(
+                "a name that was to be erased is in the log still; it is erased at a start after the log was mended",
+                metadata: ["error": "\(words)"])
         case .clockHeldBack(let clock, let time):
             warning(
                 """

@@ -89,4 +89,34 @@ import Testing
             log.close()
         }
     }
+
+    @Test func whatCannotBeRedactedIsKnownBefore() throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 53)
+        try ledger.create()
+        var random = SplitMix64(seed: 53)
+        let log = try ledger.open()
+        var last = try log.leadWithTestBlock(&random)
+        while try ledger.segments().count < 3 {
+            last = TestBlock.after(last.head, bodyBytes: 600, redactableBytes: 30, &random)
+            try log.append(last)
+        }
+        for number in 1...last.number { try log.checkRedactable(number) }
+        #expect(logError { try log.checkRedactable(last.number + 1) }?.kind == .notAppended)
+        // The index of the segment is in memory; its file is looked at all the same.
+        let path = ledger.segment(1)
+        let bytes = try disk.bytes(path)
+        var damaged = bytes
+        damaged[13] ^= 4
+        try disk.setBytes(path, damaged)
+        let error = logError { try log.checkRedactable(2) }
+        #expect(error?.kind == .corrupt && error?.description.contains(path) == true)
+        #expect(logError { try log.redact(2, [UInt8](repeating: 0, count: 30)) }?.kind == .corrupt)
+        // Nothing was begun: the next append needs no settling.
+        last = TestBlock.after(last.head, bodyBytes: 600, redactableBytes: 30, &random)
+        try log.append(last)
+        try log.checkRedactable(last.number)
+        try disk.setBytes(path, bytes)
+        try log.checkRedactable(2)
+        log.close()
+    }
 }

@@ -62,7 +62,7 @@ final class StandbyBench: Sendable {
     ///   - change: what becomes of each page.
     init(
         of leader: Engine, log: any BlockLog, folder: TemporaryFolder? = nil, name: StandbyName = name,
-        ledger: BlockRows.LedgerRow = Bench.ledger, bytesMax: Int = 4_000,
+        ledger: BlockRows.LedgerRow = Bench.ledger, bytesMax: Int = 4_000, names: MemoryMark = MemoryMark(),
         change: @escaping @Sendable (inout BlocksPage) throws -> Void = { _ in }
     ) throws {
         self.folder = try folder ?? TemporaryFolder()
@@ -89,7 +89,8 @@ final class StandbyBench: Sendable {
             configuration: Engine.Configuration(
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: .small,
                 limits: limits),
-            following: following, hash: Workload.hash, now: { Bench.now }, report: { notes.add("\($0)") })
+            following: following, names: names.mark, hash: Workload.hash, now: { Bench.now },
+            report: { notes.add("\($0)") })
     }
 
     private let notes: Notes

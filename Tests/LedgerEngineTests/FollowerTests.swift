@@ -326,4 +326,109 @@ import Testing
         try standby.engine.close()
         try leader.engine.close()
     }
+
+    // MARK: Names that came erased
+
+    private static func eraseAllNames(_ page: inout BlocksPage) throws {
+        for place in page.blocks.indices {
+            let given = page.blocks[place]
+            let sealed = try SealedBlock(
+                body: given.body, redactable: given.redactable, hash: try #require(Digest(given.hash)))
+            page.blocks[place].redactable = try sealed.redactable(erasing: Set(try sealed.addedAccounts()))
+        }
+    }
+
+    private static func reason(_ standby: StandbyBench) -> String? {
+        if case .connecting(let reason) = standby.status.standing.state { reason } else { nil }
+    }
+
+    /// A leader that lies: the block's hash does not cover whether its names are there.
+    @Test func namesThatNoBlockErasesAreNotBelieved() throws {
+        let leader = try Bench()
+        for number in 0..<20 { _ = try leader.ask(.grant("g\(number)", "player-\(number)", 1)) }
+        let names = MemoryMark()
+        let storage = MemoryLog.Storage()
+        let standby = try StandbyBench(of: leader.engine, log: MemoryLog(storage), names: names) {
+            try Self.eraseAllNames(&$0)
+        }
+        #expect(try eventually { storage.blocks.count == leader.log.blocks.count })
+        let words = "the name of account 1, which block 3 adds, and of 19 more came erased, and no block up to"
+        #expect(try eventually { Self.reason(standby)?.hasPrefix(words) == true }, "\(standby.status.standing)")
+        #expect(standby.reports.contains { $0.contains(words) }, "\(standby.reports)")
+        #expect(names.isSet && standby.faults.isEmpty)
+        #expect { try standby.engine.promote() } throws: {
+            ($0 as? StoreError)?.kind == .notReady && "\($0)".contains(words)
+        }
+        _ = try leader.ask(.grant("more", "player-0", 1))
+        #expect(try eventually { storage.blocks.count == leader.log.blocks.count })
+        #expect(Self.reason(standby)?.hasPrefix(words) == true)
+        try standby.engine.close()
+
+        // A restart knows it, whoever leads, and it leads nothing itself.
+        let second = try StandbyBench(of: leader.engine, log: MemoryLog(storage), folder: standby.folder, names: names)
+        #expect(try eventually { Self.reason(second)?.hasPrefix(words) == true }, "\(second.status.standing)")
+        #expect { try second.engine.promote() } throws: { "\($0)".contains(words) }
+        try second.engine.close()
+        let count = storage.blocks.count
+        #expect { _ = try Bench(storage, names: names) } throws: {
+            "\($0)".contains(words) && "\($0)".contains("may remove the mark")
+        }
+        #expect(storage.blocks.count == count, "nothing was appended")
+        try names.mark.clear()
+        let meant = try Bench(storage, names: names)
+        #expect(try meant.available("player-3") == 0)
+        try meant.engine.close()
+        try leader.engine.close()
+    }
+
+    /// A leader gives an early block as its log has it now: that is believed once the block that erases its names came.
+    @Test(arguments: [false, true])
+    func namesThatALaterBlockErasesAreBelievedOnceItIsThere(restarts: Bool) throws {
+        let leader = try Bench()
+        for number in 0..<20 { _ = try leader.ask(.grant("g\(number)", "player-\(number)", 1)) }
+        for number in 0..<30 { _ = try leader.ask(.grant("h\(number)", "somebody", 1)) }
+        for number in 0..<20 { _ = try leader.ask(.forget(AccountName("player-\(number)")!)) }
+        let names = MemoryMark()
+        let storage = MemoryLog.Storage()
+        let pages = Mutex(3)
+        var standby = try StandbyBench(of: leader.engine, log: MemoryLog(storage), bytesMax: 900, names: names) { _ in
+            if try pages.withLock({ pages in
+                pages -= 1
+                return pages < 0
+            }) {
+                throw EngineLink.Lost()
+            }
+        }
+        #expect(try eventually { pages.withLock { $0 } < 0 && names.isSet })
+        #expect(storage.blocks.count > 3 && storage.blocks.count < 40)
+        #expect { try standby.engine.promote() } throws: { "\($0)".contains("came erased") }
+        if restarts {
+            try standby.engine.close()
+            standby = try StandbyBench(
+                of: leader.engine, log: MemoryLog(storage), folder: standby.folder, bytesMax: 900, names: names)
+        } else {
+            pages.withLock { $0 = .max }
+        }
+        #expect(try eventually { storage.blocks == leader.log.blocks })
+        #expect(try eventually { standby.status.standing.state == .following && !names.isSet })
+        #expect(!standby.reports.contains { $0.contains("came erased") }, "\(standby.reports)")
+        // What is added and erased while it follows is believed at once.
+        try leader.live(60, seed: 3)
+        #expect(try eventually { storage.blocks == leader.log.blocks && !names.isSet })
+        #expect(try standby.engine.promote().promoted)
+        try standby.engine.close()
+        try leader.engine.close()
+    }
+
+    @Test func aLeaderThatSaysNothingIsNotFollowed() {
+        let status = StandbyStatus(silenceMilliseconds: 0)
+        #expect(status.standing.state == .connecting("the leader has said nothing for 0 s"))
+        status.enter(.following)
+        #expect(status.standing.state == .connecting("the leader has said nothing for 0 s"))
+        status.enter(.connecting("refused"))
+        #expect(status.standing.state == .connecting("refused"))
+        let heard = StandbyStatus(silenceMilliseconds: 1_000_000)
+        heard.enter(.following)
+        #expect(heard.standing.state == .following)
+    }
 }

@@ -201,4 +201,131 @@ import Testing
         #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
         try bench.engine.close()
     }
+
+    // MARK: A log that is damaged where the name is
+
+    private static func block(adding account: PlayerID, _ log: MemoryLog) throws -> BlockNumber {
+        try #require(try log.blocks.first { try $0.addedAccounts().contains(account) }).number
+    }
+
+    /// That one request is refused; the others of its batch are not.
+    @Test func aNameInADamagedBlockIsRefusedAndNothingElse() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("b", "bob", 3))
+        _ = try bench.ask(.grant("a", "ann", 100))
+        bench.log.damage(try Self.block(adding: 2, bench.log))
+        let count = bench.log.blocks.count
+        #expect { try bench.ask(.forget(Self.ann)) } throws: {
+            ($0 as? StoreError)?.kind == .corrupt && "\($0)".contains("the test has damaged it")
+        }
+        #expect(bench.log.blocks.count == count)
+
+        let commands: [Command] = [.grant("c", "bob", 4), .forget(Self.ann), .forget(AccountName("bob")!)]
+        var needs = Needs()
+        for command in commands { needs.add(command) }
+        let parts = commands.map { command in
+            var part = Needs()
+            part.add(command)
+            return part
+        }
+        let told = Monitor<[String]?>(nil)
+        bench.engine.commit(needs, each: { parts }, isLast: true) { books, faults in
+            zip(commands, faults).map { command, fault in
+                fault.map { "\($0)" } ?? "\(books.decide(command, at: Bench.now))"
+            }
+        } done: { result in
+            told.withLock { $0 = (try? result.get()) ?? [] }
+            told.wakeAll()
+        }
+        let answers = told.wait { $0 }
+        #expect(answers.count == 3 && answers[1].contains("the test has damaged it"), "\(answers)")
+        #expect(answers.last == "forgotten(true)")
+        #expect(try bench.available("ann") == 100)
+        #expect(try Self.names(bench.log) == [nil, Self.ann])
+        #expect(bench.engine.fault() == nil)
+        #expect(bench.reports.contains { $0.hasPrefix("erasureRefused") }, "\(bench.reports)")
+        #expect(!bench.reports.contains { $0.hasPrefix("tablesDamaged") || $0.hasPrefix("logFailed") })
+        bench.log.damage(try Self.block(adding: 2, bench.log), after: nil)
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == true)
+        #expect(try Self.names(bench.log) == [nil, nil])
+        try bench.engine.close()
+    }
+
+    /// Damage that is met between the look and the erasure: all goes on, also at a start, and the name is erased at the
+    /// first start after the log was mended.
+    @Test func aNameThatCannotBeErasedAfterTheAppendIsOwed() throws {
+        let names = MemoryMark()
+        let bench = try Bench(names: names)
+        _ = try bench.ask(.grant("a", "ann", 100))
+        let number = try Self.block(adding: 1, bench.log)
+        bench.log.damage(number, after: 1)
+        #expect { try bench.ask(.forget(Self.ann)) } throws: { ($0 as? StoreError)?.kind == .unknown }
+        #expect(names.isSet)
+        #expect(bench.reports.contains { $0.hasPrefix("nameOwed") }, "\(bench.reports)")
+        #expect(bench.engine.fault() == nil)
+        #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == false, "its block is durable")
+        for key in 0..<5 { _ = try bench.ask(.grant("b\(key)", "bob", 5)) }
+        #expect(try bench.available("bob") == 25)
+        #expect(try Self.names(bench.log).first == Self.ann)
+        try bench.engine.close()
+
+        let second = try Bench(bench.log.storage, names: names) { _ in
+        } prepare: {
+            $0.damage(number)
+        }
+        #expect(second.engine.fault() == nil && names.isSet)
+        #expect(second.reports.contains { $0.hasPrefix("nameOwed") }, "\(second.reports)")
+        _ = try second.ask(.grant("c", "bob", 1))
+        #expect(try second.available("ann") == 0)
+        try second.engine.close()
+
+        let third = try Bench(bench.log.storage, names: names)
+        #expect(try Self.names(third.log) == [nil, AccountName("bob")])
+        #expect(!names.isSet && !third.reports.contains { $0.hasPrefix("nameOwed") })
+        try third.engine.close()
+    }
+
+    /// Which blocks are read for an erasure does not change when its own block is added.
+    @Test func theSameBlocksAreLookedAtBeforeAndAfterTheErasureIsAppended() throws {
+        let bench = try Bench()
+        for number in 0..<70 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 1)) }
+        for account in 1...70 as ClosedRange<PlayerID> {
+            let log = CountingLog(bench.log)
+            try log.checkErasable(account)
+            let before = log.takeRead()
+            _ = try bench.ask(.grant("more-\(account)", "somebody-\(account)", 1))
+            let head = try #require(bench.log.head).number
+            try log.eraseName(of: account, through: head) { Issue.record("\($0)") }
+            #expect(log.takeRead().subtracting(before).isSubset(of: [head]))
+            #expect(before.count <= 8)
+        }
+        #expect(try Self.names(bench.log).prefix(70).allSatisfy { $0 == nil })
+        try bench.engine.close()
+    }
+
+    /// A log that says which blocks were read.
+    private final class CountingLog: BlockLog {
+        private let base: MemoryLog
+        private let read = Monitor<Set<BlockNumber>>([])
+        init(_ base: MemoryLog) { self.base = base }
+        func takeRead() -> Set<BlockNumber> {
+            read.withLock { read in
+                defer { read = [] }
+                return read
+            }
+        }
+        var engine: String { base.engine }
+        var head: LogHead? { base.head }
+        func settle() throws(LogError) { try base.settle() }
+        func append(_ block: SealedBlock) throws(LogError) { try base.append(block) }
+        func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
+            read.withLock { _ = $0.insert(number + 1) }
+            return try base.read(after: number, bytesMax: bytesMax)
+        }
+        func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+            try base.redact(number, redactable)
+        }
+        func checkRedactable(_ number: BlockNumber) throws(LogError) { try base.checkRedactable(number) }
+        func close() { base.close() }
+    }
 }

@@ -85,7 +85,8 @@ final class Bench: Sendable {
     ///   - prepare: says how the log fails from the beginning on.
     init(
         _ storage: MemoryLog.Storage = .init(), catalog: Catalog = .small, standbys: Standbys? = nil,
-        limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in }
+        names: MemoryMark = MemoryMark(), limits: (inout EngineLimits) -> Void = { _ in },
+        prepare: (MemoryLog) -> Void = { _ in }
     ) throws {
         folder = try TemporaryFolder()
         log = MemoryLog(storage)
@@ -102,7 +103,7 @@ final class Bench: Sendable {
             configuration: Engine.Configuration(
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
                 limits: chosen),
-            standbys: standbys, hash: Workload.hash, now: { Bench.now },
+            standbys: standbys, names: names.mark, hash: Workload.hash, now: { Bench.now },
             catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
             report: { reported.add("\($0)") })
         events = reported
@@ -162,6 +163,22 @@ final class Bench: Sendable {
             return -1
         }
         return answer.balances.first { $0.currency == Bench.gems }?.balance.available ?? 0
+    }
+}
+
+/// What a file notes of a log's names.
+final class MemoryMark: Sendable {
+    private let state = Mutex(false)
+    var isSet: Bool { state.withLock { $0 } }
+
+    var mark: NamesMark {
+        NamesMark(place: "the mark") { [self] in
+            isSet
+        } set: { [self] in
+            state.withLock { $0 = true }
+        } clear: { [self] in
+            state.withLock { $0 = false }
+        }
     }
 }
 

@@ -80,6 +80,7 @@ final class SteppedLog: BlockLog {
         defer { disk.isStepped = true }
         try base.redact(number, redactable)
     }
+    func checkRedactable(_ number: BlockNumber) throws(LogError) { try base.checkRedactable(number) }
     func close() { base.close() }
 }
 

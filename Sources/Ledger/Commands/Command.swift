@@ -20,6 +20,8 @@ package struct Needs {
     /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
     /// the lots may stay where they are.
     package var wallets: [AccountName] = []
+    /// Of the wallets' accounts those that are to be erased: a store looks whether the log can be rid of their names.
+    package var erasures: [AccountName] = []
     package var keys: [RequestKey] = []
     /// With a purchase come its account's wallets and its own lots, also those that are used up.
     package var transactions: [TransactionID] = []
@@ -52,8 +54,11 @@ package struct Needs {
             for operation in atomic.operations { add(operation) }
         case .expire:
             expirations = true
-        case .balance(let account, _), .forget(let account):
+        case .balance(let account, _):
             wallets.append(account)
+        case .forget(let account):
+            wallets.append(account)
+            erasures.append(account)
         case .consumption(let query):
             transactions.append(query.transaction)
         }

@@ -4,7 +4,7 @@
 /// believe to lead one finds its block's place taken, and drops its books.
 ///
 /// `settle`, `append`, `redact` and `close` are called from one thread at a time; `read` from any thread, also beside
-/// these. All of them may block.
+/// these, and so is `checkRedactable`. All of them may block.
 package protocol BlockLog: AnyObject, Sendable {
     /// The engine's name and version, for `info`.
     var engine: String { get }
@@ -35,6 +35,12 @@ package protocol BlockLog: AnyObject, Sendable {
     /// Puts other bytes, of the same count, in place of a block's redactable part. Durable when it returns.
     /// - Throws: ``LogError``
     func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError)
+
+    /// Looks whether ``redact(_:_:)`` of a durable block can be carried out, as far as that is known before. Called
+    /// from any thread.
+    /// - Throws: ``LogError`` `corrupt` where the block's place is damaged, which is named, or `unknown` where it
+    ///   cannot be read or written now.
+    func checkRedactable(_ number: BlockNumber) throws(LogError)
 
     /// Gives the log's files or connections back. Nothing may be called after it.
     func close()

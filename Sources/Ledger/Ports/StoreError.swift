@@ -17,6 +17,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var kind: Kind
     /// What was being done and what went wrong; never values of rows.
     package var description: String
+    /// Whether it is the log that is damaged: of that the tables know nothing.
+    package var isOfLog = false
 
     package init(_ description: String) { self.init(.unavailable, description) }
 

@@ -7,8 +7,9 @@ import Ledger
 /// next question is asked when all of a page is durable; only while the leader has more than a page is it asked before
 /// that, so that the leader reads and sends while this appends.
 ///
-/// States: *connecting* (again and again, with waits that grow); *following*; *ended* (an operator has to look);
-/// *stopped*. What a single connection says does not end it: only when the next connection says the same.
+/// States: *connecting* (again and again, with waits that grow; or the leader's blocks came without names that none of
+/// them erases, see ``UnprovenErasures``); *following*; *ended* (an operator has to look); *stopped*. What a single
+/// connection says does not end it: only when the next connection says the same.
 ///
 /// Its thread is the only one that uses the log's writer, until it is stopped.
 final class Follower: Sendable {
@@ -21,6 +22,12 @@ final class Follower: Sendable {
 
     private struct State {
         var isStopped = false
+        /// Nothing is appended, for the ledger is about to lead.
+        var isHeld = false
+        /// What of the log's names is to be proven yet; `nil` where its log was not read for that yet.
+        var unproven: UnprovenErasures?
+        /// Whether names are in the log still that its blocks erase.
+        var owes = false
         /// Closed to end a wait for the leader.
         var connection: (any LeaderConnection)?
         var fault: FollowingFault?
@@ -42,6 +49,8 @@ final class Follower: Sendable {
         var told = Told()
         /// An append threw.
         var mustSettle = false
+        /// Whether it is noted that names of the log may be unproven; `nil` where nobody has looked yet.
+        var isMarked: Bool?
     }
 
     private let following: Following
@@ -51,6 +60,8 @@ final class Follower: Sendable {
     private let projector: Projector
     private let standbys: Standbys
     private let entries: Feed?
+    private let names: NamesMark?
+    private let owed: @Sendable (LogError) -> Void
     private let limits: EngineLimits
     private let hash: HashFunction
     private let report: @Sendable (LedgerEvent) -> Void
@@ -60,11 +71,16 @@ final class Follower: Sendable {
     /// - Parameters:
     ///   - ledger: whose books this ledger keeps.
     ///   - entries: told the last entry of each block; nobody where it is `nil`.
+    ///   - names: where it is noted that names of the log may be unproven; nowhere where it is `nil`.
+    ///   - owed: told why a name cannot be erased before somebody mends the log.
     init(
         _ following: Following, _ ledger: BlockRows.LedgerRow, log: any BlockLog, appender: Appender,
-        projector: Projector, standbys: Standbys, entries: Feed?, limits: EngineLimits, hash: @escaping HashFunction,
+        projector: Projector, standbys: Standbys, entries: Feed?, names: NamesMark?, limits: EngineLimits,
+        hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
+        self.names = names
+        self.owed = owed
         self.following = following
         self.ledger = ledger
         self.log = log
@@ -99,12 +115,30 @@ final class Follower: Sendable {
         thread.join()
     }
 
+    /// Appends nothing more, until ``release()``: the ledger is to lead.
+    /// - Returns: why it must not, or not yet; then it goes on.
+    func hold() -> String? {
+        let head = appender.head.number
+        return state.withLock { state in
+            guard let unproven = state.unproven else { return "this standby has not read its own log yet" }
+            if let fault = unproven.faultOfAll(at: head) {
+                return "\(fault): this standby lacks blocks that its leader had, or that leader is not to be believed"
+            }
+            state.isHeld = true
+            return nil
+        }
+    }
+
+    /// It follows still.
+    func release() { state.withLock { $0.isHeld = false } }
+
     // MARK: Connections
 
     private func serve(mustSettle: Bool) {
         var attempts = Attempts(waitMilliseconds: limits.followRetryMillisecondsMin, mustSettle: mustSettle)
         while !state.withLock({ $0.isStopped }) {
             do {
+                try readOwnNames(&attempts)
                 try settleOwnLog(&attempts)
                 let connection = following.connection()
                 let isStopped = state.withLock { state in
@@ -158,12 +192,33 @@ final class Follower: Sendable {
         }
     }
 
+    private func owe(_ error: LogError) {
+        owed(error)
+        state.withLock { $0.owes = true }
+    }
+
+    /// Reads its own log, where it is noted that its names may differ from what its blocks say.
+    private func readOwnNames(_ attempts: inout Attempts) throws {
+        guard attempts.isMarked == nil else { return }
+        let isMarked = try names?.isSet() ?? false
+        let head = appender.head.number
+        var differences = NameDifferences()
+        if isMarked {
+            differences = try log.nameDifferences(through: head, bytesMax: limits.followBytesMax) {
+                if state.withLock({ $0.isStopped }) { throw Stopped() }
+            }
+        }
+        for account in differences.owed { try log.eraseName(of: account, through: head, owed: owe) }
+        state.withLock { [differences] in $0.unproven = differences.unproven }
+        attempts.isMarked = isMarked
+    }
+
     /// After an append, or an erasure, that threw: what is there after all goes to the tables too.
     private func settleOwnLog(_ attempts: inout Attempts) throws {
         guard attempts.mustSettle else { return }
         try log.settle()
         guard let head = log.head else { return attempts.mustSettle = false }
-        try log.eraseLastNames(through: head.number)
+        try log.eraseLastNames(through: head.number, owed: owe)
         try log.readPages(
             after: appender.head.number, through: head.number, bytesMax: limits.followBytesMax
         ) { blocks in
@@ -178,7 +233,7 @@ final class Follower: Sendable {
         let other = try connection.open()
         guard other == ledger else { throw FollowingFault.otherLedger(leader: leader, other, own: ledger) }
         connection.ask(query(after: appender.head, durable: appender.head.number))
-        var isFirst = true
+        var isFollowing = false
         while true {
             let page: BlocksPage
             do {
@@ -186,19 +241,24 @@ final class Follower: Sendable {
             } catch let mismatch as ChainMismatch {
                 throw try difference(connection, mismatch.head)
             }
-            if isFirst {
-                if attempts.told.isOpen { report(.follows(block: appender.head.number)) }
-                attempts.told.isOpen = false
-                following.status.enter(.following)
-                isFirst = false
-            }
+            following.status.hear()
             let blocks = try check(page)
             let isBehind = blocks.last.map { $0.sealed.number < page.head } ?? false
             if isBehind, let last = blocks.last?.sealed.head {
                 connection.ask(query(after: last, durable: appender.head.number))
             }
-            for (sealed, block) in blocks { try append(sealed, block) }
+            for (sealed, block) in blocks { try append(sealed, block, leaderBlock: page.head, &attempts) }
             following.status.note(block: appender.head.number, leaderBlock: page.head)
+            if let fault = try unprovenFault(leaderBlock: page.head, &attempts) {
+                note("\(fault)", &attempts.told)
+                attempts.told.isOpen = true
+                isFollowing = false
+            } else if !isFollowing {
+                if attempts.told.isOpen { report(.follows(block: appender.head.number)) }
+                attempts.told.isOpen = false
+                following.status.enter(.following)
+                isFollowing = true
+            }
             attempts.suspected = nil
             attempts.waitMilliseconds = limits.followRetryMillisecondsMin
             if !isBehind { connection.ask(query(after: appender.head, durable: appender.head.number)) }
@@ -240,17 +300,43 @@ final class Follower: Sendable {
         return blocks
     }
 
-    private func append(_ sealed: SealedBlock, _ block: Block) throws {
+    private func append(
+        _ sealed: SealedBlock, _ block: Block, leaderBlock: BlockNumber, _ attempts: inout Attempts
+    ) throws {
         if state.withLock({ $0.isStopped }) { throw Stopped() }
         try projector.awaitRoom()
+        let mustMark = try state.withLock { state in
+            if state.isStopped || state.isHeld { throw Stopped() }
+            state.unproven?.addNameless(of: block, leaderBlock: leaderBlock)
+            return state.unproven?.isEmpty == false
+        }
+        if mustMark, attempts.isMarked == false {
+            try names?.set()
+            attempts.isMarked = true
+        }
         try log.append(sealed)
         // Before another is appended: so only the last block can have some left to do after a crash.
-        try log.eraseNames(block)
+        try log.eraseNames(block, owed: owe)
         hand(sealed, block)
+    }
+
+    /// What is wrong with names that came erased, where the leader has given all that it had then.
+    private func unprovenFault(leaderBlock: BlockNumber, _ attempts: inout Attempts) throws -> String? {
+        let head = appender.head.number
+        let (fault, isSettled) = state.withLock { state -> (String?, Bool) in
+            state.unproven?.date(leaderBlock: leaderBlock)
+            return (state.unproven?.fault(at: head), state.unproven?.isEmpty == true && !state.owes)
+        }
+        if isSettled, attempts.isMarked == true {
+            try names?.clear()
+            attempts.isMarked = false
+        }
+        return fault.map { "\($0), though the leader had no other: it is not believed to be the ledger's" }
     }
 
     /// A block that is durable here can be read.
     private func hand(_ sealed: SealedBlock, _ block: Block) {
+        state.withLock { $0.unproven?.prove(by: block) }
         projector.add(sealed)
         appender.advance(to: sealed.head)
         following.status.note(block: sealed.number)

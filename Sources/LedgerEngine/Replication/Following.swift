@@ -12,12 +12,14 @@ package struct Following: Sendable {
     package var promoting: @Sendable () throws -> Void
     /// Told why it does not go on: nothing helps that does not need an operator.
     package var ended: @Sendable (FollowingFault) -> Void
-    package let status = StandbyStatus()
+    package let status: StandbyStatus
 
     package init(
         leader: String, name: StandbyName, connection: @escaping @Sendable () -> any LeaderConnection,
-        promoting: @escaping @Sendable () throws -> Void, ended: @escaping @Sendable (FollowingFault) -> Void
+        promoting: @escaping @Sendable () throws -> Void, ended: @escaping @Sendable (FollowingFault) -> Void,
+        silenceMilliseconds: UInt64 = EngineLimits.leaderSilenceMilliseconds
     ) {
+        status = StandbyStatus(silenceMilliseconds: silenceMilliseconds)
         self.leader = leader
         self.name = name
         self.connection = connection
@@ -116,21 +118,39 @@ package final class StandbyStatus: Sendable {
         var state = State.connecting(nil)
         var block: BlockNumber = 0
         var leaderBlock: BlockNumber?
+        /// When the leader was heard last, or the following began.
+        var heardAt = monotonicNanoseconds()
         /// When it was last known to have all, by the monotonic clock.
         var hadAllAt: UInt64?
     }
 
     private let known = Monitor(Known())
 
-    init() {}
+    /// After how long without a word a leader counts as silent: it says something every second.
+    private let silenceMilliseconds: UInt64
+
+    init(silenceMilliseconds: UInt64) { self.silenceMilliseconds = silenceMilliseconds }
 
     package var standing: Standing {
         known.withLock { known in
-            Standing(
-                state: known.state, block: known.block, leaderBlock: known.leaderBlock,
-                millisecondsBehind: known.hadAllAt.map { Int64((monotonicNanoseconds() - $0) / 1_000_000) })
+            let now = monotonicNanoseconds()
+            return Standing(
+                state: state(known, now), block: known.block, leaderBlock: known.leaderBlock,
+                millisecondsBehind: known.hadAllAt.map { Int64((now - $0) / 1_000_000) })
         }
     }
+
+    private func state(_ known: Known, _ now: UInt64) -> State {
+        let silence = (now - known.heardAt) / 1_000_000
+        if silence < silenceMilliseconds { return known.state }
+        switch known.state {
+        case .following, .connecting(nil): return .connecting("the leader has said nothing for \(silence / 1_000) s")
+        case .connecting, .stopped, .promoted: return known.state
+        }
+    }
+
+    /// The leader has said something.
+    func hear() { known.withLock { $0.heardAt = monotonicNanoseconds() } }
 
     func enter(_ state: State) {
         known.withLock { known in
@@ -145,6 +165,8 @@ package final class StandbyStatus: Sendable {
     func note(block: BlockNumber, leaderBlock: BlockNumber? = nil) {
         known.withLock { known in
             known.block = block
+            // Who appends what the leader gave does not wait for it.
+            known.heardAt = monotonicNanoseconds()
             if let leaderBlock { known.leaderBlock = leaderBlock }
             if leaderBlock == block { known.hadAllAt = monotonicNanoseconds() }
         }

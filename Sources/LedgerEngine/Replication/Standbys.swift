@@ -142,7 +142,8 @@ package final class Standbys: Sendable {
         return BlocksPage(
             blocks: blocks.map {
                 BlocksPage.Block(hash: $0.hash.bytes, body: $0.body, redactable: $0.redactable)
-            }, head: head.number)
+                // Not the head of before: what erased a name that is not there is in the log by now.
+            }, head: (log.head ?? head).number)
     }
 
     private static func raiseSafe(_ state: inout State) -> Bool {

@@ -2,7 +2,8 @@ import Ledger
 
 /// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a block
 /// after the one before, hashes it, appends it to the log, has the names erased that it says are, and tells whoever
-/// waits, once as many standbys as are required have it too.
+/// waits, once as many standbys as are required have it too. A name that cannot be erased, because the block that has
+/// it is damaged, is owed: its requests are told that, and appending goes on.
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
 /// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until
@@ -44,18 +45,22 @@ final class Appender: Sendable {
     private let state: Monitor<State>
     /// Told every block that is safe, in order.
     private let appended: @Sendable (SealedBlock) -> Void
+    /// Told why a name cannot be erased before somebody mends the log.
+    private let owed: @Sendable (LogError) -> Void
     private let thread = OwnThread()
 
     /// - Parameter failure: why nothing can be appended from the beginning on.
     init(
         _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
-        hash: @escaping HashFunction, appended: @escaping @Sendable (SealedBlock) -> Void
+        hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
+        appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
         self.log = log
         self.hash = hash
         self.standbys = standbys
         batchesMax = limits.batchesAheadMax
         batchesHeldMax = limits.batchesAheadMax + limits.batchesHeldMax
+        self.owed = owed
         self.appended = appended
         state = Monitor(State(head: head, failure: failure, isReading: failure != nil))
         try thread.begin("ledger-append") { [self] in serve() }
@@ -164,7 +169,7 @@ final class Appender: Sendable {
         var appended: SealedBlock?
         if let block = batch.block, !failed {
             do throws(StoreError) {
-                appended = try append(block, after: head)
+                (appended, failure) = try append(block, after: head)
             } catch {
                 failure = error
             }
@@ -175,7 +180,7 @@ final class Appender: Sendable {
         state.withLock { $0.undurable -= 1 }
         state.wakeAll()
         let seen = appended?.number ?? head.number
-        standbys.hold(until: failure == nil ? seen : 0, adds: appended != nil) { [self, appended] in
+        standbys.hold(until: failure == nil || appended != nil ? seen : 0, adds: appended != nil) { [self, appended] in
             if let appended { self.appended(appended) }
         } done: { [self, failure] error in
             batch.done(failure ?? error)
@@ -184,7 +189,9 @@ final class Appender: Sendable {
         }
     }
 
-    private func append(_ block: Block, after head: LogHead) throws(StoreError) -> SealedBlock {
+    /// - Returns: the block, and what its requests are told though it is durable: that a name is owed.
+    /// - Throws: ``StoreError``; then nothing is appended any more.
+    private func append(_ block: Block, after head: LogHead) throws(StoreError) -> (SealedBlock, StoreError?) {
         var block = block
         block.previous = head.hash
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
@@ -197,8 +204,12 @@ final class Appender: Sendable {
             state.withLock { $0.failure = error }
             throw StoreError(error)
         }
+        var told: StoreError?
         do throws(LogError) {
-            try log.eraseNames(block)
+            try log.eraseNames(block) { error in
+                owed(error)
+                told = StoreError(.unknown, "block \(block.number) is durable, and a name is owed: \(error)")
+            }
         } catch {
             state.withLock { $0.failure = error }
             // The block is durable: a repeat of its requests will know.
@@ -206,7 +217,7 @@ final class Appender: Sendable {
         }
         state.withLock { $0.head = sealed.head }
         standbys.feed.committed(through: sealed.number)
-        return sealed
+        return (sealed, told)
     }
 
     private func isReadBack(_ sealed: SealedBlock, as block: Block) -> Bool {
@@ -225,6 +236,7 @@ extension StoreError {
         case .unknown: self.init(.unknown, error.description)
         case .corrupt: self.init(.corrupt, error.description)
         }
+        isOfLog = true
     }
 
     /// What a log's failure means for requests that come after it: of them nothing was appended, for certain.
@@ -233,5 +245,6 @@ extension StoreError {
         case .notAppended, .unknown, .superseded: self.init(.unavailable, error.description)
         case .corrupt: self.init(.corrupt, error.description)
         }
+        isOfLog = true
     }
 }

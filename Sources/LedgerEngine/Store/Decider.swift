@@ -10,11 +10,13 @@ import Ledger
 ///
 /// Used by the committing thread.
 struct Decider {
+    private let log: any BlockLog
     private let projection: any Projection
     private let catalog: Catalog
     private let limits: EngineLimits
     private let hash: HashFunction
     private let now: @Sendable () -> Timestamp
+    private let report: @Sendable (LedgerEvent) -> Void
 
     private var books: Books?
     private var unprojected = Unprojected(projected: LastNumbers())
@@ -24,9 +26,12 @@ struct Decider {
     private var time: Timestamp = 0
 
     init(
-        _ projection: any Projection, _ configuration: Engine.Configuration, hash: @escaping HashFunction,
-        now: @escaping @Sendable () -> Timestamp
+        _ log: any BlockLog, _ projection: any Projection, _ configuration: Engine.Configuration,
+        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
+        self.log = log
+        self.report = report
         self.projection = projection
         self.catalog = configuration.catalog
         self.limits = configuration.limits
@@ -80,9 +85,10 @@ struct Decider {
     ) throws(StoreError) -> (Result, Block?) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
         unprojected.release(through: projected, of: decided, from: &books)
-        let faults: [StoreError?]
+        var faults: [StoreError?]
         do throws(StoreError) {
             faults = try load(needs, each: each, into: &books, damaged: damaged)
+            if !needs.erasures.isEmpty { try checkErasures(needs, each: each, in: books, &faults) }
         } catch {
             forgetLoaded(&books)
             self.books = consume books
@@ -136,6 +142,34 @@ struct Decider {
             }
             return faults
         }
+    }
+
+    /// Finds out, before a block says that names are erased, whether the log can be rid of them.
+    /// - Parameter faults: for each part why it cannot be decided; nothing where all can.
+    private func checkErasures(
+        _ needs: Needs, each: () -> [Needs], in books: Books, _ faults: inout [StoreError?]
+    ) throws(StoreError) {
+        let parts = each()
+        if parts.isEmpty, let fault = erasureFault(needs, in: books) { throw fault }
+        for (index, part) in parts.enumerated() where !part.erasures.isEmpty {
+            guard let fault = erasureFault(part, in: books) else { continue }
+            if faults.isEmpty { faults = Array(repeating: nil, count: parts.count) }
+            if faults[index] == nil { faults[index] = fault }
+        }
+    }
+
+    private func erasureFault(_ needs: Needs, in books: Books) -> StoreError? {
+        for name in needs.erasures {
+            guard let account = books.playerIDs[name] else { continue }
+            do throws(LogError) {
+                try log.checkErasable(account)
+            } catch {
+                let fault = StoreError(behind: error)
+                report(.erasureRefused(fault))
+                return fault
+            }
+        }
+        return nil
     }
 
     /// Has in the books what is needed: the newest that there is of it.

@@ -93,14 +93,16 @@ package final class Engine: Store, @unchecked Sendable {
     ///   - following: where it is a standby.
     ///   - standbys: who follows it; nobody where it is `nil`.
     ///   - entries: while it follows: told the last entry of each block.
+    ///   - names: where it is noted that what is erased in the log may differ from what its blocks say; nowhere where
+    ///     it is `nil`.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
     ///     which is the head; what it throws ends the opening.
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
-        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, hash: @escaping HashFunction,
-        now: @escaping @Sendable () -> Timestamp,
+        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, names: NamesMark? = nil,
+        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
@@ -109,8 +111,14 @@ package final class Engine: Store, @unchecked Sendable {
         self.report = report
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
+        let owed: @Sendable (LogError) -> Void = { error in
+            report(.nameOwed("\(error)"))
+            do { try names?.set() } catch {
+                report(.nameOwed("that could not be noted, so no start will do it: \(error)"))
+            }
+        }
         var leader = Leader(
-            log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, report: report)
+            log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, owed: owed, report: report)
         var clock: LedgerClock?
         func begin(after last: Timestamp?) -> Timestamp {
             let own = LedgerClock(after: last, clock: now(), accepts: configuration.acceptsClock, report: report)
@@ -122,9 +130,11 @@ package final class Engine: Store, @unchecked Sendable {
         if let following {
             leader.follow()
             (opened, mustSettle) = try Standby.open(
-                log, leader: following.leader, hash: hash, report: report, now: begin)
+                log, leader: following.leader, hash: hash, owed: owed, report: report, now: begin)
         } else {
+            let settled = try names.flatMap { try Engine.differences($0, log, configuration.limits, report) }
             opened = try leader.open(configuration.ledger, now: begin)
+            if let settled, opened.failure == nil { settled(owed) }
         }
         let head = opened.head
         guard let clock else { throw StoreError("the log was opened without a look at the time") }
@@ -159,14 +169,15 @@ package final class Engine: Store, @unchecked Sendable {
         self.standbys = standbys
         standbys.feed.committed(through: head.number)
         let appender = try Appender(
-            log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash
+            log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash,
+            owed: owed
         ) { projector.add($0) }
         self.appender = appender
-        decider = Decider(projection, configuration, hash: hash, now: self.now)
+        decider = Decider(log, projection, configuration, hash: hash, now: self.now, report: report)
         let follower = following.map {
             Follower(
                 $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
-                entries: entries, limits: configuration.limits, hash: hash, report: report)
+                entries: entries, names: names, limits: configuration.limits, hash: hash, owed: owed, report: report)
         }
         if let following, let follower {
             role = Monitor(.follows(Standby(following, follower, projection, projector, appender, damage)))
@@ -190,6 +201,47 @@ package final class Engine: Store, @unchecked Sendable {
             renewable?.stop()
             ownStandbys?.stop()
             throw error
+        }
+    }
+
+    /// Reads the log of a ledger that is to lead for names that differ from what its blocks say, where it is noted that
+    /// some may.
+    /// - Returns: erases what is owed, once the ledger leads; `nil` where nothing can be done now.
+    /// - Throws: ``StoreError`` where names are gone that no block erases.
+    private static func differences(
+        _ names: NamesMark, _ log: any BlockLog, _ limits: EngineLimits,
+        _ report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws -> ((_ owed: (LogError) -> Void) -> Void)? {
+        guard try names.isSet() else { return nil }
+        let head = log.head?.number ?? 0
+        let differences: NameDifferences
+        do {
+            differences = try log.nameDifferences(through: head, bytesMax: limits.projectionStepBytes)
+        } catch let error as LogError where error.kind == .corrupt {
+            // Nobody can say: not a reason to refuse everybody.
+            report(.nameOwed("\(error)"))
+            return nil
+        }
+        if let fault = differences.unproven.faultOfAll(at: head) {
+            throw StoreError(
+                .notReady,
+                "\(fault): this ledger was a standby, and lacks blocks that its leader had, or that leader was not to "
+                    + "be believed. Have it follow the right leader up to the end; who knows that it has all there is "
+                    + "may remove \(names.place)")
+        }
+        return { owed in
+            var isOwed = false
+            do {
+                for account in differences.owed {
+                    try log.eraseName(of: account, through: head) { error in
+                        owed(error)
+                        isOwed = true
+                    }
+                }
+                if !isOwed { try names.clear() }
+            } catch {
+                report(.nameOwed("\(error)"))
+            }
         }
     }
 

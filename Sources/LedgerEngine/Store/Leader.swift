@@ -17,17 +17,20 @@ struct Leader {
     private let log: any BlockLog
     private let hash: HashFunction
     private let retryMilliseconds: UInt64
+    private let owed: @Sendable (LogError) -> Void
     private let report: @Sendable (LedgerEvent) -> Void
     private var state = State.leads
     /// The last term in which it took the lead.
     private(set) var term: Term = 0
 
+    /// - Parameter owed: told why a name cannot be erased before somebody mends the log.
     init(
         _ log: any BlockLog, retryMilliseconds: UInt64, hash: @escaping HashFunction,
-        report: @escaping @Sendable (LedgerEvent) -> Void
+        owed: @escaping @Sendable (LogError) -> Void, report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.log = log
         self.hash = hash
+        self.owed = owed
         self.retryMilliseconds = retryMilliseconds
         self.report = report
     }
@@ -43,7 +46,7 @@ struct Leader {
     ) throws -> LogHead {
         let sealed = try log.lead { last in
             // Before a block is added: where a name cannot be erased, no try adds another.
-            if let last { try log.eraseLastNames(through: last.number) }
+            if let last { try log.eraseLastNames(through: last.number, owed: owed) }
             let block = try termBlock(after: last, ledger, now: now)
             var random = MachineRandom()
             return SealedBlock(sealing: block, salts: &random, hash: hash)

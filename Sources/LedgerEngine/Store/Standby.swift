@@ -33,19 +33,20 @@ struct Standby: Sendable {
     /// Settles the log of a ledger that is to follow.
     /// - Parameters:
     ///   - leader: the leader's address.
+    ///   - owed: told why a name cannot be erased before somebody mends the log.
     ///   - now: given the time of the last block.
     /// - Returns: what is durable. Where the log cannot be written that can be read all the same, and the log has to be
     ///   settled before anything is appended.
     /// - Throws: ``LogError``, or what is wrong with the last block.
     static func open(
-        _ log: any BlockLog, leader: String, hash: @escaping HashFunction,
+        _ log: any BlockLog, leader: String, hash: @escaping HashFunction, owed: (LogError) -> Void,
         report: (LedgerEvent) -> Void, now: (_ last: Timestamp?) -> Timestamp
     ) throws -> (opened: OpenedLog, mustSettle: Bool) {
         var mustSettle = false
         do {
             try log.settle()
             // A crash between an append and its erasures may have left some.
-            if let head = log.head { try log.eraseLastNames(through: head.number) }
+            if let head = log.head { try log.eraseLastNames(through: head.number, owed: owed) }
         } catch let error as LogError where error.leavesReading {
             report(.logFailed(error))
             mustSettle = true
@@ -108,9 +109,11 @@ struct Standby: Sendable {
         guard appender.head.number > 0 else {
             throw StoreError(.notReady, "this standby has no block yet: to lead it would begin another ledger")
         }
+        if let fault = follower.hold() { throw StoreError(.notReady, fault) }
         do {
             try following.promoting()
         } catch {
+            follower.release()
             throw StoreError("that this ledger leads from now on could not be noted, so it follows still: \(error)")
         }
         follower.stop()

@@ -24,7 +24,7 @@ final class TableDamage: Sendable {
     ///   - error: of any kind; only damage counts.
     ///   - isOfRequest: whether a request has met it.
     func note(_ error: StoreError, isOfRequest: Bool) {
-        guard error.kind == .corrupt else { return }
+        guard error.kind == .corrupt, !error.isOfLog else { return }
         let isFirst = state.withLock { state in
             defer { state.isSaid = true }
             if isOfRequest { state.failures += 1 }

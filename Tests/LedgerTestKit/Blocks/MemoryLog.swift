@@ -36,6 +36,8 @@ package final class MemoryLog: BlockLog {
         var good = 0
         var leadFailures: [LogError] = []
         var redactionFailures = 0
+        /// Blocks that cannot be redacted, each after so many looks at it.
+        var damaged: [BlockNumber: Int] = [:]
         var isHeld = false
         var waiting = 0
         var appends = 0
@@ -67,6 +69,20 @@ package final class MemoryLog: BlockLog {
     /// The next redactions throw, and change nothing.
     package func failRedactions(_ count: Int) {
         plan.withLock { $0.redactionFailures = count }
+    }
+
+    /// A block cannot be redacted, because its place is damaged; `nil`: it can again.
+    /// - Parameter looks: how often it looks as if it were not.
+    package func damage(_ number: BlockNumber, after looks: Int? = 0) {
+        plan.withLock { $0.damaged[number] = looks }
+    }
+
+    private func damageFault(_ number: BlockNumber) -> LogError? {
+        plan.withLock { plan in
+            guard let looks = plan.damaged[number] else { return nil }
+            if looks > 0 { plan.damaged[number] = looks - 1 }
+            return looks > 0 ? nil : LogError(.corrupt, "block \(number): the test has damaged it")
+        }
     }
 
     /// The next calls of `settle`, with which a lead begins, throw these before they do anything.
@@ -155,6 +171,7 @@ package final class MemoryLog: BlockLog {
     }
 
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        if let error = damageFault(number) { throw error }
         let fails = plan.withLock { plan in
             defer { plan.redactionFailures = max(0, plan.redactionFailures - 1) }
             return plan.redactionFailures > 0
@@ -169,6 +186,10 @@ package final class MemoryLog: BlockLog {
             }
             state.blocks[Int(number) - 1].redactable = redactable
         }
+    }
+
+    package func checkRedactable(_ number: BlockNumber) throws(LogError) {
+        if let error = damageFault(number) { throw error }
     }
 
     package func close() {}
