@@ -28,10 +28,6 @@ package protocol Disk: AnyObject, Sendable {
     /// True where another open file has the lock for writing.
     func isLocked(_ file: DiskFile) throws(DiskError) -> Bool
 
-    /// Maps the file's beginning into memory, shared with the file.
-    func map(_ file: DiskFile, byteCount: Int) throws(DiskError) -> UnsafeMutableRawPointer
-    func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int)
-
     /// Lets go of what of the file is in memory, so that it is read from the disk. Only a hint.
     func forgetPages(_ file: DiskFile)
 
@@ -73,6 +69,8 @@ package struct FileStatus: Hashable, Sendable {
         case fifo
         case device
         case socket
+        /// A symbolic link to nothing. (Other links are what they lead to.)
+        case danglingLink
 
         /// What it is, for people.
         var words: String {
@@ -82,6 +80,7 @@ package struct FileStatus: Hashable, Sendable {
             case .fifo: "a fifo"
             case .device: "a device"
             case .socket: "a socket"
+            case .danglingLink: "a symbolic link to nothing"
             }
         }
     }

@@ -107,7 +107,7 @@ extension FileLog {
             notices.append("the redaction in \(folder)/\(RedactionNote.name) was interrupted, and is settled now")
             try writer.finishRedaction()
         }
-        if let newest = scan.head, newest.number > content.acknowledged?.number ?? 0 { head.store(newest) }
+        if let newest = scan.head, newest.number > content.acknowledged?.number ?? 0 { try head.store(newest) }
         return FileLog(disk, hash, catalog, notices, writer)
     }
 

@@ -3,13 +3,16 @@ import Ledger
 /// The number and hash of the last acknowledged block, kept outside of the log.
 ///
 /// A log that lost its end (a copy put back, a file system that forgot) looks whole by itself: this file says that it
-/// is not. It is a page mapped into memory, so that storing costs no call. It is stored only after the block is
-/// durable: after a power cut it may be older than the log, never newer. Two slots are used in turn, so that one is
-/// whole if the other is torn; and the file is made under another name first. So no crash leaves one without a whole
-/// slot: such a file is damaged, and is refused. Made anew, it would no longer show that the log lost its end.
+/// is not. It is stored only after the block is durable, and not synced: after a power cut it may be older than the
+/// log, never newer. Two slots are used in turn, so that one is whole if the other is torn; and the file is made under
+/// another name first. So no crash leaves one without a whole slot: such a file is damaged, and is refused. Made anew,
+/// it would no longer show that the log lost its end. Only where a writer has it open and finds it cut, it writes all
+/// of it again: it knows what was acknowledged.
 ///
-/// Only the writer's thread uses it; that, and that no one else has the memory, makes it safe to send.
-final class HeadFile: @unchecked Sendable {
+/// It is not mapped into memory: a store into a page that another program has cut off would end the process.
+///
+/// Only the writer's thread uses it.
+final class HeadFile {
     static let byteCount = 4096
     static let slotOffsets = [0, 2048]
     static let slotBytes = 100
@@ -32,32 +35,62 @@ final class HeadFile: @unchecked Sendable {
     }
 
     private let disk: any Disk
-    private let memory: UnsafeMutableRawPointer
+    private let path: String
+    private let file: OwnedFile
     private let identity: Digest
     private var nextSlot: Int
 
-    /// Maps the file at `path`, whose content was read: its size and its slots are right.
+    /// Opens the file at `path`, whose content was read: its size and its slots are right.
     init(_ disk: any Disk, _ path: String, _ identity: Digest) throws(DiskError) {
-        let file = try disk.open(path, .writing)
-        defer { disk.close(file) }
-        memory = try disk.map(file, byteCount: HeadFile.byteCount)
         self.disk = disk
+        self.path = path
         self.identity = identity
-        let page = UnsafeRawBufferPointer(start: memory, count: HeadFile.byteCount)
+        file = OwnedFile(disk, try disk.open(path, .writing))
+        let page = try disk.readAll(file.file, at: 0, byteCount: HeadFile.byteCount)
         let numbers = HeadFile.slotOffsets.map { offset -> BlockNumber in
-            let slot = page.bytes(at: offset, count: HeadFile.slotBytes)
-            return HeadFile.isWhole(slot) ? slot.number(at: 16) : -1
+            switch Slot(page, at: offset) {
+            case .head(let head, _): head.number
+            case .torn, .format, .damaged: -1
+            }
         }
         nextSlot = numbers[0] > numbers[1] ? 1 : 0
     }
 
-    deinit { disk.unmap(memory, byteCount: HeadFile.byteCount) }
-
     /// To be called when the block is durable.
-    func store(_ head: LogHead) {
-        let page = UnsafeMutableRawBufferPointer(start: memory, count: HeadFile.byteCount)
-        let start = HeadFile.slotOffsets[nextSlot]
-        HeadFile.write(head, identity, to: UnsafeMutableRawBufferPointer(rebasing: page[start...]))
+    /// - Throws: ``LogError`` `unknown`: the file says what it said before, or this; ``storeAgain(_:)`` is called next.
+    func store(_ head: LogHead) throws(LogError) {
+        do {
+            // A file that was cut would be extended by the store, with a hole before it.
+            let byteCount = try disk.status(file.file).byteCount
+            guard byteCount >= HeadFile.byteCount else {
+                throw LogError(.unknown, "the head file \(path) was cut to \(byteCount) bytes while it was in use")
+            }
+            try write(head)
+        } catch let error as LogError {
+            throw error
+        } catch {
+            throw LogError(.unknown, "storing block \(head.number) into the head file \(path): \(error)")
+        }
+    }
+
+    /// Makes the file say that `head` was acknowledged last, after a store that failed, or found that it was cut.
+    func storeAgain(_ head: LogHead) throws(LogError) {
+        do {
+            if try disk.status(file.file).byteCount < HeadFile.byteCount {
+                try disk.writeAll(file.file, HeadFile.emptyPage(identity), at: 0)
+                nextSlot = 1
+            }
+            try write(head)
+        } catch {
+            throw LogError(.unknown, "storing block \(head.number) into the head file \(path) again: \(error)")
+        }
+    }
+
+    private func write(_ head: LogHead) throws(DiskError) {
+        try withUnsafeTemporaryAllocation(byteCount: HeadFile.slotBytes, alignment: 8) { (slot) throws(DiskError) in
+            HeadFile.write(head, identity, to: slot)
+            try disk.writeAll(file.file, UnsafeRawBufferPointer(slot), at: HeadFile.slotOffsets[nextSlot])
+        }
         nextSlot = 1 - nextSlot
     }
 
@@ -69,7 +102,7 @@ final class HeadFile: @unchecked Sendable {
         try disk.removeIfThere(temporary)
         let file = try disk.open(temporary, .creating)
         defer { disk.close(file) }
-        // Real bytes: a store into a hole would need room on the disk at that moment, and end the process without.
+        // Real bytes: a store into a hole would need room on the disk at that moment.
         try disk.writeAll(file, emptyPage(identity), at: 0)
         try disk.sync(file)
         try disk.rename(temporary, to: path)

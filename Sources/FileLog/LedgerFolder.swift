@@ -176,7 +176,7 @@ package struct LedgerFolder: Hashable, Sendable {
             case .file:
                 let file = OwnedFile(disk, try disk.open(path, .reading))
                 try disk.sync(file.file)
-            case .fifo, .device, .socket: break
+            case .fifo, .device, .socket, .danglingLink: break
             }
         }
         try disk.syncDirectory(folder)

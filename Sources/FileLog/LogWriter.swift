@@ -36,6 +36,8 @@ final class LogWriter {
     private(set) var writtenEnd: Int
     /// A new segment whose making failed: it may stand there or not.
     private var stray: BlockNumber?
+    /// The head file may not name the last block.
+    private var mustStoreAgain = false
     /// The bytes of a record for which there was no room. Nobody leads again before there is.
     private var missedBytes: Int?
     /// What one write consists of.
@@ -152,8 +154,11 @@ final class LogWriter {
         end = recordEnd
         lastOffset = start
         head = block.head
-        headFile.store(block.head)
         catalog.append(header)
+        // Where this fails the block is durable all the same, and settling says so.
+        mustStoreAgain = true
+        try headFile.store(block.head)
+        mustStoreAgain = false
     }
 
     /// How far the segment reaches after a record that goes beyond what was written ahead.
@@ -310,6 +315,10 @@ final class LogWriter {
             throw LogError(.unknown, "settling whether block \(next) is in segment file \(path): \(error)")
         }
         try checkStands(next)
+        if mustStoreAgain, let head {
+            try headFile.storeAgain(head)
+            mustStoreAgain = false
+        }
         try finishRedaction()
         try takeRoom()
         state = .settled

@@ -60,10 +60,17 @@ package final class SystemDisk: Disk {
     }
 
     package func status(at path: String) throws(DiskError) -> FileStatus {
-        if let timeless { return try timeless.status(AT_FDCWD, path, 0) }
-        var status = stat()
-        _ = try repeated { stat(path, &status) }
-        return FileStatus(status)
+        do {
+            if let timeless { return try timeless.status(AT_FDCWD, path, 0) }
+            var status = stat()
+            _ = try repeated { stat(path, &status) }
+            return FileStatus(status)
+        } catch  where error == .missing {
+            // What is made at the path of a link to nothing would take the link's place, or be made elsewhere.
+            var status = stat()
+            _ = try repeated { lstat(path, &status) }
+            return FileStatus(status)
+        }
     }
 
     package func lock(_ file: DiskFile) throws(DiskError) -> Bool {
@@ -91,14 +98,6 @@ package final class SystemDisk: Disk {
     private func wholeFile(_ type: Int32) -> flock {
         flock(l_type: Int16(type), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 0, l_pid: 0)
     }
-
-    package func map(_ file: DiskFile, byteCount: Int) throws(DiskError) -> UnsafeMutableRawPointer {
-        let memory = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0)
-        guard let memory, memory != MAP_FAILED else { throw DiskError(code: errno) }
-        return memory
-    }
-
-    package func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int) { munmap(memory, byteCount) }
 
     package func rename(_ path: String, to newPath: String) throws(DiskError) {
         _ = try repeated { systemRename(path, newPath) }
@@ -206,6 +205,7 @@ extension FileStatus.Kind {
             case S_IFDIR: .directory
             case S_IFIFO: .fifo
             case S_IFSOCK: .socket
+            case S_IFLNK: .danglingLink
             default: .device
             }
     }

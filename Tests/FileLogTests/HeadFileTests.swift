@@ -145,4 +145,67 @@ import Musl
             }
         }
     }
+
+    /// Another program cuts it while it is in use: the append that meets it is told, and it is whole again after that.
+    @Test(arguments: [0, 1, 100, 2047, 4095])
+    func aHeadFileThatIsCutInUseIsAnErrorAndIsMadeWhole(byteCount: Int) throws {
+        try TestLedger.withReal { ledger in
+            let path = ledger.folder.headFile
+            let log = try ledger.open()
+            var random = SplitMix64(seed: 85)
+            var last = try log.leadWithTestBlock(&random)
+            for _ in 0..<3 {
+                #expect(truncate(path, byteCount) == 0)
+                let block = TestBlock.after(last.head, bodyBytes: 100, redactableBytes: 1, &random)
+                let error = logError { try log.append(block) }
+                #expect(error?.kind == .unknown)
+                #expect(
+                    error?.description
+                        == "the head file \(path) was cut to \(byteCount) bytes while it was in use")
+                last = try log.leadWithTestBlock(&random)
+                #expect(try log.readAll().suffix(2) == [block, last], "the block was durable")
+                #expect(try readFile(path).count == 4096)
+            }
+            #expect(Inspected(try ledger.inspect()).words == [])
+            log.close()
+            let again = try ledger.open()
+            #expect(again.notices.isEmpty && again.head == last.head)
+            again.close()
+        }
+    }
+
+    /// What cannot be stored into it is known by the next lead, whatever fails meanwhile.
+    @Test(arguments: [SimulatedDisk.Fault.failure(.full), .partThenFailure(.failed), .doneThenFailure(.failed)])
+    func aStoreThatFailsLeavesTheBlockThere(fault: SimulatedDisk.Fault) throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 86)
+        try ledger.create()
+        let log = try ledger.open()
+        var random = SplitMix64(seed: 86)
+        let last = try log.leadWithTestBlock(&random)
+        let path = ledger.folder.headFile
+        disk.setFault { $0.kind == .write && $0.path == path ? fault : nil }
+        let block = TestBlock.after(last.head, bodyBytes: 100, redactableBytes: 9, &random)
+        #expect(logError { try log.append(block) }?.kind == .unknown)
+        #expect(logError { try log.leadWithTestBlock(&random) }?.kind == .unknown)
+        disk.clearFault()
+        let next = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [last, block, next])
+        #expect(Inspected(try ledger.inspect()).words == [])
+        log.close()
+    }
+
+    @Test func aLinkToNothingInItsPlaceIsRefused() throws {
+        try TestLedger.withReal { ledger in
+            let path = ledger.folder.headFile
+            _ = try Self.fill(ledger, blocks: 2)
+            #expect(unlink(path) == 0 && symlink("/nowhere/at/all", path) == 0)
+            for open in [ledger.open, ledger.openForReading] {
+                #expect(
+                    logError { _ = try open() }?.description
+                        == "the head file \(path) is a symbolic link to nothing, not a file")
+            }
+            var status = stat()
+            #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK, "it is left as it is")
+        }
+    }
 }

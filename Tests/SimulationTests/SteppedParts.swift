@@ -38,10 +38,6 @@ final class SteppedDisk: Disk, @unchecked Sendable {
     func lock(_ file: DiskFile) throws(DiskError) -> Bool { try base.lock(file) }
     func unlock(_ file: DiskFile) { base.unlock(file) }
     func isLocked(_ file: DiskFile) throws(DiskError) -> Bool { try base.isLocked(file) }
-    func map(_ file: DiskFile, byteCount: Int) throws(DiskError) -> UnsafeMutableRawPointer {
-        try base.map(file, byteCount: byteCount)
-    }
-    func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int) { base.unmap(memory, byteCount: byteCount) }
     func forgetPages(_ file: DiskFile) { base.forgetPages(file) }
     func exchange(_ path: String, with other: String) throws(DiskError) {
         step()

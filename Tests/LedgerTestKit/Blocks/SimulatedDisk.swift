@@ -19,7 +19,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     /// A call that can fail.
     package struct Call: Hashable, Sendable {
         package enum Kind: Hashable, Sendable {
-            case open, read, status, list, lock, map
+            case open, read, status, list, lock
             case create, write, sync, rename, exchange, remove, makeDirectory, removeDirectory, syncDirectory
         }
 
@@ -30,7 +30,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
 
         package var isChange: Bool {
             switch kind {
-            case .open, .read, .status, .list, .lock, .map: false
+            case .open, .read, .status, .list, .lock: false
             case .create, .write, .sync, .rename, .exchange, .remove, .makeDirectory, .removeDirectory, .syncDirectory:
                 true
             }
@@ -61,7 +61,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         var durable: [UInt8] = []
         /// Sectors that the next sync writes.
         var dirty: Set<Int> = []
-        var mappings: [UnsafeMutableRawPointer] = []
         var lockedBy: Int32?
         // A directory's entries.
         var entries: [String: Node] = [:]
@@ -132,11 +131,7 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     /// The process ends; the page cache stays.
     package func kill() {
         mutex.withLock { _ in
-            visit(root) { node in
-                takeMapping(node)
-                node.mappings = []
-                node.lockedBy = nil
-            }
+            visit(root) { $0.lockedBy = nil }
             files = [:]
             isOff = false
             fault = { _ in nil }
@@ -205,7 +200,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         try locked { () throws(DiskError) in
             let (node, path) = try open(file)
             try ask(.read, path)
-            takeMapping(node)
             guard offset < node.cached.count else { return 0 }
             var count = min(target.count, node.cached.count - offset)
             if let unreadable, unreadable.path == path, unreadable.bytes.overlaps(offset..<offset + count) {
@@ -243,7 +237,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
     package func sync(_ file: DiskFile) throws(DiskError) {
         try locked { () throws(DiskError) in
             let (node, path) = try open(file)
-            takeMapping(node)
             switch next(.sync, path) {
             case nil: writeAll(node)
             case .lie: return
@@ -297,30 +290,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
         try locked { () throws(DiskError) in
             let owner = try open(file).node.lockedBy
             return owner != nil && owner != file.descriptor
-        }
-    }
-
-    package func map(_ file: DiskFile, byteCount: Int) throws(DiskError) -> UnsafeMutableRawPointer {
-        try locked { () throws(DiskError) in
-            let (node, path) = try open(file)
-            try ask(.map, path)
-            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 4096)
-            memory.initializeMemory(as: UInt8.self, repeating: 0)
-            memory.copyBytes(from: node.cached.prefix(byteCount))
-            guard let start = memory.baseAddress else { throw .failed }
-            node.mappings.append(start)
-            return start
-        }
-    }
-
-    package func unmap(_ memory: UnsafeMutableRawPointer, byteCount: Int) {
-        mutex.withLock { _ in
-            visit(root) { node in
-                guard node.mappings.contains(memory) else { return }
-                takeMapping(node)
-                node.mappings.removeAll { $0 == memory }
-            }
-            memory.deallocate()
         }
     }
 
@@ -522,7 +491,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
 
     private func put(_ bytes: [UInt8], _ node: Node, _ offset: Int) throws(DiskError) -> Int {
         guard !bytes.isEmpty else { return 0 }
-        takeMapping(node)
         let room = max(0, capacity - used(root)) + max(0, node.cached.count - offset)
         let count = min(bytes.count, room)
         guard count > 0 else { throw .full }
@@ -533,19 +501,6 @@ package final class SimulatedDisk: Disk, @unchecked Sendable {
             node.dirty.insert(sector)
         }
         return count
-    }
-
-    /// What was stored into a file's memory is in its page cache.
-    private func takeMapping(_ node: Node) {
-        for memory in node.mappings {
-            let bytes = UnsafeRawBufferPointer(start: memory, count: node.cached.count)
-            for sector in 0..<((bytes.count + SimulatedDisk.sectorBytes - 1) / SimulatedDisk.sectorBytes) {
-                let range = self.range(sector, bytes.count)
-                guard !node.cached[range].elementsEqual(bytes[range]) else { continue }
-                node.cached.replaceSubrange(range, with: bytes[range])
-                node.dirty.insert(sector)
-            }
-        }
     }
 
     private func range(_ sector: Int, _ count: Int) -> Range<Int> {
