@@ -78,4 +78,23 @@ import Testing
         #expect(machine.reports.count == 1)
         #expect(machine.clock(after: Self.start, at: late, accepts: true).time(at: late) == late)
     }
+
+    /// What an operator does to a clock that is wrong, and does again when it was not.
+    @Test func aClockThatWasSetBackAndComesRightIsBelieved() {
+        let machine = Machine()
+        let clock = machine.clock(after: Self.start, at: Self.start)
+        machine.pass(60_000)
+        #expect(clock.time(at: Self.start - Self.day) == Self.start - Self.day)
+        var passed: Timestamp = 60_000
+        for _ in 0..<30 {
+            machine.pass(600_000)
+            passed += 600_000
+            #expect(clock.time(at: Self.start - Self.day + passed) == Self.start - Self.day + passed)
+        }
+        #expect(clock.time(at: Self.start - Self.day / 2 + passed) == Self.start - Self.day / 2 + passed)
+        #expect(clock.time(at: Self.start + passed) == Self.start + passed)
+        #expect(machine.reports.isEmpty)
+        #expect(clock.time(at: Self.start + Self.day + passed) == Self.start + passed, "and no further")
+        #expect(machine.reports.count == 1)
+    }
 }

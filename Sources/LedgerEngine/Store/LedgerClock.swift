@@ -7,7 +7,8 @@ import Ledger
 /// a year ahead would expire every hold and every free lot, and date all entries of a year alike. It is compared with
 /// the time of the last block when the ledger is opened, and with the clock that counts from the machine's start while
 /// it runs; where it is too far ahead, the time goes on from the last one that was reasonable, until an operator
-/// accepts the clock.
+/// accepts the clock. One that goes back is believed at once: no entry is dated earlier for it. When it comes right
+/// again, it is where the machine's own clock has brought the time that was reasonable before.
 final class LedgerClock: Sendable {
     /// A ledger in use has blocks more often than this: every start adds one.
     static let silenceMillisecondsMax: Timestamp = 31 * 86_400_000
@@ -57,7 +58,8 @@ final class LedgerClock: Sendable {
             }
             let wasHeldBack = state.isHeldBack
             state.isHeldBack = false
-            if elapsed > LedgerClock.comparisonMilliseconds || clock < expected - LedgerClock.jumpMillisecondsMax {
+            // One that was set back is compared with what it was before: it may come right again.
+            if elapsed > LedgerClock.comparisonMilliseconds, clock >= expected - LedgerClock.jumpMillisecondsMax {
                 (state.base, state.machineBase) = (clock, machine())
             }
             return (clock, wasHeldBack ? .clockReasonable : nil)
