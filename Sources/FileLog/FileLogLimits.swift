@@ -40,6 +40,10 @@ package enum FileLogLimits {
     /// How many segments' indexes are kept, beside the one that is written to: four bytes a block each.
     static let indexesMax = 8
 
+    /// How often a backup is brought up to date anew because names were erased while it was: where that goes on and on,
+    /// the next backup has what they lack.
+    static let backupRunsMax = 5
+
     /// How often a file is read before what a writer may just be changing counts as damage.
     static let readingAttemptsMax = 5
 }

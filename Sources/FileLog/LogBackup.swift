@@ -50,6 +50,39 @@ package struct LogBackup {
         progress: (Phase, _ done: BlockNumber, _ of: BlockNumber) -> Void
     ) throws(LogError) -> Summary {
         try ledger.check(disk)
+        var before = Summary(head: LogHead(number: 0, term: 0, hash: .zero))
+        for run in 1... {
+            let (summary, isErased) = try runOnce(after: before, isLast: run == FileLogLimits.backupRunsMax, progress)
+            if !isErased { return summary }
+            before = summary
+        }
+        preconditionFailure("the last run is the last")
+    }
+
+    /// Whether the ledger has blocks behind `head` that erase names.
+    private func isErasedSince(_ head: LogHead, _ identity: Digest) throws(LogError) -> Bool {
+        let log = try FileLog.openForReading(
+            folder: ledger.log, headFile: ledger.headFile, identity: identity, hash: hash, disk: disk)
+        var next = head.number
+        while true {
+            let blocks = try log.read(after: next, bytesMax: FileLogLimits.copyBytes)
+            guard let last = blocks.last else { return false }
+            next = last.number
+            for block in blocks {
+                // What cannot be opened is the next run's to name, or an audit's.
+                if let rows = try? Block(opening: block, checks: .bodyOnly).rows, !rows.erasures.isEmpty { return true }
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - before: what was written already.
+    ///   - isLast: whether the backup is good also where names were erased meanwhile.
+    /// - Returns: whether names were erased meanwhile: they are not in the blocks that were copied, and the blocks that
+    ///   erase them came behind these. Then nothing is verified yet.
+    private func runOnce(
+        after before: Summary, isLast: Bool, _ progress: (Phase, _ done: BlockNumber, _ of: BlockNumber) -> Void
+    ) throws(LogError) -> (Summary, isErased: Bool) {
         guard let identity = try LogInspection.identity(disk, ledger.log) else {
             throw LogError(.corrupt, "no segment file of \(ledger.log) says whose ledger it is")
         }
@@ -57,18 +90,20 @@ package struct LogBackup {
             folder: ledger.log, headFile: ledger.headFile, identity: identity, hash: hash, disk: disk)
         guard let head = log.head else { throw LogError(.unknown, "\(ledger.path) has no blocks yet") }
         try syncEnd(log, head)
+        try checkIsOutside()
         try makeFolders()
         // No other run, no restore and no service has the backup meanwhile.
         guard let lock = try FileLog.lock(disk, backup.log) else {
             throw LogError(.unknown, "\(backup.path) is on a file system that is read-only")
         }
         try checkIsContinued(by: log, head, identity)
-        var summary = Summary(head: head)
+        var summary = Summary(head: head, written: before.written, writtenBytes: before.writtenBytes)
         try copy(log, identity, &summary) { progress(.copying, $0, head.number) }
         try finish(head, identity)
+        if !isLast, try isErasedSince(head, identity) { return (summary, true) }
         try verify(head, identity) { progress(.verifying, $0, head.number) }
         withExtendedLifetime(lock) {}
-        return summary
+        return (summary, false)
     }
 
     /// Without a writer, the page cache may show a last block that the disk has not: it must not come into the backup
@@ -77,6 +112,37 @@ package struct LogBackup {
         guard let segment = try log.catalog.place(of: head.number)?.segment else { return }
         do { try disk.sync(segment.file) } catch {
             throw LogError(.unknown, "syncing segment file \(segment.path): \(error)")
+        }
+    }
+
+    /// A backup within the ledger's own folder would be lost with it, and be taken for a part of it.
+    private func checkIsOutside() throws(LogError) {
+        do {
+            let own = try disk.status(at: ledger.path)
+            var path = backup.path
+            var below: FileStatus?
+            while true {
+                guard let there = try disk.statusIfThere(at: path) else {
+                    let above = LedgerFolder(path).parent
+                    if above == path { return }
+                    path = above
+                    continue
+                }
+                // The root is its own parent. What is no folder is refused where the backup's is made.
+                if there.kind != .directory || below.map(there.isSameFile) == true { return }
+                if there.isSameFile(as: own), path != backup.path {
+                    throw LogError(
+                        .unknown,
+                        "\(backup.path) is within the ledger \(ledger.path); a backup has a folder of its own, "
+                            + "elsewhere")
+                }
+                below = there
+                path += "/.."
+            }
+        } catch let error as LogError {
+            throw error
+        } catch {
+            throw LogError(.unknown, "looking where the backup \(backup.path) is: \(error)")
         }
     }
 

@@ -3,6 +3,12 @@ import Ledger
 import LedgerTestKit
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// A backup: brought up to date beside a writer, wherever it is interrupted, and never by what it should not be.
 @Suite struct BackupTests {
     private static func led(_ seed: UInt64) throws -> (TestBackup, SimulatedDisk, FileLog, SplitMix64) {
@@ -257,5 +263,64 @@ import Testing
             for head in heads { #expect(all[Int(head.number) - 1].head == head) }
             log.close()
         }
+    }
+
+    @Test func aBackupWithinTheLedgerIsRefused() throws {
+        try TestLedger.withReal { ledger in
+            let log = try ledger.open()
+            defer { log.close() }
+            var random = SplitMix64(seed: 8)
+            try log.leadWithTestBlock(&random)
+            let path = ledger.folder.path
+            let link = LedgerFolder(path).path + "-link"
+            #expect(symlink(path + "/log", link) == 0)
+            let before = try ledger.disk.list(path).sorted()
+            let inside = [
+                path + "/b", path + "/log/b", path + "/log", path + "/deep/er/b", path + "/log/../b", link + "/b",
+                path + "/../books/log/b",
+            ]
+            for target in inside {
+                let run = LogBackup(of: ledger.folder, in: LedgerFolder(target), hash: testSHA256)
+                let error = logError { _ = try run.run { _, _, _ in } }
+                #expect(
+                    error?.description.contains("is within the ledger \(path)") == true, "\(target): \(error as Any)")
+            }
+            #expect(try ledger.disk.list(path).sorted() == before)
+            for target in [path + "-backup", path + "/../beside", path + "/log/../../third"] {
+                _ = try LogBackup(of: ledger.folder, in: LedgerFolder(target), hash: testSHA256).run { _, _, _ in }
+            }
+        }
+    }
+
+    /// Names are erased while a backup is made: it gets the blocks that say so too.
+    @Test func whatIsErasedMeanwhileIsErasedByABlockOfTheBackup() throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 9)
+        try ledger.create()
+        var chain = GameChain(seed: 9)
+        let player = chain.player()
+        chain.credit(player)
+        chain.seal()
+        let log = try ledger.open()
+        for block in chain.blocks { try log.append(block) }
+        let adding = try #require(try chain.blocks.first { try $0.addedAccounts().contains(player) })
+        let backup = TestBackup(ledger)
+        var erasures = 0
+        let summary = try LogBackup(of: ledger.folder, in: backup.backup.folder, hash: testSHA256, disk: disk).run {
+            phase, _, _ in
+            guard phase == .copying, erasures < 2 else { return }
+            erasures += 1
+            if erasures == 1 { chain.erase(player) } else { chain.spend(player, 1) }
+            chain.seal()
+            try? log.append(chain.blocks[chain.blocks.count - 1])
+            if erasures == 1, let bytes = try? adding.redactable(erasing: [player]) {
+                try? log.redact(adding.number, bytes)
+            }
+        }
+        #expect(erasures == 2)
+        let blocks = try backup.blocks()
+        #expect(blocks.contains { (try? Block(opening: $0, checks: .form).rows.erasures.isEmpty) == false })
+        #expect(summary.head == blocks.last?.head)
+        #expect(try blocks == log.readAll().prefix(blocks.count).map { $0 })
+        log.close()
     }
 }
