@@ -37,10 +37,14 @@ struct HeadComparison {
     /// - Parameter identity: as the log's files say.
     mutating func compareLedger(_ ledger: BlockRows.LedgerRow, _ identity: Digest?) {
         for (place, head) in waiting.values.joined() {
-            if head.bundleID != ledger.bundleID || head.environment != ledger.environment
-                || head.identity != identity
-            {
+            if head.bundleID != ledger.bundleID || head.environment != ledger.environment {
                 fault(place, "it is a head of another ledger: of \(head.bundleID) in \(head.environment)")
+            } else if head.identity != identity {
+                let own = identity.map { "\($0.hexadecimal)" } ?? "not known"
+                fault(
+                    place,
+                    "it names this ledger's app and environment, but another digest of them: "
+                        + "\(head.identity.hexadecimal) was signed, and the log's is \(own)")
             }
         }
     }

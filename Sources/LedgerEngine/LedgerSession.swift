@@ -155,8 +155,13 @@ package final class LedgerSession: Sendable {
         case .journal(let journal) where journal.waitMilliseconds > 0:
             wait(for: query, after: journal.after, milliseconds: journal.waitMilliseconds, &state)
         case .blocks(let blocks):
-            if state.standby == nil, standbys.come(blocks.standby) { state.standby = blocks.standby }
-            guard state.standby == blocks.standby else { return finish(.failure(.overloaded), &state) }
+            if let own = state.standby, own != blocks.standby {
+                return finish(.failure(.otherStandby(own)), &state)
+            }
+            if state.standby == nil {
+                guard standbys.come(blocks.standby) else { return finish(.failure(.overloaded), &state) }
+                state.standby = blocks.standby
+            }
             // What it says that it has is noted before anything is waited for.
             read(query, &state)
         case .journal, .history, .report, .balances, .purchase, .find, .head: read(query, &state)

@@ -10,8 +10,10 @@ public enum WireLimits {
     /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a
     /// page of `history` or `journal` may have more where its spends drew many lots.
     public static let replyBytesMax = 64 << 20
-    /// Bytes of one line that a standby reads from its leader, without its `\n`: a block is never cut, and the largest
-    /// that thousands of the largest requests can make has some hundred megabytes.
+    /// Bytes of one line that a standby reads from its leader, without its `\n`. A block is never cut, and is a line of
+    /// its own where it is large. The 8,192 operations of the largest batch may each bring a JWS of 65,536 bytes: as
+    /// text again these are 512 MiB, and entries and transfers come to that. So much memory a leader that lies can have
+    /// its standby take, once.
     package static let blocksLineBytesMax = 1 << 30
     /// Bytes of an access token: it is hashed at every `authenticate`, and nobody types a longer one.
     public static let tokenBytesMax = 1_024

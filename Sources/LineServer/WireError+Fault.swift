@@ -24,6 +24,8 @@ extension WireError {
         case .futureTime: self = .invalidParams(path: "asOf", "is in the future")
         case .unexpected: self = .internalError
         case .overloaded: self = .overloaded
+        case .otherStandby(let own):
+            self = .invalidParams(path: "standby", "must be \(own), as before: a connection is one standby's")
         case .chainMismatch(let head): self = .chainMismatch(head: head)
         }
     }
@@ -41,10 +43,15 @@ extension WireError {
 
     private init(_ error: StoreError) {
         switch error.kind {
+        case .unavailable where error.isOfLog:
+            self.init(.storageUnavailable, "the ledger cannot be written to now; send this again later")
         case .unavailable: self = .storageUnavailable
         case .notReady: self.init(.storageUnavailable, "\(error); send this again")
         case .notLeader(let address): self = .notLeader(address)
         case .unknown: self = .outcomeUnknown
+        case .corrupt where error.isOfLog:
+            self.init(
+                .storageCorrupt, "\(error): sending this again does not help, the operator has to look")
         case .corrupt: self = .storageCorrupt
         }
     }

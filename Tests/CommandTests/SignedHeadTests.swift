@@ -123,7 +123,7 @@ import Testing
         add("the last entry is \(end.entry), and \(end.entry + 1) was signed") { $0.entry += 1 }
         add("it is a head of another ledger: of com.example.game in Production") { $0.environment = "Production" }
         add("it is a head of another ledger") { $0.bundleID = "com.example.other" }
-        add("it is a head of another ledger") { $0.identity = .zero }
+        add("it names this ledger's app and environment, but another digest of them: 0000") { $0.identity = .zero }
         add("the currencies are gems, and none were signed") { $0.currencies = [] }
         for kind in AccountKind.allCases {
             add("\(kind.name) of gems has debits") { $0.totals[1, kind].credits += 1 }

@@ -235,4 +235,21 @@ import Testing
         }
         try await bench.stop()
     }
+
+    @Test func aSessionIsOneStandbys() async throws {
+        let bench = try Bench()
+        let session = bench.session()
+        for name in ["a", "b", "a"] {
+            let query = BlocksQuery(
+                standby: try #require(StandbyName(name)), after: 0, hash: Digest.zero.bytes, durable: 0)
+            session.session.submit([.query(.blocks(query))])
+        }
+        let isDone = try eventually {
+            bench.allow(.read, session)
+            return bench.answers(session.number).count == 3
+        }
+        #expect(isDone)
+        #expect(bench.answers(session.number) == ["outcome", "otherStandby(a)", "outcome"])
+        try await bench.stop()
+    }
 }

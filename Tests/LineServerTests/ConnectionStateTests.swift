@@ -200,6 +200,19 @@ import Testing
         #expect(transcript.state.inFlight == (0, 0))
     }
 
+    /// Of the log that it cannot be written, or by its name what of it is damaged.
+    @Test func whatIsWrongWithTheLogIsSaid() {
+        var error = StoreError(.unavailable, "the file system is read-only")
+        error.isOfLog = true
+        #expect(WireError(.store(error)).message == "the ledger cannot be written to now; send this again later")
+        error = StoreError(.corrupt, "block 7 in segment file 1")
+        error.isOfLog = true
+        let words = "block 7 in segment file 1: sending this again does not help, the operator has to look"
+        #expect(WireError(.store(error)).message == words)
+        #expect(WireError(.store(StoreError(.corrupt, "a row"))) == .storageCorrupt)
+        #expect(WireError(.otherStandby(StandbyName("a")!)).reason == "invalid_params")
+    }
+
     @Test func aReadMayBeginOnlyWhileTheClientTakesItsReplies() {
         var limits = ServerLimits()
         limits.batchReplyBytesMax = 100

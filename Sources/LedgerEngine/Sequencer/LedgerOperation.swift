@@ -106,6 +106,8 @@ package enum Fault: Error, Sendable {
     /// A standby has another block than this ledger of that number.
     /// - head: the last block of this ledger.
     case chainMismatch(head: BlockNumber)
+    /// A connection is one standby's, of this name, and asked for blocks in the name of another.
+    case otherStandby(StandbyName)
     /// A read was not begun, for its client has more to take in than it may.
     case overloaded
 }
