@@ -357,6 +357,8 @@ extension DatabaseError {
         switch resultCode.primaryResultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_ERROR, .SQLITE_FORMAT:
             return true
+        // SQLite tries for ten seconds to read the index of the write-ahead log (`-shm`).
+        case .SQLITE_PROTOCOL: return true
         default:
             return false
         }

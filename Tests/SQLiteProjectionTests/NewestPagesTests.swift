@@ -285,4 +285,21 @@ import Testing
             try sample.store.projection.close()
         }
     }
+
+    /// The file is memory that SQLite's connections share.
+    @Test func anIndexOfTheWriteAheadLogThatIsOverwrittenIsDamage() async throws {
+        try await apart {
+            var store = try Ledger(TemporaryFolder())
+            try store.run(.credit(Workload.purchase(1, signedDate: 1), account: Workload.account(1)), at: 1)
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: store.folder.database + "-shm"))
+            try file.write(contentsOf: Data(repeating: 7, count: 32_768))
+            try file.close()
+            var books = store.books
+            var needs = Needs()
+            needs.accounts = [Workload.account(2)]
+            let error = #expect(throws: StoreError.self) { try store.projection.load(needs, into: &books) }
+            #expect(error?.kind == .corrupt, "\(error?.description ?? "")")
+            try? store.projection.close()
+        }
+    }
 }
