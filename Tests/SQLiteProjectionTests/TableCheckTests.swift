@@ -142,6 +142,22 @@ import Testing
         }
     }
 
+    @Test func tablesThatSomebodyKeepsALockOnAreToBeRebuilt() async throws {
+        try await apart {
+            let store = try Ledger(TemporaryFolder())
+            try store.projection.close()
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: store.folder.database, configuration: configuration)
+            try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            let error = #expect(throws: ProjectionOpeningError.self) { try open(store.folder) }
+            #expect(error?.kind == .rebuild && error?.description.contains("keeps a lock") == true)
+            try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+            try other.close()
+            try open(store.folder).close()
+        }
+    }
+
     @Test func whatAnotherProgramWroteBeforeTheFirstTransactionIsNoticed() throws {
         let folder = try TemporaryFolder()
         var store = try Ledger(folder)
