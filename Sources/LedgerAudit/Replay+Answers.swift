@@ -34,23 +34,75 @@ extension Replay {
         }
         expect(rest.isEmpty, block, "entry \(entry.id) did more than key \(request.key) was answered")
         checkBalances(own, request.key, answer, block)
-        if case .grant = answer { checkGrant(entry, own, request, block) }
+        guard let first = own.first,
+            let requests = requests(of: entry, first, own, request.key, answer)
+        else { return }
+        let isAsked = requests.contains { $0.fingerprint(of: first.player, hash) == request.fingerprint }
+        expect(isAsked, block, "key \(request.key) asked for something else than entry \(entry.id) did")
     }
 
-    /// Of a grant the entry has everything that was asked for, so the fingerprint of the request is known as well; of
-    /// other requests it has conditions that no row repeats.
-    private func checkGrant(
-        _ entry: Entry, _ own: ArraySlice<Transfer>, _ request: BlockRows.RequestRow, _ block: BlockNumber
-    ) {
-        guard let first = own.first, case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
-            let currency = CurrencyCode(code(first.debit.currency)), let amount = Amount(first.amount)
-        else { return }
-        let grant = Grant(
-            key: request.key, account: AccountName.erased(first.player), currency: currency, amount: amount,
-            note: entry.note, expiresAt: lots[place].expiresAt)
-        expect(
-            request.fingerprint == KeyedOperation.grant(grant).fingerprint(of: first.player, hash), block,
-            "key \(request.key) asked for something else than entry \(entry.id) granted")
+    // MARK: Requests
+
+    /// Whatever a key may have asked for that an entry carried out: what could be left out may have been. So the
+    /// fingerprint of the request is known as well.
+    /// - Returns: `nil` for a spend and an atomic, which may have conditions that no row repeats, and where something
+    ///   is not there, which is told elsewhere.
+    private func requests(
+        of entry: Entry, _ first: Transfer, _ own: ArraySlice<Transfer>, _ key: RequestKey, _ answer: KeyedAnswer
+    ) -> [KeyedOperation]? {
+        let account = AccountName.erased(first.player)
+        switch answer {
+        case .spend, .atomic, .refused: return nil
+        case .grant:
+            guard case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
+                let amount = amount(first.amount, of: first)
+            else { return nil }
+            let grant = Grant(
+                key: key, account: account, currency: amount.currency, amount: amount.amount, note: entry.note,
+                expiresAt: lots[place].expiresAt)
+            return [.grant(grant)]
+        case .hold:
+            guard let hold = holds[first.id]?.row, let amount = amount(hold.amount, of: first) else { return nil }
+            let request = Hold(
+                key: key, account: account, currency: amount.currency, amount: amount.amount,
+                timeoutMilliseconds: hold.expiresAt &- entry.time)
+            return [.hold(request)]
+        case .reversal:
+            guard let begun = begun(by: first) else { return nil }
+            let units = Dictionary(grouping: own.filter { $0.debit.kind == .spent }, by: \.debit.currency)
+            let debits = units.values.compactMap { amount($0.reduce(0) { $0 &+ $1.amount }, of: $0[0]) }
+            let amounts = isGivenBack(first.reference) ? [debits, nil] : [debits]
+            return begun.operations.flatMap { operation in
+                amounts.map {
+                    .reverse(Reversal(key: key, spendKey: begun.key, operation: operation, debits: $0))
+                }
+            }
+        case .capture:
+            guard let begun = begun(by: first), let hold = first.reference.flatMap({ holds[$0] }) else { return nil }
+            let units = own.reduce(0) { $1.credit.kind == .spent ? $0 &+ $1.amount : $0 }
+            guard let amount = Amount(units) else { return nil }
+            let amounts = units == hold.row.amount ? [amount, nil] : [amount]
+            return begun.operations.flatMap { operation in
+                amounts.map { .capture(Capture(key: key, holdKey: begun.key, operation: operation, amount: $0)) }
+            }
+        case .release:
+            guard let begun = begun(by: first) else { return nil }
+            return begun.operations.map { .release(Release(key: key, holdKey: begun.key, operation: $0)) }
+        }
+    }
+
+    private func begun(by transfer: Transfer) -> KeyBook.Begun? { transfer.reference.flatMap { keyBook[$0] } }
+
+    private func amount(_ units: Int64, of transfer: Transfer) -> CurrencyAmount? {
+        guard let currency = CurrencyCode(code(transfer.debit.currency)), let amount = Amount(units) else { return nil }
+        return CurrencyAmount(currency: currency, amount: amount)
+    }
+
+    /// Whether nothing is left of what a transfer began.
+    private func isGivenBack(_ first: TransferID?) -> Bool {
+        guard let first, first >= 1, case let place = Int(first) - 1, place < returnable.count else { return false }
+        let end = continues[(place + 1)...].firstIndex(of: false) ?? continues.count
+        return returnable[place..<end].allSatisfy { $0 == 0 }
     }
 
     // MARK: Operations
@@ -114,9 +166,11 @@ extension Replay {
         _ drawn: [DrawnLot], from rest: inout ArraySlice<Transfer>, _ debit: AccountKind, _ credit: AccountKind,
         interrupted: Bool = false
     ) -> Bool {
+        let reference = rest.first?.reference
         for part in drawn {
             if interrupted { skipWhatFollows(&rest) }
             guard let next = rest.popFirst(), next.debit.kind == debit, next.credit.kind == credit,
+                next.reference == reference,
                 next.lot == part.lot, next.amount == part.amount.units,
                 code(next.debit.currency) == part.currency.text,
                 case let place = Int(lotPlaces[Int(next.lot) - 1]), place >= 0,

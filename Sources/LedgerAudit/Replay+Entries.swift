@@ -6,8 +6,8 @@ extension Replay {
     private struct Posting {
         let entry: Entry
         let block: BlockNumber
-        /// The first transfers of what its key's answer names.
-        let starts: [TransferID]
+        /// What its key has begun, by the first transfer of each.
+        let begun: [TransferID: KeyBook.Begun]
         var wallets: [Int] = []
         /// Holds of which something was taken.
         var ended: [TransferID] = []
@@ -43,10 +43,9 @@ extension Replay {
                 return breakOff(block.number, "entry \(entry.id) has no transfers")
             }
             let own = rows.transfers[first..<last]
+            let request = requestOf[index].map { rows.requests[$0] }
             let answer = requestOf[index].flatMap { answers[$0] }
-            var posting = Posting(
-                entry: entry, block: block.number,
-                starts: answer.map { $0.spends.map(\.spend.trace.first) + $0.holds.map(\.hold.trace.first) } ?? [])
+            var posting = Posting(entry: entry, block: block.number, begun: begun(request, answer))
             for transfer in own {
                 var row: BlockRows.LotRow?
                 if transfer.lot == transfer.id { row = lotRows.popFirst() }
@@ -58,7 +57,7 @@ extension Replay {
             }
             finish(&posting)
             check(own, openings[index], posting)
-            check(entry, own, requestOf[index].map { rows.requests[$0] }, answer, block.number)
+            check(entry, own, request, answer, block.number)
         }
         expect(holdRows.isEmpty, block.number, "hold \(holdRows.first?.id ?? 0) is of no entry")
     }
@@ -66,6 +65,16 @@ extension Replay {
     private func place(_ entry: EntryID, _ before: EntryID, _ count: Int) -> Int? {
         let place = entry &- before &- 1
         return place >= 0 && place < count ? Int(place) : nil
+    }
+
+    private func begun(_ request: BlockRows.RequestRow?, _ answer: KeyedAnswer?) -> [TransferID: KeyBook.Begun] {
+        guard let key = request?.key, let answer else { return [:] }
+        let isAtomic = if case .atomic = answer { true } else { false }
+        let firsts =
+            answer.spends.map { ($0.spend.trace.first, $0.operation) }
+            + answer.holds.map { ($0.hold.trace.first, $0.operation) }
+        let begun = firsts.map { ($0, KeyBook.Begun(key: key, operation: isAtomic ? $1 : nil)) }
+        return Dictionary(begun) { first, _ in first }
     }
 
     /// For each entry the purchase whose lots it opens.
@@ -92,8 +101,9 @@ extension Replay {
         let (id, block, amount) = (transfer.id, posting.block, transfer.amount)
         let isFirst = id == posting.entry.firstTransfer
         let before = isFirst ? nil : last
-        continues.append(
-            before.map { $0 == (debit, credit) } ?? false && !posting.starts.contains(id))
+        let begun = posting.begun[id]
+        if let begun { keyBook.add(begun, at: id) }
+        continues.append(before.map { $0 == (debit, credit) } ?? false && begun == nil)
         last = (debit, credit)
         returnable.append(credit == .spent || credit == .held ? amount : 0)
         drawnLots.append(transfer.lot)
@@ -255,6 +265,9 @@ extension Replay {
             return expect(!returns, block, "transfer \(id) gives back, and does not say what")
         }
         guard returns else { return fault(block, "transfer \(id) refers to \(reference), which nothing does") }
+        guard keyBook[reference] != nil else {
+            return fault(block, "transfer \(id) gives back \(reference), with which nothing begins")
+        }
         if debit == .held {
             if let hold = holds[reference], hold.state == .open, hold.row.account == transfer.player {
                 holds[reference]?.left &-= transfer.amount
@@ -262,6 +275,8 @@ extension Replay {
             } else {
                 fault(block, "transfer \(id) takes from hold \(reference), which is not open")
             }
+        } else {
+            expect(holds[reference] == nil, block, "transfer \(id) gives hold \(reference) back as if it were spent")
         }
         // Of what the reference began: the part that came from this lot.
         var left = transfer.amount

@@ -5,7 +5,8 @@ import Ledger
 ///
 /// It goes on after what does not hold, so that all of it is named. Nothing of it traps, whatever the blocks say.
 ///
-/// It keeps about 150 bytes for each lot, 17 for each transfer, and 50 for each purchase, key and notification.
+/// It keeps about 150 bytes for each lot, 17 for each transfer, and 50 for each purchase, key and notification; for the
+/// key of a spend, a capture or a hold 20 more, and its text.
 final class Replay {
     let hash: HashFunction
     let findings: Findings
@@ -49,6 +50,7 @@ final class Replay {
     /// What the transfer before moved.
     var last: (debit: AccountKind, credit: AccountKind) = (.wallet, .wallet)
     var holds: [TransferID: HoldBook] = [:]
+    var keyBook = KeyBook()
     var totals: [Totals.Turnover] = []
     var purchases: [TransactionID: PurchaseBook] = [:]
     /// Those without an account, as their rows were.

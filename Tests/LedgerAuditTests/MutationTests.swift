@@ -111,8 +111,22 @@ enum Mutation {
         (
             "a transfer's reference",
             { rows, generator in
-                // Another spend of the same lot could be the right one; what opened the lot drew nothing.
-                change(&rows.transfers, &generator, where: { $0.reference != nil }) { $0.reference = $0.lot }
+                // The request says which spend it was, but among several operations, where it may be another one of
+                // the same lot; what opened the lot drew nothing.
+                let atomics = Set(rows.entries.filter { $0.kind == .atomic }.map(\.id))
+                return change(&rows.transfers, &generator, where: { ($0.reference ?? 0) > 1 }) {
+                    $0.reference = atomics.contains($0.entry) ? $0.lot : $0.reference! - 1
+                }
+            }
+        ),
+        (
+            "a request's fingerprint",
+            { rows, generator in
+                let kinds: [EntryKind] = [.grant, .reversal, .hold, .capture, .release]
+                let entries = Set(rows.entries.filter { kinds.contains($0.kind) }.map(\.id))
+                return change(&rows.requests, &generator, where: { $0.entry.map(entries.contains) ?? false }) {
+                    $0.fingerprint = .zero
+                }
             }
         ),
         (

@@ -76,4 +76,69 @@ import Testing
             }
         }
     }
+
+    /// One block: two lots of 100, a spend of both (transfers 3 and 4) and one of the second (5), two holds of it
+    /// (6 and 7), then what is to be changed: a reversal (8) of the spend 5, a release (9) of the hold 7, and among
+    /// several operations a reversal (10) of the spend 3.
+    private static func block(_ change: (inout BlockRows) -> Void) throws -> SealedBlock {
+        let gems = try #require(CurrencyCode("gems"))
+        let player = try #require(AccountName("player"))
+        func key(_ text: String) throws -> RequestKey { try #require(RequestKey(text)) }
+        func amount(_ units: Int64) throws -> CurrencyAmount {
+            CurrencyAmount(currency: gems, amount: try #require(Amount(units)))
+        }
+        func grant(_ name: String, _ units: Int64) throws -> KeyedOperation {
+            .grant(Grant(key: try key(name), account: player, currency: gems, amount: try amount(units).amount))
+        }
+        func spend(_ name: String, _ units: Int64) throws -> KeyedOperation {
+            .spend(Spend(key: try key(name), account: player, debits: [try amount(units)]))
+        }
+        func hold(_ name: String) throws -> KeyedOperation {
+            .hold(
+                Hold(
+                    key: try key(name), account: player, currency: gems, amount: try amount(10).amount,
+                    timeoutMilliseconds: 60_000))
+        }
+        func reverse(_ name: String, _ spend: String) throws -> KeyedOperation {
+            .reverse(Reversal(key: try key(name), spendKey: try key(spend), debits: [try amount(10)]))
+        }
+        var books = Books(
+            catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
+            hash: Workload.hash)
+        let both = Atomic(key: try key("both"), operations: [try reverse("both", "one"), try grant("both", 1)])
+        let commands: [Command] =
+            try [
+                grant("first", 100), grant("second", 100), spend("one", 110), spend("two", 10), hold("three"),
+                hold("four"), reverse("back", "two"),
+                .release(Release(key: try key("free"), holdKey: try key("four"))),
+            ].map { .keyed($0) } + [.atomic(both)]
+        for command in commands {
+            let answer = books.decide(command, by: nil, at: 1_000)
+            #expect(!"\(answer)".contains("refused"), "\(command)")
+        }
+        var rows = books.takeRows()
+        rows.ledger = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
+        #expect(rows.transfers.compactMap(\.reference) == [5, 7, 3])
+        change(&rows)
+        let block = Block(
+            number: 1, term: 1, time: 1_000, previous: .zero, position: books.position, rows: rows)
+        var salts = SplitMix64(seed: 1)
+        return SealedBlock(sealing: block, salts: &salts, hash: Workload.hash)
+    }
+
+    @Test func whatIsGivenBackIsWhatTheRequestNamed() throws {
+        #expect(Replayed([try Self.block { _ in }]).findings == [])
+        // Whatever else fits by lot and amount: another spend, another hold, a part of a spend, a hold as a spend.
+        let others: [(TransferID, TransferID, String)] = [
+            (8, 4, "transfer 8 gives back 4, with which nothing begins"),
+            (8, 3, "key back asked for something else than entry 7 did"),
+            (9, 6, "key free asked for something else than entry 8 did"),
+            (10, 6, "transfer 10 gives hold 6 back as if it were spent"),
+        ]
+        for (transfer, reference, words) in others {
+            let block = try Self.block { $0.transfers[Int(transfer) - 1].reference = reference }
+            let findings = Replayed([block]).findings.map(\.description)
+            #expect(findings.contains { $0.contains(words) }, "\(transfer) of \(reference): \(findings)")
+        }
+    }
 }
