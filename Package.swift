@@ -14,6 +14,8 @@ let package = Package(
         .library(name: "LedgerClient", targets: ["LedgerClient"]),
         .library(name: "AppStore", targets: ["AppStore"]),
         .library(name: "HotPath", targets: ["HotPath"]),
+        .library(name: "FuzzProperties", targets: ["FuzzProperties"]),
+        .library(name: "FuzzTableProperties", targets: ["FuzzTableProperties"]),
     ],
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -97,6 +99,15 @@ let package = Package(
             dependencies: ["AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerWire", "SQLiteProjection"],
             path: "Benchmarks/HotPath", swiftSettings: settings),
         .target(
+            name: "FuzzProperties",
+            dependencies: ["AppStore", "COpenSSL", "FileLog", "Ledger", "LedgerWire", "StrictJSON"],
+            path: "Tests/FuzzProperties", swiftSettings: settings),
+        .target(
+            name: "FuzzTableProperties",
+            dependencies: [
+                "FuzzProperties", "Ledger", "SQLiteProjection", .product(name: "GRDB", package: "GRDB.swift"),
+            ], path: "Tests/FuzzTableProperties", swiftSettings: settings),
+        .target(
             name: "LedgerTestKit",
             dependencies: [
                 "AppStore", "FileLog", "Ledger", "LedgerEngine",
@@ -163,6 +174,9 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "HotPathTests", dependencies: ["AppStore", "HotPath", "Ledger", "LedgerEngine"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FuzzPropertyTests", dependencies: ["FuzzProperties", "FuzzTableProperties"],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests",

@@ -36,12 +36,20 @@ import Testing
         "HotPath": [
             "AppStore", "FileLog", "Ledger", "LedgerEngine", "LedgerWire", "SQLiteProjection", "Foundation",
         ],
+        // Foundation and OpenSSL are the second opinions. No GRDB, which takes most of a fuzzer's build.
+        "FuzzProperties": [
+            "AppStore", "COpenSSL", "FileLog", "Ledger", "LedgerTypes", "LedgerWire", "StrictJSON", "Foundation",
+            "Glibc",
+            "Musl",
+        ],
+        "FuzzTableProperties": ["FuzzProperties", "Ledger", "SQLiteProjection", "GRDB", "Foundation"],
     ]
 
     private static func folder(_ target: String) -> String {
         switch target {
         case "LedgerSchema": "Schema"
         case "HotPath": "Benchmarks/HotPath"
+        case "FuzzProperties", "FuzzTableProperties": "Tests/\(target)"
         default: "Sources/\(target)"
         }
     }

@@ -1,0 +1,207 @@
+import FileLog
+import Foundation
+import Ledger
+
+/// A log is refused by name, or it is a chain of blocks that have their hashes. What reads it, and what inspects every
+/// byte of it, say the same.
+enum LogProperty {
+    /// What of an input is made right before it is read: checksums guard what stands behind them.
+    private enum Repair {
+        static let segmentChecksum: UInt8 = 1
+        static let recordChecksums: UInt8 = 2
+        static let recordHashes: UInt8 = 4
+        static let headChecksums: UInt8 = 8
+        static let noHeadFile: UInt8 = 16
+        static let all = segmentChecksum | recordChecksums | recordHashes | headChecksums
+    }
+
+    private static let folder = "/ledger/log"
+    private static let headFile = "/ledger/head"
+    private static let slotBytes = 100
+
+    /// An input is what to repair, the two slots of the head file, a segment behind its count, and the rest of the log,
+    /// which is a second segment.
+    static func check(_ bytes: [UInt8]) -> Bool {
+        var input = InputReader(bytes)
+        let repair = input.byte()
+        let slots = [input.bytes(slotBytes), input.bytes(slotBytes)]
+        let segments = [input.field(), input.all()].filter { !$0.isEmpty }
+        var files: [String: [UInt8]] = [folder + "/lock": []]
+        if repair & Repair.noHeadFile == 0 { files[headFile] = head(slots, repair) }
+        for (number, segment) in segments.enumerated() {
+            let whole = repaired(segment, repair)
+            let first = number == 0 ? 1 : Int(truncatingIfNeeded: Number.at(16, of: whole, as: UInt64.self))
+            files[folder + "/" + name(max(first, 2 * number))] = whole
+        }
+        let disk = MemoryDisk(files)
+        let read = blocks(disk)
+        let inspected = inspect(disk)
+        if inspected.isWhole { require(read.isWhole, "a log in which an inspection finds nothing is read") }
+        if read.isWhole {
+            require(inspected.blocks.starts(with: read.blocks), "what is read, an inspection hands over")
+        }
+        return read.isWhole
+    }
+
+    // MARK: The two readers
+
+    private struct Found {
+        var blocks: [SealedBlock] = []
+        var isWhole = true
+    }
+
+    private static func blocks(_ disk: MemoryDisk) -> Found {
+        var found = Found()
+        do throws(LogError) {
+            let log = try FileLog.openForReading(
+                folder: folder, headFile: headFile, identity: SampleLedger.identity, hash: SampleLedger.hash, disk: disk
+            )
+            while true {
+                let more = try log.read(after: BlockNumber(found.blocks.count), bytesMax: 2_000)
+                if more.isEmpty { break }
+                for block in more {
+                    require(block.number == BlockNumber(found.blocks.count + 1), "blocks come in their order")
+                    require(block.previous == found.blocks.last?.hash ?? .zero, "each continues the one before")
+                    require(Digest(of: block.body, SampleLedger.hash) == block.hash, "each has its hash")
+                    found.blocks.append(block)
+                }
+            }
+            require(log.head == found.blocks.last?.head, "the head is the last block")
+        } catch {
+            require(error.kind == .corrupt && error.description.contains(folder.dropLast(4)), "damage is named")
+            found.isWhole = false
+        }
+        return found
+    }
+
+    private static func inspect(_ disk: MemoryDisk) -> Found {
+        var found = Found()
+        let inspection = certain("listing a log") {
+            try LogInspection(folder: folder, headFile: headFile, hash: SampleLedger.hash, disk: disk)
+        }
+        if inspection.identity != SampleLedger.identity { found.isWhole = false }
+        var next: BlockNumber = 1
+        while let step = inspection.next() {
+            switch step {
+            case .block(let block):
+                require(block.number == next, "an inspection hands blocks over in their order")
+                require(Digest(of: block.body, SampleLedger.hash) == block.hash, "each has its hash")
+                found.blocks.append(block)
+                next += 1
+            case .damage(let words, let lost):
+                require(!words.isEmpty, "damage is told in words")
+                found.isWhole = false
+                guard let lost else { continue }
+                require(lost.lowerBound == next, "each block is handed over or lost, once")
+                next = lost.upperBound + 1
+            }
+        }
+        return found
+    }
+
+    // MARK: Repairs
+
+    private static func name(_ first: Int) -> String {
+        let digits = String(first)
+        return String(repeating: "0", count: max(0, 20 - digits.count)) + digits
+    }
+
+    private static func head(_ slots: [[UInt8]], _ repair: UInt8) -> [UInt8] {
+        var file = [UInt8](repeating: 0, count: 4_096)
+        for (slot, offset) in zip(slots, [0, 2_048]) where slot.count == slotBytes {
+            var slot = slot
+            if repair & Repair.headChecksums != 0, slot[0] != 0 {
+                Number.set(CRC32C.of(slot[..<96]), at: 96, of: &slot)
+            }
+            file.replaceSubrange(offset..<offset + slotBytes, with: slot)
+        }
+        return file
+    }
+
+    private static func repaired(_ segment: [UInt8], _ repair: UInt8) -> [UInt8] {
+        var segment = segment
+        guard segment.count >= 96 else { return segment }
+        if repair & Repair.segmentChecksum != 0 { Number.set(CRC32C.of(segment[..<92]), at: 92, of: &segment) }
+        var offset = 96
+        while offset + 104 <= segment.count, segment[offset..<offset + 4].elementsEqual("CLBk".utf8) {
+            let bodyBytes = Int(Number.at(offset + 24, of: segment, as: UInt32.self))
+            let redactableBytes = Int(Number.at(offset + 28, of: segment, as: UInt32.self))
+            let body = offset + 104
+            let redactable = body + bodyBytes
+            let end = redactable + redactableBytes
+            if repair & Repair.recordHashes != 0, end <= segment.count {
+                let digest = Digest(of: Array(segment[body..<redactable]), SampleLedger.hash).bytes
+                segment.replaceSubrange(offset + 64..<offset + 96, with: digest)
+                let next = (end + 7) / 8 * 8
+                if next + 104 <= segment.count { segment.replaceSubrange(next + 32..<next + 64, with: digest) }
+            }
+            if repair & Repair.recordChecksums != 0 {
+                let place = Number.bytes(UInt32(offset))
+                let checksum = CRC32C.of(segment[92..<96] + place + segment[offset..<offset + 96])
+                Number.set(checksum, at: offset + 96, of: &segment)
+                if end <= segment.count {
+                    let names = CRC32C.of(segment[offset + 96..<offset + 100] + segment[redactable..<end])
+                    Number.set(names, at: offset + 100, of: &segment)
+                }
+            }
+            offset = (end + 7) / 8 * 8
+        }
+        return segment
+    }
+
+    // MARK: Seeds
+
+    static var seeds: [[UInt8]] {
+        [1 << 20, 2_600].flatMap { segmentBytes in
+            certain("writing a log") {
+                let parent = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-\(UUID().uuidString)")
+                try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
+                defer { try? FileManager.default.removeItem(at: parent) }
+                return try seeds(in: parent, FileLogConfiguration(segmentBytes: segmentBytes, writeAheadBytes: 64))
+            }
+        }
+    }
+
+    private static func seeds(in parent: URL, _ configuration: FileLogConfiguration) throws -> [[UInt8]] {
+        let folder = parent.appendingPathComponent("log")
+        let head = parent.appendingPathComponent("head")
+        try FileLog.create(
+            folder: folder.path, headFile: head.path, identity: SampleLedger.identity, configuration: configuration)
+        let log = try FileLog.open(
+            folder: folder.path, headFile: head.path, identity: SampleLedger.identity, hash: SampleLedger.hash,
+            configuration: configuration)
+        try log.settle()
+        for block in SampleLedger.blocks.prefix(3) { try log.append(block) }
+        log.close()
+        let slots = [UInt8](try Data(contentsOf: head))
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.count == 20 }.sorted()
+        let segments = try names.prefix(2).map { [UInt8](try Data(contentsOf: folder.appendingPathComponent($0))) }
+        let rest = segments[0].asField + segments.dropFirst().flatMap { $0 }
+        let bytes = Array(slots[..<slotBytes] + slots[2_048..<2_048 + slotBytes]) + rest
+        return [0, Repair.all].map { [$0] + bytes }
+    }
+}
+
+/// Numbers as files have them: the highest byte first.
+private enum Number {
+    static func at<Value: FixedWidthInteger>(_ offset: Int, of bytes: [UInt8], as type: Value.Type) -> Value {
+        bytes.dropFirst(offset).prefix(Value.bitWidth / 8).reduce(0) { $0 << 8 | Value($1) }
+    }
+
+    static func bytes(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(number >> (24 - 8 * $0) & 0xFF) } }
+
+    static func set(_ number: UInt32, at offset: Int, of bytes: inout [UInt8]) {
+        bytes.replaceSubrange(offset..<offset + 4, with: self.bytes(number))
+    }
+}
+
+/// CRC-32C (RFC 3720 §12.1), a byte at a time, as another program computes it.
+private enum CRC32C {
+    private static let table: [UInt32] = (0..<256).map { byte in
+        (0..<8).reduce(UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0x82F6_3B78 : value >> 1 }
+    }
+
+    static func of(_ bytes: some Sequence<UInt8>) -> UInt32 {
+        ~bytes.reduce(0xFFFF_FFFF) { $0 >> 8 ^ table[Int(($0 ^ UInt32($1)) & 0xFF)] }
+    }
+}

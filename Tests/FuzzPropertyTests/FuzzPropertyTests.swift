@@ -1,0 +1,30 @@
+import Foundation
+import FuzzProperties
+import FuzzTableProperties
+import Testing
+
+/// The fuzz targets' properties hold of their seeds and of all that was once found. A property that does not hold ends
+/// the process.
+@Suite struct FuzzPropertyTests {
+    private static let properties = FuzzProperty.all + [.row]
+    private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("FuzzTests/Corpus")
+
+    @Test(arguments: properties)
+    func aFuzzerBeginsWithInputsThatAreAcceptedAndSomeThatAreNot(property: FuzzProperty) {
+        let seeds = property.seeds()
+        let accepted = seeds.count { property.check($0) }
+        #expect(accepted > 0 && Set(seeds).count == seeds.count)
+    }
+
+    /// A file of the corpus is what a fuzzer once found, or an input of its own.
+    @Test(arguments: properties)
+    func thePropertyHoldsOfTheCorpus(property: FuzzProperty) throws {
+        let folder = Self.corpus.appendingPathComponent(property.name)
+        guard FileManager.default.fileExists(atPath: folder.path) else { return }
+        for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
+            print("\(property.name): \(file.lastPathComponent)")
+            _ = property.check([UInt8](try Data(contentsOf: file)))
+        }
+    }
+}
