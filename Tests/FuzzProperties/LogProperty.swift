@@ -12,22 +12,25 @@ enum LogProperty {
         static let recordHashes: UInt8 = 4
         static let headChecksums: UInt8 = 8
         static let noHeadFile: UInt8 = 16
-        static let all = segmentChecksum | recordChecksums | recordHashes | headChecksums
+        static let noteChecksum: UInt8 = 32
+        static let all = segmentChecksum | recordChecksums | recordHashes | headChecksums | noteChecksum
     }
 
     private static let folder = "/ledger/log"
     private static let headFile = "/ledger/head"
     private static let slotBytes = 100
 
-    /// An input is what to repair, the two slots of the head file, a segment behind its count, and the rest of the log,
-    /// which is a second segment.
+    /// An input is what to repair, the two slots of the head file, the note of a redaction and a segment, each behind
+    /// its count, and the rest of the log, which is a second segment.
     static func check(_ bytes: [UInt8]) -> Bool {
         var input = InputReader(bytes)
         let repair = input.byte()
         let slots = [input.bytes(slotBytes), input.bytes(slotBytes)]
+        let note = input.field()
         let segments = [input.field(), input.all()].filter { !$0.isEmpty }
         var files: [String: [UInt8]] = [folder + "/lock": []]
         if repair & Repair.noHeadFile == 0 { files[headFile] = head(slots, repair) }
+        if !note.isEmpty { files[folder + "/redaction"] = repaired(note: note, repair) }
         for (number, segment) in segments.enumerated() {
             let whole = repaired(segment, repair)
             let first = number == 0 ? 1 : Int(truncatingIfNeeded: Number.at(16, of: whole, as: UInt64.self))
@@ -118,6 +121,15 @@ enum LogProperty {
         return file
     }
 
+    private static func repaired(note: [UInt8], _ repair: UInt8) -> [UInt8] {
+        var note = note
+        if repair & Repair.noteChecksum != 0, note.count >= 32 {
+            let end = min(32 + Int(Number.at(12, of: note, as: UInt32.self)), note.count)
+            Number.set(CRC32C.of(note[..<28] + note[32..<end]), at: 28, of: &note)
+        }
+        return note
+    }
+
     private static func repaired(_ segment: [UInt8], _ repair: UInt8) -> [UInt8] {
         var segment = segment
         guard segment.count >= 96 else { return segment }
@@ -176,9 +188,26 @@ enum LogProperty {
         let slots = [UInt8](try Data(contentsOf: head))
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.count == 20 }.sorted()
         let segments = try names.prefix(2).map { [UInt8](try Data(contentsOf: folder.appendingPathComponent($0))) }
-        let rest = segments[0].asField + segments.dropFirst().flatMap { $0 }
-        let bytes = Array(slots[..<slotBytes] + slots[2_048..<2_048 + slotBytes]) + rest
-        return [0, Repair.all].map { [$0] + bytes }
+        let heads = Array(slots[..<slotBytes] + slots[2_048..<2_048 + slotBytes])
+        let rest = segments.dropFirst().flatMap { $0 }
+        let (note, redacting) = interruptedRedaction(segments[0])
+        return [
+            [0] + heads + [].asField + segments[0].asField + rest,
+            [Repair.all] + heads + [].asField + segments[0].asField + rest,
+            [Repair.noteChecksum] + heads + note.asField + redacting.asField + rest,
+        ]
+    }
+
+    /// A note, but for its checksum, that the names of the first block are overwritten with zeros; and its segment, in
+    /// which that was begun.
+    private static func interruptedRedaction(_ segment: [UInt8]) -> (note: [UInt8], segment: [UInt8]) {
+        let start = 96 + 104 + Int(Number.at(96 + 24, of: segment, as: UInt32.self))
+        let count = Int(Number.at(96 + 28, of: segment, as: UInt32.self))
+        var begun = segment
+        begun.replaceSubrange(start..<start + count / 2, with: [UInt8](repeating: 0, count: count / 2))
+        let head = Array("CLedgRed".utf8) + Number.bytes(1) + Number.bytes(UInt32(count))
+        let number = Number.bytes(0) + Number.bytes(1) + segment[192..<196] + Number.bytes(0)
+        return (head + number + [UInt8](repeating: 0, count: count), begun)
     }
 }
 

@@ -16,7 +16,7 @@ package enum SampleLedger {
         certain("opening a block") { try Block(opening: block, checks: .hashes(hash)) }
     }
 
-    /// A block with rows that later versions write.
+    /// A block with the row of an erasure, and rows that later versions write.
     package static let laterBlock: SealedBlock = {
         let last = certain(opened.last, "the last block")
         var rows = BlockRows()
@@ -26,6 +26,7 @@ package enum SampleLedger {
             BlockRows.ExternalRow(transaction: TransactionID(number: 7), source: "store", identifier: "x")
         ]
         rows.catalogs = [BlockRows.CatalogRow(version: 2, digest: .zero, time: last.time)]
+        rows.erasures = [BlockRows.ErasureRow(account: 1, time: last.time, actor: 1)]
         rows.closedThrough = last.time - 1
         let block = Block(
             number: last.number + 1, term: 2, time: last.time + 1, previous: blocks[blocks.count - 1].hash,

@@ -28,6 +28,22 @@ public enum Fuzzing {
         return 0
     }
 
+    /// Changes an input as its property knows how, in place: its lengths stay right.
+    /// - Returns: how many bytes it has then.
+    public static func change(
+        _ start: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int, _ seed: CUnsignedInt
+    ) -> Int {
+        let input = [UInt8](UnsafeBufferPointer(start: start, count: count))
+        let changed = property.change(input, seed) { part in
+            var memory = part + [UInt8](repeating: 0, count: max(countMax - count, 1))
+            let left = LLVMFuzzerMutate(&memory, part.count, memory.count)
+            return Array(memory.prefix(left))
+        }
+        let kept = changed.prefix(countMax)
+        UnsafeMutableRawBufferPointer(start: start, count: countMax).copyBytes(from: kept)
+        return kept.count
+    }
+
     private static func writeSeeds(to folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         for (number, seed) in property.seeds().enumerated() {
