@@ -11,14 +11,18 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
     ///
     /// It returns whether they were accepted.
     public let check: @Sendable ([UInt8]) -> Bool
+    /// Changes an input: by a number, some part of it as the function changes bytes. Counts around the part stay right.
+    public let change: @Sendable (_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8]
 
     package init(
         _ name: String, seeds: @escaping @Sendable () -> [[UInt8]], words: [String] = [],
+        change: @escaping @Sendable ([UInt8], UInt32, ([UInt8]) -> [UInt8]) -> [UInt8] = { $2($0) },
         check: @escaping @Sendable ([UInt8]) -> Bool
     ) {
         self.name = name
         self.seeds = seeds
         self.words = words
+        self.change = change
         self.check = check
     }
 
@@ -37,7 +41,8 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
     public static let payload = FuzzProperty(
         "payload", seeds: { PayloadProperty.seeds }, words: PayloadProperty.words, check: PayloadProperty.check)
     /// A block with its names.
-    public static let block = FuzzProperty("block", seeds: { BlockProperty.seeds }, check: BlockProperty.check)
+    public static let block = FuzzProperty(
+        "block", seeds: { BlockProperty.seeds }, change: BlockParts.change, check: BlockProperty.check)
     /// A log's segment files and its head file.
     public static let log = FuzzProperty("log", seeds: { LogProperty.seeds }, check: LogProperty.check)
     /// The answer that a used key keeps.

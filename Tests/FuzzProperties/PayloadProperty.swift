@@ -142,9 +142,9 @@ enum PayloadProperty {
     }()
 
     private static func notification(_ rest: String) -> [UInt8] {
-        Array(
-            (#"{"notificationType":"REFUND","subtype":"UPGRADE","notificationUUID":"002e14d5-51f5-4503-b5a8-c3a1af68eb20","#
-                + #""version":"2.0","signedDate":\#(date),\#(rest)}"#).utf8)
+        let uuid = "002e14d5-51f5-4503-b5a8-c3a1af68eb20"
+        let text = #"{"notificationType":"REFUND","subtype":"UPGRADE","notificationUUID":"\#(uuid)","version":"2.0","#
+        return Array((text + #""signedDate":\#(date),\#(rest)}"#).utf8)
     }
 
     private static let members = #""appAppleId":7,"bundleId":"com.example.game","environment":"Sandbox""#

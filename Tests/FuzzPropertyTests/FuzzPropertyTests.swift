@@ -17,6 +17,21 @@ import Testing
         #expect(accepted > 0 && Set(seeds).count == seeds.count)
     }
 
+    /// A part that is put back as it was is the same input; it may also be taken out, or doubled.
+    @Test func aBlockIsChangedInItsParts() {
+        for seed in FuzzProperty.block.seeds() {
+            var parts: Set<[UInt8]> = []
+            for number in UInt32(0)..<400 {
+                let same = FuzzProperty.block.change(seed, number) { part in
+                    parts.insert(part)
+                    return part
+                }
+                #expect(same == seed || same.count != seed.count, "change \(number)")
+            }
+            #expect(parts.contains(seed) && parts.count > 3)
+        }
+    }
+
     /// A file of the corpus is what a fuzzer once found, or an input of its own.
     @Test(arguments: properties)
     func thePropertyHoldsOfTheCorpus(property: FuzzProperty) throws {
