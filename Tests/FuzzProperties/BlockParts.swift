@@ -58,18 +58,14 @@ struct BlockParts {
 
     /// Changes a part that the number chooses, or in one of four cases any bytes.
     static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
-        guard number % 4 > 0, var parts = BlockParts(input) else { return body(input) }
-        var number = Int(number / 4)
-        func choose(_ count: Int) -> Int {
-            defer { number /= count }
-            return number % count
-        }
-        let part = choose(parts.sections.count + 2)
+        var choice = Choice(number)
+        guard choice.of(4) > 0, var parts = BlockParts(input) else { return body(input) }
+        let part = choice.of(parts.sections.count + 2)
         switch part {
         case parts.sections.count: parts.redactable = Array(body(parts.redactable).prefix(0xFFFF))
         case parts.sections.count + 1: parts.head = body(parts.head)
         case _:
-            switch choose(8) {
+            switch choice.of(8) {
             case 0: parts.sections[part].count = body(parts.sections[part].count)
             case 1: parts.sections.remove(at: part)
             case 2:

@@ -34,9 +34,11 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
         "line", seeds: { LineProperty.seeds }, words: LineProperty.words, check: LineProperty.check)
     /// A JWS with its signature, as a transaction or as a notification.
     public static let jws = FuzzProperty(
-        "jws", seeds: { JWSProperty.seeds }, words: JWSProperty.words, check: JWSProperty.check)
+        "jws", seeds: { JWSProperty.seeds }, words: JWSProperty.words, change: JWSProperty.change,
+        check: JWSProperty.check)
     /// The certificates of a JWS's header.
-    public static let path = FuzzProperty("path", seeds: { PathProperty.seeds }, check: PathProperty.check)
+    public static let path = FuzzProperty(
+        "path", seeds: { PathProperty.seeds }, change: PathProperty.change, check: PathProperty.check)
     /// What a JWS says whose signature is good.
     public static let payload = FuzzProperty(
         "payload", seeds: { PayloadProperty.seeds }, words: PayloadProperty.words, check: PayloadProperty.check)
@@ -44,7 +46,8 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
     public static let block = FuzzProperty(
         "block", seeds: { BlockProperty.seeds }, change: BlockParts.change, check: BlockProperty.check)
     /// A log's segment files and its head file.
-    public static let log = FuzzProperty("log", seeds: { LogProperty.seeds }, check: LogProperty.check)
+    public static let log = FuzzProperty(
+        "log", seeds: { LogProperty.seeds }, change: LogProperty.change, check: LogProperty.check)
     /// The answer that a used key keeps.
     public static let answer = FuzzProperty("answer", seeds: { AnswerProperty.seeds }, check: AnswerProperty.check)
 
@@ -66,6 +69,19 @@ package func certain<Result>(_ what: String, _ body: () throws -> Result) -> Res
 package func certain<Value>(_ value: Value?, _ what: @autoclosure () -> String) -> Value {
     guard let value else { fatalError("\(what()) is none") }
     return value
+}
+
+/// Chooses, by one number, one thing after the other.
+package struct Choice {
+    private var number: Int
+
+    package init(_ number: UInt32) { self.number = Int(number) }
+
+    /// One of the numbers from 0 up to `count`.
+    package mutating func of(_ count: Int) -> Int {
+        defer { number /= count }
+        return number % count
+    }
 }
 
 /// Takes an input apart, from its front. Where it ends too early, what is left is taken, and numbers are 0.

@@ -75,6 +75,27 @@ enum JWSProperty {
         }
     }
 
+    /// Changes one segment, decoded.
+    static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
+        var choice = Choice(number)
+        guard choice.of(8) > 0, let form = input.first.flatMap({ Form(rawValue: $0) }) else { return body(input) }
+        switch form {
+        case .transaction, .notification:
+            var parts = input.dropFirst().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+                .map { Array($0) }
+            let part = choice.of(parts.count)
+            guard let decoded = Base64.decodeURL(parts[part][...]) else { return body(input) }
+            parts[part] = Array(Base64.encodeURL(body(decoded)).utf8)
+            return [form.rawValue] + parts.joined(separator: [UInt8(ascii: ".")])
+        case .partsOfTransaction, .partsOfNotification:
+            var reader = InputReader(Array(input.dropFirst()))
+            var parts = [reader.field(), reader.field(), reader.all()]
+            let part = choice.of(parts.count)
+            parts[part] = Array(body(parts[part]).prefix(0xFFFF))
+            return [form.rawValue] + parts[0].asField + parts[1].asField + parts[2]
+        }
+    }
+
     private static func refused(_ failure: VerificationFailure) -> Bool {
         require(!failure.message.isEmpty, "a refusal says why")
         return false

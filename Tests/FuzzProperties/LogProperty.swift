@@ -161,6 +161,62 @@ enum LogProperty {
         return segment
     }
 
+    // MARK: Changes
+
+    /// Changes one part: what to repair, a slot, the note, or a record of the first segment, whose counts stay right.
+    static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
+        var choice = Choice(number)
+        guard choice.of(4) > 0 else { return body(input) }
+        var reader = InputReader(input)
+        var repair = reader.byte()
+        var slots = [reader.bytes(slotBytes), reader.bytes(slotBytes)]
+        var note = reader.field()
+        var segment = reader.field()
+        switch choice.of(8) {
+        case 0: repair = UInt8(choice.of(64))
+        case 1:
+            let slot = choice.of(2)
+            slots[slot] = Array((body(slots[slot]) + slots[slot]).prefix(slotBytes))
+        case 2: note = Array(body(note).prefix(0xFFFF))
+        case _: segment = Array(changed(segment, &choice, body).prefix(0xFFFF))
+        }
+        return [repair] + slots.joined() + note.asField + segment.asField + reader.all()
+    }
+
+    private static func changed(
+        _ segment: [UInt8], _ choice: inout Choice, _ body: ([UInt8]) -> [UInt8]
+    ) -> [UInt8] {
+        var records: [(header: [UInt8], body: [UInt8], names: [UInt8])] = []
+        var reader = InputReader(segment)
+        let head = reader.bytes(96)
+        var rest = reader.all()
+        while rest.starts(with: "CLBk".utf8), rest.count >= 104 {
+            let bodyEnd = 104 + Int(Number.at(24, of: rest, as: UInt32.self))
+            let end = bodyEnd + Int(Number.at(28, of: rest, as: UInt32.self))
+            guard (end + 7) / 8 * 8 <= rest.count else { break }
+            records.append((Array(rest[..<104]), Array(rest[104..<bodyEnd]), Array(rest[bodyEnd..<end])))
+            rest.removeFirst((end + 7) / 8 * 8)
+        }
+        guard !records.isEmpty else { return body(segment) }
+        let place = choice.of(records.count)
+        switch choice.of(6) {
+        case 0: records[place].header = Array((body(records[place].header) + records[place].header).prefix(104))
+        case 1: records[place].names = body(records[place].names)
+        case 2: records.swapAt(place, choice.of(records.count))
+        case 3: records.remove(at: place)
+        case 4: rest = body(rest)
+        case _: records[place].body = body(records[place].body)
+        }
+        return head
+            + records.flatMap { record in
+                var header = record.header
+                Number.set(UInt32(record.body.count), at: 24, of: &header)
+                Number.set(UInt32(record.names.count), at: 28, of: &header)
+                let bytes = header + record.body + record.names
+                return bytes + [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
+            } + rest
+    }
+
     // MARK: Seeds
 
     static var seeds: [[UInt8]] {
@@ -194,6 +250,7 @@ enum LogProperty {
         return [
             [0] + heads + [].asField + segments[0].asField + rest,
             [Repair.all] + heads + [].asField + segments[0].asField + rest,
+            [Repair.all & ~Repair.recordHashes] + heads + [].asField + segments[0].asField + rest,
             [Repair.noteChecksum] + heads + note.asField + redacting.asField + rest,
         ]
     }

@@ -54,6 +54,23 @@ enum PathProperty {
         }
     }
 
+    /// Changes the date, or one certificate.
+    static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
+        var choice = Choice(number)
+        var reader = InputReader(input)
+        var date = reader.byte()
+        var path: [[UInt8]] = []
+        while !reader.isAtEnd { path.append(reader.field()) }
+        guard choice.of(8) > 0, !path.isEmpty else { return body(input) }
+        let part = choice.of(path.count + 2)
+        switch part {
+        case path.count: date = UInt8(choice.of(256))
+        case path.count + 1: path[choice.of(path.count)] = issued[choice.of(issued.count)]
+        case _: path[part] = Array(body(path[part]).prefix(0xFFFF))
+        }
+        return [date] + path.flatMap(\.asField)
+    }
+
     // MARK: A second opinion
 
     private static func checkIssued(_ path: [[UInt8]]) {
@@ -108,6 +125,8 @@ enum PathProperty {
     static let seeds: [[UInt8]] = {
         let others = SignedSamples.others.map { certain(Data(base64Encoded: $0).map { [UInt8]($0) }, "a certificate") }
         let paths = [issued, others, [issued[0], issued[1], others[2]], [others[0], issued[1], issued[2]]]
-        return paths.map { [0] + $0.flatMap(\.asField) } + [[100] + issued.flatMap(\.asField)]
+        let whole = issued.flatMap(\.asField)
+        // Before the certificates are valid, and after it.
+        return paths.map { [0] + $0.flatMap(\.asField) } + [[100] + whole, [156] + whole]
     }()
 }

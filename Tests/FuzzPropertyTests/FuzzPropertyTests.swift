@@ -18,11 +18,11 @@ import Testing
     }
 
     /// A part that is put back as it was is the same input; it may also be taken out, or doubled.
-    @Test func aBlockIsChangedInItsParts() {
-        for seed in FuzzProperty.block.seeds() {
+    @Test(arguments: [FuzzProperty.block, .jws]) func anInputIsChangedInItsParts(property: FuzzProperty) {
+        for seed in property.seeds() {
             var parts: Set<[UInt8]> = []
             for number in UInt32(0)..<400 {
-                let same = FuzzProperty.block.change(seed, number) { part in
+                let same = property.change(seed, number) { part in
                     parts.insert(part)
                     return part
                 }

@@ -6,7 +6,8 @@ import SQLiteProjection
 
 extension FuzzProperty {
     /// Rows of the tables.
-    public static let row = FuzzProperty("row", seeds: { RowProperty.seeds }, check: RowProperty.check)
+    public static let row = FuzzProperty(
+        "row", seeds: { RowProperty.seeds }, change: RowProperty.change, check: RowProperty.check)
 }
 
 /// Tables of which rows were changed: whatever is asked of them is answered or refused by name, and their own sums
@@ -30,7 +31,76 @@ enum RowProperty {
 
     /// What a changed value is.
     private enum Value: UInt8, CaseIterable {
-        case null, small, integer, text, blob, other, removal
+        case null, edge, integer, text, blob, other, removal
+
+        init(_ byte: UInt8) {
+            self = certain(Value(rawValue: byte % UInt8(Value.allCases.count)), "a kind of value")
+        }
+
+        /// Numbers at which something changes, behind a small one of their own.
+        static let edges: [Int64] = [
+            0, 1, -1, 100_000, 100_001, 1 << 53 - 1, 1 << 53, 1 << 60, 1 << 60 + 1, -1 << 60, .max, .min,
+        ]
+    }
+
+    /// One change of an input. It takes itself from the input's front.
+    private struct Change {
+        var table: UInt8
+        var row: UInt8
+        var column: UInt8
+        var kind: UInt8
+        /// The value, or what says which it is.
+        var bytes: [UInt8]
+
+        init(_ input: inout InputReader) {
+            table = input.byte()
+            row = input.byte()
+            column = input.byte()
+            kind = input.byte()
+            switch Value(kind) {
+            case .null, .removal: bytes = []
+            case .edge, .other: bytes = input.bytes(1)
+            case .integer: bytes = input.bytes(8)
+            case .text, .blob: bytes = input.bytes(Int(input.byte()))
+            }
+        }
+
+        var input: [UInt8] {
+            let head = [table, row, column, kind]
+            switch Value(kind) {
+            case .null, .edge, .other, .integer, .removal: return head + bytes
+            case .text, .blob: return head + [UInt8(bytes.count)] + bytes
+            }
+        }
+    }
+
+    /// Changes the question or one change; adds one, of the same row or of any; or takes one out.
+    static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
+        var choice = Choice(number)
+        guard choice.of(8) > 0 else { return body(input) }
+        var reader = InputReader(input)
+        var question = reader.byte()
+        var changes: [Change] = []
+        while !reader.isAtEnd { changes.append(Change(&reader)) }
+        let random = [UInt8(choice.of(256)), UInt8(choice.of(256)), UInt8(choice.of(256))]
+        if changes.isEmpty { return [question] + [random[0], random[1], random[2], Value.edge.rawValue, random[0]] }
+        let place = choice.of(changes.count)
+        switch random[0] % 8 {
+        case 0: question = random[1] == 0xFF ? 0xFF : random[1] % 4
+        case 1: changes[place].bytes = Array(body(changes[place].bytes).prefix(0xFF))
+        case 2: changes[place].column = random[1]
+        case 3: changes[place].row = random[1]
+        case 4: (changes[place].table, changes[place].column) = (random[1], random[2])
+        case 5: changes.remove(at: place)
+        case 6:
+            changes[place].kind = random[1] % 4 == 0 ? random[2] : Value.edge.rawValue
+            changes[place].bytes = [random[2]]
+        case _:
+            var another = changes[place]
+            (another.column, another.kind, another.bytes) = (random[1], Value.edge.rawValue, [random[2]])
+            changes.append(another)
+        }
+        return [question] + changes.flatMap(\.input)
     }
 
     private static let tables = Tables()
@@ -42,7 +112,8 @@ enum RowProperty {
         let question = Question(input.byte())
         var changes = 0
         while !input.isAtEnd, changes < 8 {
-            if tables.change(&input) { changes += 1 }
+            tables.make(Change(&input))
+            changes += 1
         }
         defer { tables.restore() }
         switch question {
@@ -74,6 +145,8 @@ enum RowProperty {
         private struct Table {
             var name: String
             var columns: [String]
+            /// The places of the columns that tell its rows apart.
+            var key: [Int]
             /// The rows as they were written.
             var rows: [[DatabaseValue]]
         }
@@ -119,40 +192,35 @@ enum RowProperty {
             return try names.filter { $0 != "projection" }.map { name in
                 let columns = try db.columns(in: name).map(\.name)
                 let rows = try Row.fetchAll(db, sql: "SELECT * FROM \(name)").map { Array($0.databaseValues) }
-                return Table(name: name, columns: columns, rows: rows)
+                let key = try db.primaryKey(name).columns.compactMap { columns.firstIndex(of: $0) }
+                return Table(name: name, columns: columns, key: key, rows: rows)
             }
         }
 
         // MARK: Changes
 
-        /// - Returns: whether there was something to change.
-        func change(_ input: inout InputReader) -> Bool {
-            let number = Int(input.byte()) % all.count
+        func make(_ change: Change) {
+            let number = Int(change.table) % all.count
             let table = all[number]
-            let rowNumber = Int(input.byte())
-            let columnNumber = Int(input.byte()) % table.columns.count
-            guard !table.rows.isEmpty else { return false }
-            let row = table.rows[rowNumber % table.rows.count]
+            guard !table.rows.isEmpty else { return }
+            let column = Int(change.column) % table.columns.count
+            let row = table.rows[Int(change.row) % table.rows.count]
+            let condition = table.key.map { "\(table.columns[$0]) IS ?" }.joined(separator: " AND ")
+            let key = table.key.map { row[$0] }
+            let first = change.bytes.first ?? 0
             let value: DatabaseValue
-            switch Value(rawValue: input.byte() % UInt8(Value.allCases.count)) ?? .null {
+            switch Value(change.kind) {
             case .null: value = .null
-            case .small: value = Int64(Int8(bitPattern: input.byte())).databaseValue
-            case .integer: value = input.integer(Int64.self).databaseValue
-            case .text:
-                value = String(decoding: input.bytes(Int(input.byte())), as: UTF8.self).databaseValue
-            case .blob: value = Data(input.bytes(Int(input.byte()))).databaseValue
-            case .other: value = table.rows[Int(input.byte()) % table.rows.count][columnNumber]
-            case .removal:
-                execute("DELETE FROM \(table.name) WHERE \(condition(table))", row, number)
-                return true
+            case .edge:
+                let places = UInt8(Value.edges.count)
+                value = (first < 128 ? Value.edges[Int(first % places)] : Int64(first) - 192).databaseValue
+            case .integer: value = change.bytes.reduce(0) { $0 << 8 | Int64($1) }.databaseValue
+            case .text: value = String(decoding: change.bytes, as: UTF8.self).databaseValue
+            case .blob: value = Data(change.bytes).databaseValue
+            case .other: value = table.rows[Int(first) % table.rows.count][column]
+            case .removal: return execute("DELETE FROM \(table.name) WHERE \(condition)", key, number)
             }
-            let sql = "UPDATE \(table.name) SET \(table.columns[columnNumber]) = ? WHERE \(condition(table))"
-            execute(sql, [value] + row, number)
-            return true
-        }
-
-        private func condition(_ table: Table) -> String {
-            table.columns.map { "\($0) IS ?" }.joined(separator: " AND ")
+            execute("UPDATE \(table.name) SET \(table.columns[column]) = ? WHERE \(condition)", [value] + key, number)
         }
 
         private func execute(_ sql: String, _ arguments: [DatabaseValue], _ table: Int) {

@@ -23,14 +23,14 @@ public enum Fuzzing {
     }
 
     /// Tries one input.
-    public static func check(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    fileprivate static func check(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         _ = property.check([UInt8](UnsafeBufferPointer(start: start, count: count)))
         return 0
     }
 
-    /// Changes an input as its property knows how, in place: its lengths stay right.
+    /// Changes an input as its property knows how, in place.
     /// - Returns: how many bytes it has then.
-    public static func change(
+    fileprivate static func change(
         _ start: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int, _ seed: CUnsignedInt
     ) -> Int {
         let input = [UInt8](UnsafeBufferPointer(start: start, count: count))
@@ -56,3 +56,15 @@ public enum Fuzzing {
         try Data(lines.joined().utf8).write(to: folder.appendingPathExtension("dict"))
     }
 }
+
+// What libFuzzer finds by name.
+
+/// libFuzzer's own `main`, which is not used, names this function.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func checkOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { Fuzzing.check(bytes, count) }
+
+/// libFuzzer has this function change inputs.
+@_cdecl("LLVMFuzzerCustomMutator")
+public func changeInput(
+    _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ countMax: Int, _ seed: CUnsignedInt
+) -> Int { Fuzzing.change(bytes, count, countMax, seed) }
