@@ -56,6 +56,26 @@ struct BlockParts {
         return bytes
     }
 
+    /// Numbers at which something changes, and a form that none has.
+    private static let edges: [[UInt8]] =
+        [0, 1, 1 << 53 - 1, 1 << 53, UInt64(Int64.max), .max].map { number in
+            var bytes: [UInt8] = []
+            var rest = number
+            while rest >= 0x80 {
+                bytes.append(UInt8(rest & 0x7F) | 0x80)
+                rest >>= 7
+            }
+            return bytes + [UInt8(rest)]
+        } + [[0x80, 0]]
+
+    /// With an edge for the number at some place.
+    private static func withEdge(_ rows: [UInt8], _ choice: inout Choice) -> [UInt8] {
+        guard !rows.isEmpty else { return rows }
+        let place = choice.of(rows.count)
+        let end = rows[place...].firstIndex { $0 < 0x80 } ?? rows.count - 1
+        return Array(rows[..<place]) + edges[choice.of(edges.count)] + rows[(end + 1)...]
+    }
+
     /// Changes a part that the number chooses, or in one of four cases any bytes.
     static func change(_ input: [UInt8], _ number: UInt32, _ body: ([UInt8]) -> [UInt8]) -> [UInt8] {
         var choice = Choice(number)
@@ -74,6 +94,7 @@ struct BlockParts {
                 let row = rows.count / max(Int(parts.sections[part].count[0]), 1)
                 parts.sections[part].rows += rows.suffix(row)
                 parts.sections[part].count[0] &+= 1
+            case 3, 4: parts.sections[part].rows = withEdge(parts.sections[part].rows, &choice)
             case _: parts.sections[part].rows = body(parts.sections[part].rows)
             }
         }

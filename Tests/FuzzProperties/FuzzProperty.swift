@@ -31,7 +31,8 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
 
     /// What a connection sends: lines, and the requests on them.
     public static let line = FuzzProperty(
-        "line", seeds: { LineProperty.seeds }, words: LineProperty.words, check: LineProperty.check)
+        "line", seeds: { LineProperty.seeds }, words: LineProperty.words,
+        change: { JSONParts.change($0, $1, $2) }, check: LineProperty.check)
     /// A JWS with its signature, as a transaction or as a notification.
     public static let jws = FuzzProperty(
         "jws", seeds: { JWSProperty.seeds }, words: JWSProperty.words, change: JWSProperty.change,
@@ -41,7 +42,8 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
         "path", seeds: { PathProperty.seeds }, change: PathProperty.change, check: PathProperty.check)
     /// What a JWS says whose signature is good.
     public static let payload = FuzzProperty(
-        "payload", seeds: { PayloadProperty.seeds }, words: PayloadProperty.words, check: PayloadProperty.check)
+        "payload", seeds: { PayloadProperty.seeds }, words: PayloadProperty.words,
+        change: { JSONParts.change($0, $1, edges: PayloadProperty.edges, $2) }, check: PayloadProperty.check)
     /// A block with its names.
     public static let block = FuzzProperty(
         "block", seeds: { BlockProperty.seeds }, change: BlockParts.change, check: BlockProperty.check)

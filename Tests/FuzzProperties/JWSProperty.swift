@@ -108,6 +108,23 @@ enum JWSProperty {
             [Form.partsOfTransaction.rawValue] + parts(of: SignedSamples.transaction),
             [Form.partsOfNotification.rawValue] + parts(of: SignedSamples.test),
         ]
+        + emptySignatures.map { [Form.partsOfTransaction.rawValue] + unsigned + $0 }
+
+    /// Numbers r and s of which a check that forgets their bounds (FIPS 186-5 §6.4.2) says that they sign
+    /// everything: 0, and the order of P-256.
+    private static let emptySignatures: [[UInt8]] = {
+        let zero = [UInt8](repeating: 0, count: 32)
+        let order = certain(Data(base64Encoded: "/////wAAAAD//////////7zm+q2nF56E87nKwvxjJVE="), "the order")
+        return [zero, Array(order)].flatMap { r in [zero, Array(order)].map { r + $0 } }
+    }()
+
+    /// The header, and a payload that was never signed, each behind its count.
+    private static let unsigned: [UInt8] = {
+        let segments = jws(SignedSamples.transaction).split(separator: UInt8(ascii: "."))
+        let parts = segments.map { SignedSamples.decoded($0) }
+        let payload = String(decoding: parts[1], as: UTF8.self).replacing(#""quantity":1"#, with: #""quantity":9"#)
+        return parts[0].asField + Array(payload.utf8).asField
+    }()
 
     private static func parts(of rest: String) -> [UInt8] {
         let parts = jws(rest).split(separator: UInt8(ascii: ".")).map { SignedSamples.decoded($0) }

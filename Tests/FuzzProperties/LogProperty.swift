@@ -41,7 +41,7 @@ enum LogProperty {
         let inspected = inspect(disk)
         if inspected.isWhole { require(read.isWhole, "a log in which an inspection finds nothing is read") }
         if read.isWhole {
-            require(inspected.blocks.starts(with: read.blocks), "what is read, an inspection hands over")
+            require(inspected.blocks == read.blocks, "what is read, and nothing else, an inspection hands over")
         }
         return read.isWhole
     }

@@ -97,7 +97,9 @@ enum PayloadProperty {
         require(isSame("productId", payload.productID), "Foundation reads the same product")
         require(isSame("purchaseDate", payload.purchaseDate), "Foundation reads the same date")
         require(isSame("signedDate", payload.signedDate), "Foundation reads the same date of signing")
-        require(object["quantity"] == nil || isSame("quantity", payload.quantity), "Foundation reads the same quantity")
+        // One, where none is said.
+        let isOne = payload.quantity == 1 && isSame("quantity", nil)
+        require(isOne || isSame("quantity", payload.quantity), "Foundation reads the same quantity")
         require(isSame("price", payload.price), "Foundation reads the same price")
         require(isSame("revocationDate", payload.revocationDate), "Foundation reads the same revocation")
         require(isSame("revocationPercentage", payload.revocationPercentage), "Foundation reads the same share")
@@ -163,6 +165,14 @@ enum PayloadProperty {
             [Form.both.rawValue] + notification(#""data":{\#(members),"signedTransactionInfo":"\#(place)"}"#) + [0]
                 + transaction
         ]
+
+    /// With the last date that is not in the future, and the first that is; and those at which the certificates are
+    /// valid, and are not any more.
+    static let edges =
+        JSONParts.edges
+        + [
+            date + 300_000, date + 300_001, SignedSamples.validity.lowerBound, SignedSamples.validity.lowerBound - 1,
+        ].map { "\($0)" }
 
     static let words = [
         "transactionId", "originalTransactionId", "purchaseDate", "quantity", "revocationDate", "revocationPercentage",

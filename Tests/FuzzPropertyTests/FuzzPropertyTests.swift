@@ -17,18 +17,23 @@ import Testing
         #expect(accepted > 0 && Set(seeds).count == seeds.count)
     }
 
-    /// A part that is put back as it was is the same input; it may also be taken out, or doubled.
-    @Test(arguments: [FuzzProperty.block, .jws]) func anInputIsChangedInItsParts(property: FuzzProperty) {
+    /// A part that is put back as it was is the same input. Some changes leave the part to nobody: a number becomes
+    /// another, a section is taken out.
+    @Test(arguments: [FuzzProperty.line, .jws, .payload, .block])
+    func anInputIsChangedInItsParts(property: FuzzProperty) {
         for seed in property.seeds() {
             var parts: Set<[UInt8]> = []
-            for number in UInt32(0)..<400 {
+            for step in UInt32(0)..<400 {
+                let number = step &* 0x9E37_79B1
+                var isAsked = false
                 let same = property.change(seed, number) { part in
+                    isAsked = true
                     parts.insert(part)
                     return part
                 }
-                #expect(same == seed || same.count != seed.count, "change \(number)")
+                #expect(same == seed || !isAsked, "change \(number)")
             }
-            #expect(parts.contains(seed) && parts.count > 3)
+            #expect(parts.contains(seed) && parts.count > 2)
         }
     }
 
