@@ -239,7 +239,7 @@ private final class Writer {
         checkpointer = Checkpointer(
             db, bounds, path, sums, committed: try StoredState(db).head?.number ?? 0, warn: warn)
         checkpointer.reserve()
-        // A commit of ours, so that it is known where the write-ahead log ends. On a disk that is full the next is that.
+        // A commit of ours, so that it is known where the write-ahead log ends. On a full disk the next one is that.
         do { try db.execute(sql: "UPDATE projection SET id = id") } catch let error as DatabaseError
             where error.resultCode == .SQLITE_BUSY
         {
