@@ -151,37 +151,49 @@ enum RowProperty {
             var rows: [[DatabaseValue]]
         }
 
-        private let path: String
+        private let folder: URL
         private let queue: DatabaseQueue
         private let projection: SQLiteProjection
         private let state: ProjectedState
         private let all: [Table]
         /// The tables that were changed.
         private var changed: Set<Int> = []
+        /// What changed them.
+        private var statements: [(sql: String, arguments: StatementArguments)] = []
 
         init() {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-\(UUID().uuidString)")
-            (path, projection, state, queue, all) = certain("making tables") {
+            self.folder = folder
+            (projection, state, queue, all) = certain("making tables") {
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-                let path = folder.appendingPathComponent("tables.sqlite").path
-                let made = try Tables.open(path)
+                let made = try Tables.open(Tables.original(folder))
                 try made.apply(SampleLedger.blocks)
                 try made.close()
+                let path = folder.appendingPathComponent("tables.sqlite").path
+                try SQLiteProjection.copy(at: Tables.original(folder), to: path)
                 let projection = try Tables.open(path)
-                let queue = try DatabaseQueue(path: path)
-                try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
-                let all = try queue.write { db in
-                    try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
-                    return try Tables.tables(db)
-                }
-                return (path, projection, try projection.state(), queue, all)
+                let queue = try Tables.openBeside(path)
+                return (projection, try projection.state(), queue, try queue.read { try Tables.tables($0) })
             }
             atexit {
-                certain("removing tables") { try FileManager.default.removeItem(atPath: RowProperty.tables.folder) }
+                certain("removing tables") { try FileManager.default.removeItem(at: RowProperty.tables.folder) }
             }
         }
 
-        private var folder: String { (path as NSString).deletingLastPathComponent }
+        /// The tables as they were made, which nobody has open.
+        private static func original(_ folder: URL) -> String {
+            folder.appendingPathComponent("original.sqlite").path
+        }
+
+        /// A connection that changes rows of tables that are open: of others what it writes would not be believed.
+        private static func openBeside(_ path: String) throws -> DatabaseQueue {
+            let queue = try DatabaseQueue(path: path)
+            try queue.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA synchronous = OFF")
+                try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            }
+            return queue
+        }
 
         private static func open(_ path: String) throws -> SQLiteProjection {
             try SQLiteProjection(path: path, ledger: SampleLedger.row, hash: SampleLedger.hash)
@@ -224,11 +236,11 @@ enum RowProperty {
         }
 
         private func execute(_ sql: String, _ arguments: [DatabaseValue], _ table: Int) {
+            let arguments = StatementArguments(arguments)
             do {
-                try queue.writeWithoutTransaction { db in
-                    try db.execute(sql: sql, arguments: StatementArguments(arguments))
-                }
+                try queue.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
                 changed.insert(table)
+                statements.append((sql, arguments))
             } catch {
                 // A STRICT table takes no value of another type, and no key twice.
                 let code = (error as? DatabaseError)?.resultCode
@@ -263,6 +275,7 @@ enum RowProperty {
                 }
             }
             changed = []
+            statements = []
         }
 
         // MARK: Questions
@@ -345,8 +358,20 @@ enum RowProperty {
 
         /// Whether tables that are opened now are refused, or do not fit their sums.
         func isChangeNoticed() -> Bool {
+            let copy = folder.appendingPathComponent("copy.sqlite").path
+            certain("changing a copy of the tables") {
+                try SQLiteProjection.copy(at: Tables.original(folder), to: copy)
+                let opened = try Tables.open(copy)
+                let beside = try Tables.openBeside(copy)
+                for (sql, arguments) in statements {
+                    try beside.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
+                }
+                try beside.close()
+                try opened.close()
+            }
+            defer { certain("removing tables") { try SQLiteProjection.remove(at: copy) } }
             do {
-                let opened = try Tables.open(path)
+                let opened = try Tables.open(copy)
                 defer { certain("closing tables") { try opened.close() } }
                 while try opened.checkNext() {}
                 return false
