@@ -65,13 +65,13 @@ enum PayloadProperty {
         require((1...255).contains(payload.productID.utf8.count), "a product has a name")
         require(payload.signedDate <= date + 300_000, "it was not signed in the future")
         require(SignedSamples.validity.contains(payload.signedDate), "its certificates were valid")
-        require((0...100_000).contains(payload.revoked), "what is revoked is a share of the whole")
         if let token = payload.appAccountToken {
             require(!token.isEmpty && token == token.lowercased(), "a token has one form")
         }
         guard payload.type == .consumable else { return }
         let largest: Int64 = 1 << 53 - 1
         require((1...10).contains(payload.quantity), "a quantity is 1 to 10")
+        require((0...100_000).contains(payload.revoked), "what is revoked is a share of the whole")
         require((0...largest).contains(payload.purchaseDate), "a date is one that every reader holds")
         let price = payload.price ?? 0
         require((0...largest).contains(price), "a price is one that every reader holds")
