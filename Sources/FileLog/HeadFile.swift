@@ -76,11 +76,10 @@ final class HeadFile {
     /// Makes the file say that `head` was acknowledged last, after a store that failed, or found that it was cut.
     func storeAgain(_ head: LogHead) throws(LogError) {
         do {
-            if try disk.status(file.file).byteCount < HeadFile.byteCount {
-                try disk.writeAll(file.file, HeadFile.emptyPage(identity), at: 0)
-                nextSlot = 1
-            }
-            try write(head)
+            guard try disk.status(file.file).byteCount < HeadFile.byteCount else { return try write(head) }
+            // In one write: the file never says that nothing was acknowledged.
+            try disk.writeAll(file.file, HeadFile.page(head, identity), at: 0)
+            nextSlot = 0
         } catch {
             throw LogError(.unknown, "storing block \(head.number) into the head file \(path) again: \(error)")
         }
@@ -108,13 +107,19 @@ final class HeadFile {
         try disk.rename(temporary, to: path)
     }
 
-    /// Makes the file say that `head` was acknowledged last, as a file whose other slot was never stored into; an older
-    /// one stays until the new one is whole. Its folder is synced by the caller.
-    static func replace(_ disk: any Disk, _ path: String, _ head: LogHead, _ identity: Digest) throws(DiskError) {
+    /// A file's content whose other slot was never stored into.
+    private static func page(_ head: LogHead, _ identity: Digest) -> [UInt8] {
         var page = emptyPage(identity)
         page.withUnsafeMutableBytes {
             write(head, identity, to: UnsafeMutableRawBufferPointer(rebasing: $0[slotOffsets[1]...]))
         }
+        return page
+    }
+
+    /// Makes the file say that `head` was acknowledged last, as a file whose other slot was never stored into; an older
+    /// one stays until the new one is whole. Its folder is synced by the caller.
+    static func replace(_ disk: any Disk, _ path: String, _ head: LogHead, _ identity: Digest) throws(DiskError) {
+        let page = page(head, identity)
         let temporary = path + temporarySuffix
         try disk.removeIfThere(temporary)
         let file = OwnedFile(disk, try disk.open(temporary, .creating))

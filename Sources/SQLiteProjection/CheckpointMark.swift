@@ -20,15 +20,21 @@ struct CheckpointMark {
     /// Of the largest number.
     private static let digits = 20
 
+    struct Content: Hashable {
+        /// The last block of which pages may have been copied.
+        var copied: BlockNumber = 0
+        /// What the write-ahead log ends with.
+        var commit = WALCommit()
+
+        fileprivate var numbers: [UInt64] {
+            [UInt64(clamping: copied), UInt64(clamping: commit.frames), commit.salts, commit.sums]
+        }
+    }
+
     private let path: String
 
     /// - Parameter tables: the path of the tables.
     init(tables: String) { path = tables + CheckpointMark.suffix }
-
-    struct Content: Hashable {
-        var copied: BlockNumber
-        var commit: WALCommit
-    }
 
     /// What the file says; `nil` where it cannot be read. Tables are never without one.
     func read() -> Content? {
@@ -36,32 +42,29 @@ struct CheckpointMark {
         let numbers = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast().map {
             $0.count == CheckpointMark.digits ? UInt64(String(decoding: $0, as: UTF8.self)) : nil
         }
-        guard numbers.count == 4, let copied = numbers[0].flatMap(BlockNumber.init(exactly:)),
-            let frames = numbers[1].flatMap(Int.init(exactly:)), let salts = numbers[2], let sums = numbers[3]
+        guard numbers.count == 5, let copied = numbers[0].flatMap(BlockNumber.init(exactly:)),
+            let frames = numbers[1].flatMap(Int.init(exactly:)), let salts = numbers[2], let sums = numbers[3],
+            let checksum = numbers[4]
         else { return nil }
-        return Content(copied: copied, commit: WALCommit(frames: frames, salts: salts, sums: sums))
+        let content = Content(copied: copied, commit: WALCommit(frames: frames, salts: salts, sums: sums))
+        return checksum == CheckpointMark.checksum(content.numbers) ? content : nil
     }
 
-    /// Writes both, and makes them durable. `false` where that cannot be done.
-    func write(_ copied: BlockNumber, _ commit: WALCommit) -> Bool {
-        write([UInt64(copied)] + numbers(commit), fromLine: 0, isDurable: true)
-    }
-
-    /// Writes the commit. `false` where that cannot be done.
-    func note(_ commit: WALCommit) -> Bool { write(numbers(commit), fromLine: 1, isDurable: false) }
-
-    private func numbers(_ commit: WALCommit) -> [UInt64] { [UInt64(commit.frames), commit.salts, commit.sums] }
-
-    private func write(_ numbers: [UInt64], fromLine line: Int, isDurable: Bool) -> Bool {
+    /// `false` where it cannot be written, or not be made durable.
+    func write(_ content: Content, isDurable: Bool) -> Bool {
         let descriptor = PlainFile.open(path, O_WRONLY | O_CREAT)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
-        let text = numbers.map { number in
+        let numbers = content.numbers
+        let text = (numbers + [CheckpointMark.checksum(numbers)]).map { number in
             let text = String(number)
             return String(repeating: "0", count: CheckpointMark.digits - text.utf8.count) + text + "\n"
         }.joined()
-        let place = off_t(line * (CheckpointMark.digits + 1))
-        return pwrite(descriptor, text, text.utf8.count, place) == text.utf8.count
+        return pwrite(descriptor, text, text.utf8.count, 0) == text.utf8.count
             && (!isDurable || fdatasync(descriptor) == 0)
+    }
+
+    private static func checksum(_ numbers: [UInt64]) -> UInt64 {
+        numbers.reduce(0) { PageChecks.step($0, $1) }
     }
 }

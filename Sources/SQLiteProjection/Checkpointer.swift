@@ -26,8 +26,12 @@ final class Checkpointer {
     private let mark: CheckpointMark
     private let sums: PageSums
     private let log: WriteAheadLog
-    /// What the mark is to say that the WAL ends with.
-    private var lastCommit: WALCommit?
+    /// What the mark says.
+    private var marked: CheckpointMark.Content
+    /// Whether the mark names the commit that the WAL ends with.
+    private var isCommitMarked = false
+    /// Why nothing could be copied last time.
+    private var fault: String?
     /// The last block that is committed.
     private var committed: BlockNumber
     /// Pages at which is copied next: a WAL that could not begin anew is not tried again at once.
@@ -38,9 +42,10 @@ final class Checkpointer {
     ///   - writer: the writer's connection, whose own checkpoints are turned off.
     ///   - sums: of the pages that are written into the database.
     ///   - committed: the last block that the tables have.
+    ///   - marked: what the mark says.
     init(
         _ writer: Database, _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums, committed: BlockNumber,
-        warn: @escaping @Sendable (String) -> Void
+        marked: CheckpointMark.Content, warn: @escaping @Sendable (String) -> Void
     ) {
         let mark = CheckpointMark(tables: path)
         log = WriteAheadLog(tables: path)
@@ -48,6 +53,7 @@ final class Checkpointer {
         self.mark = mark
         self.sums = sums
         self.committed = committed
+        self.marked = marked
         self.bounds = bounds
         next = bounds.checkpointPages
         warned = bounds.walPagesWarned
@@ -72,6 +78,9 @@ final class Checkpointer {
     /// Whether the WAL may not grow any more, unless ``checkRoom(_:)`` makes room.
     var isFull: Bool { pages >= bounds.walPagesMax }
 
+    /// Why the WAL grows.
+    var reason: String { fault.map { "it cannot be copied: \($0)" } ?? "someone keeps a read of them open" }
+
     /// To be called outside of a transaction.
     /// - Throws: ``StoreError`` where the WAL may not grow any more.
     func checkRoom(_ db: Database) throws {
@@ -81,8 +90,7 @@ final class Checkpointer {
         guard let state = checkpoint(db), state.copied == state.pages else {
             throw StoreError(
                 """
-                the log of the tables (WAL) has \(pages) pages, because someone has kept a read of them open since; \
-                nothing is applied until that ends
+                the log of the tables (WAL) has \(pages) pages: \(reason); nothing is applied until that ends
                 """)
         }
     }
@@ -101,17 +109,25 @@ final class Checkpointer {
         next = pages + bounds.checkpointPages
         if pages >= warned {
             warned = pages * 2
-            warn("the log of the tables (WAL) has \(pages) pages: someone keeps a read of them open")
+            warn("the log of the tables (WAL) has \(pages) pages: \(reason)")
         }
+    }
+
+    /// Whether the WAL's last commit is the first one after another.
+    func isNextCommit(after earlier: WALCommit) -> Bool {
+        log.commit(endingWith: pages).map { log.follows($0, earlier) } ?? false
     }
 
     /// What the WAL ends with is ours; what another program adds to it, while this one does not run, is not.
     ///
     /// Where it cannot be noted, a start goes on from an earlier commit. No page is copied before it is noted.
-    func noteCommit() {
-        if pages == 0 { return }
-        lastCommit = log.commit(endingWith: pages)
-        if let lastCommit { _ = mark.note(lastCommit) }
+    /// - Returns: the commit; `nil` where the WAL has none, or it cannot be read.
+    @discardableResult
+    func noteCommit() -> WALCommit? {
+        guard pages > 0, let commit = log.commit(endingWith: pages) else { return nil }
+        marked.commit = commit
+        isCommitMarked = mark.write(marked, isDurable: false)
+        return commit
     }
 
     func close(_ writer: Database) {
@@ -124,18 +140,31 @@ final class Checkpointer {
         // With a limit the last connection that is closed gives the file's room back.
         sqlite3_exec(writer.sqliteConnection, "PRAGMA journal_size_limit = -1", nil, nil, nil)
         let code = sqlite3_wal_checkpoint_v2(writer.sqliteConnection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-        if code == SQLITE_OK { _ = mark.note(WALCommit()) }
+        if code == SQLITE_OK {
+            marked.commit = WALCommit()
+            _ = mark.write(marked, isDurable: false)
+        }
         reserve()
     }
 
     /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or
     /// another process is doing it.
     private func checkpoint(_ db: Database) -> (pages: Int, copied: Int)? {
-        guard let lastCommit, mark.write(committed, lastCommit) else { return nil }
+        // What the mark says is in the WAL must be there whatever happens: SQLite would sync it only after this.
+        guard isCommitMarked, log.sync() else {
+            fault = "its end could not be noted"
+            return nil
+        }
+        marked.copied = committed
+        guard mark.write(marked, isDurable: true) else {
+            fault = "how far it is copied cannot be noted: \(String(cString: strerror(errno)))"
+            return nil
+        }
         sums.note(copied: committed)
         var pages: Int32 = 0
         var copied: Int32 = 0
         let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
+        fault = code == SQLITE_OK ? nil : "SQLite error \(sqlite3_extended_errcode(db.sqliteConnection))"
         return code == SQLITE_OK ? (Int(pages), Int(copied)) : nil
     }
 }

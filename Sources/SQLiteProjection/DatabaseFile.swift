@@ -35,17 +35,25 @@ enum DatabaseFile {
     /// "CLdg": marks the file as one of ours (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x434C_6467
 
+    /// What is known of tables that are opened, besides what they say themselves.
+    struct Known {
+        let sums: PageSums
+        let mark: CheckpointMark.Content
+        /// What the write-ahead log ends with; `nil` where it lost its end, or is not begun yet.
+        let end: WALCommit?
+    }
+
     /// Opens the tables at `path`, or creates them where there is no file, or an empty one.
     /// - Throws: ``ProjectionOpeningError``
     static func open(_ path: String, _ ledger: BlockRows.LedgerRow) throws
-        -> (pool: DatabasePool, loader: DatabaseQueue, sums: PageSums, isNew: Bool)
+        -> (pool: DatabasePool, loader: DatabaseQueue, known: Known, isNew: Bool)
     {
-        try opening(path) {
+        try opening(path, whenBusy: .rebuild) {
             // Before anything is written: opening a pool makes a database a WAL one.
             for suffix in suffixes { try checkKind(path + suffix) }
-            let known = try isAbsentOrEmpty(path) ? nil : check(path, ledger)
-            let isNew = known == nil
-            let sums = try known ?? begin(path)
+            let found = try isAbsentOrEmpty(path) ? nil : check(path, ledger)
+            let isNew = found == nil
+            let known = try found ?? begin(path)
             var configuration = Configuration()
             configuration.label = "projection"
             configuration.foreignKeysEnabled = false
@@ -77,18 +85,19 @@ enum DatabaseFile {
             }
             var reading = configuration
             reading.readonly = true
-            return (pool, try DatabaseQueue(path: path, configuration: reading), sums, isNew)
+            return (pool, try DatabaseQueue(path: path, configuration: reading), known, isNew)
         }
     }
 
     /// Makes what stands beside tables that have no page yet.
-    private static func begin(_ path: String) throws -> PageSums {
+    private static func begin(_ path: String) throws -> Known {
         try remove(at: path)
+        let mark = CheckpointMark.Content()
         guard PageSums.create(tables: path), let sums = PageSums(tables: path),
-            CheckpointMark(tables: path).write(0, WALCommit())
+            CheckpointMark(tables: path).write(mark, isDurable: true)
         else { throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))") }
         PageChecks.expectNewest(sums, at: path)
-        return sums
+        return Known(sums: sums, mark: mark, end: nil)
     }
 
     /// Has the write-ahead log's file stay where it is when the last connection is closed, with the room that it has.
@@ -185,12 +194,12 @@ enum DatabaseFile {
     }
 
     /// Whether there are tables that can be gone on with.
-    /// - Returns: the sums of their pages; `nil` where a start ended before it made them.
-    private static func check(_ path: String, _ ledger: BlockRows.LedgerRow) throws -> PageSums? {
+    /// - Returns: `nil` where a start ended before it made them.
+    private static func check(_ path: String, _ ledger: BlockRows.LedgerRow) throws -> Known? {
         let ours = try expectChecks(path) ? believeOnlyOurs(path) : nil
         return try readOnlyQueue(path).read { db in
             guard try checkForm(db, path) else { return nil }
-            guard let (sums, mark) = ours else {
+            guard let ours else {
                 throw ProjectionOpeningError(.rebuild, "\(path) has pages without checksums")
             }
             let state = try StoredState(db)
@@ -205,26 +214,28 @@ enum DatabaseFile {
             guard (state.ledger == nil) == (state.head == nil) else {
                 throw ProjectionOpeningError(.rebuild, "\(path) does not say whose ledger it is")
             }
-            guard max(mark.copied, sums.copied) <= state.head?.number ?? 0 else {
+            guard max(ours.mark.copied, ours.sums.copied) <= state.head?.number ?? 0 else {
                 throw ProjectionOpeningError(
                     .rebuild, "the write-ahead log of \(path) lost blocks that were copied out of it already")
             }
-            return sums
+            return ours
         }
     }
 
     /// Has nothing read but what this program wrote last: no page that another program wrote, or that went back to what
     /// it was before, and nothing that another program added to the write-ahead log.
-    private static func believeOnlyOurs(_ path: String) throws -> (PageSums, CheckpointMark.Content) {
+    private static func believeOnlyOurs(_ path: String) throws -> Known {
         guard let mark = CheckpointMark(tables: path).read(), let sums = PageSums(tables: path) else {
             throw ProjectionOpeningError(.rebuild, "\(path) has lost what says which of its pages are the newest")
         }
-        guard WriteAheadLog(tables: path).cut(after: mark.commit) else {
+        let log = WriteAheadLog(tables: path)
+        let isShort = log.lacks(mark.commit)
+        guard log.cut(after: mark.commit) else {
             throw ProjectionOpeningError(
                 .unavailable, "\(path)\(WriteAheadLog.suffix): \(String(cString: strerror(errno)))")
         }
         PageChecks.expectNewest(sums, at: path)
-        return (sums, mark)
+        return Known(sums: sums, mark: mark, end: isShort ? nil : mark.commit)
     }
 
     /// Refuses another program's database, and asks for tables of another form to be computed anew.
@@ -255,7 +266,10 @@ enum DatabaseFile {
     }
 
     /// Gives every error a kind.
-    static func opening<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+    /// - Parameter whenBusy: of a lock that another program keeps for longer than is waited.
+    static func opening<Result>(
+        _ path: String, whenBusy: ProjectionOpeningError.Kind = .unavailable, _ body: () throws -> Result
+    ) throws -> Result {
         do {
             return try body()
         } catch let error as ProjectionOpeningError {
@@ -264,6 +278,9 @@ enum DatabaseFile {
             // A header that was changed can make SQLite take a file that may be written for one that may not.
             // So can another program's journal beside the file: this one never leaves any.
             let isMarkedReadOnly = error.resultCode == .SQLITE_READONLY && access(path, W_OK) == 0
+            if error.resultCode == .SQLITE_BUSY {
+                throw ProjectionOpeningError(whenBusy, "another process keeps a lock on \(path)")
+            }
             throw ProjectionOpeningError(
                 error.isDamage || isMarkedReadOnly ? .rebuild : .unavailable, "\(path): \(error.sentence)")
         } catch let error as StoreError {

@@ -75,7 +75,7 @@ enum PageChecks {
         return step(step(step(first, second), third), fourth)
     }
 
-    private static func step(_ sum: UInt64, _ word: UInt64) -> UInt64 {
+    static func step(_ sum: UInt64, _ word: UInt64) -> UInt64 {
         let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
         return product ^ product >> 32
     }
@@ -152,6 +152,9 @@ enum PageChecks {
         let logMethods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         logMethods.initialize(to: checkedMethods())
         logMethods.pointee.xRead = { PageChecks.readLog($0, $1, $2, $3) }
+        logMethods.pointee.xTruncate = {
+            PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1)
+        }
         logMethods.pointee.xWrite = {
             PageChecks.below($0).pointee.pMethods.pointee.xWrite(PageChecks.below($0), $1, $2, $3)
         }
@@ -222,7 +225,7 @@ enum PageChecks {
             },
             xRead: { PageChecks.read($0, $1, $2, $3) },
             xWrite: { PageChecks.write($0, $1, $2, $3) },
-            xTruncate: { PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1) },
+            xTruncate: { PageChecks.truncate($0, $1) },
             xSync: { PageChecks.sync($0, $1) },
             xFileSize: { PageChecks.below($0).pointee.pMethods.pointee.xFileSize(PageChecks.below($0), $1) },
             xLock: { PageChecks.below($0).pointee.pMethods.pointee.xLock(PageChecks.below($0), $1) },
@@ -278,12 +281,12 @@ enum PageChecks {
         // A page is read only where one was written; the file was cut off.
         if code == shortRead { return ioErrorData }
         guard code == SQLITE_OK else { return code }
-        return withUnsafeTemporaryAllocation(byteCount: LogFrames.headerBytes * 2, alignment: 8) { headers in
+        return withUnsafeTemporaryAllocation(byteCount: LogFrames.headerBytes * 3, alignment: 8) { headers in
             guard let start = headers.baseAddress else { return SQLITE_IOERR }
             for (place, from) in LogFrames.headers(ofPage: Int(count), at: offset).enumerated() {
                 let code = file.pointee.pMethods.pointee.xRead(
                     file, start + place * LogFrames.headerBytes, Int32(LogFrames.headerBytes), from)
-                if code != SQLITE_OK { return code }
+                if code != SQLITE_OK { return code == shortRead ? ioErrorData : code }
             }
             let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
             return LogFrames.isWhole(page, UnsafeRawBufferPointer(headers)) ? SQLITE_OK : ioErrorData
@@ -302,6 +305,12 @@ enum PageChecks {
             newest?._withUnsafeGuaranteedRef { $0.note(sum, ofPage: Int(offset / Int64(count))) }
         }
         return file.pointee.pMethods.pointee.xWrite(file, bytes, count, offset)
+    }
+
+    private static func truncate(_ file: File?, _ size: Int64) -> Int32 {
+        let code = below(file).pointee.pMethods.pointee.xTruncate(below(file), size)
+        if code == SQLITE_OK { sums(file).pointee?._withUnsafeGuaranteedRef { $0.truncate(to: size) } }
+        return code
     }
 
     /// What is synced is a checkpoint's whole work, and the write-ahead log is begun anew after it.
@@ -333,16 +342,22 @@ private enum LogFrames {
         return start >= 0 && start % Int64(count + headerBytes) == 0
     }
 
-    /// Where the header stands that the frame's sum goes on from, and where the frame's own does.
+    /// Where the header stands that the frame's sum goes on from, where the frame's own does, and the log's.
     static func headers(ofPage count: Int, at offset: Int64) -> [Int64] {
         let own = offset - Int64(headerBytes)
         let before = own - Int64(count + headerBytes)
-        return [before < 0 ? Int64(logHeaderBytes - headerBytes) : before, own]
+        let log = Int64(logHeaderBytes - headerBytes)
+        return [before < 0 ? log : before, own, log]
     }
 
-    /// Whether the page and its frame's header fit the sum.
-    /// - Parameter headers: the one before, then its own.
+    /// Whether the page and its frame's header fit the sum, and the frame has the log's salts: one that is left of an
+    /// earlier log in the same file has others.
+    /// - Parameter headers: the one before, its own, and the log's.
     static func isWhole(_ page: UnsafeRawBufferPointer, _ headers: UnsafeRawBufferPointer) -> Bool {
+        func salts(_ header: Int) -> UInt64 {
+            headers.loadUnaligned(fromByteOffset: header * headerBytes + 8, as: UInt64.self)
+        }
+        if salts(1) != salts(2) { return false }
         func number(_ place: Int) -> UInt32 {
             UInt32(bigEndian: headers.loadUnaligned(fromByteOffset: place, as: UInt32.self))
         }

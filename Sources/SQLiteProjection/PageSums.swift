@@ -29,10 +29,12 @@ final class PageSums: Sendable {
         /// By page, from 0.
         var sums: [UInt64]
         /// Pages whose sums are not saved.
-        var unsaved: [Int] = []
+        var unsaved: Set<Int> = []
         var copied: BlockNumber
         /// Records in the file.
         var records: Int
+        /// Whether others write the file from now on.
+        var isEnded = false
     }
 
     private let path: String
@@ -83,14 +85,18 @@ final class PageSums: Sendable {
         state.withLock { state in
             if page >= state.sums.count { state.sums += repeatElement(0, count: page + 1 - state.sums.count) }
             state.sums[page] = sum
-            state.unsaved.append(page)
+            state.unsaved.insert(page)
         }
     }
 
-    /// The file ends before a page.
-    func truncate(to pages: Int) {
+    /// The tables' file has so many bytes from now on.
+    func truncate(to bytes: Int64) {
+        let pages = Int(bytes / 4_096)
         state.withLock { state in
-            if pages < state.sums.count { state.sums.removeLast(state.sums.count - pages) }
+            for page in pages..<max(pages, state.sums.count) {
+                state.sums[page] = 0
+                state.unsaved.insert(page)
+            }
         }
     }
 
@@ -100,22 +106,27 @@ final class PageSums: Sendable {
     /// Pages of no later block than this one are going to be copied.
     func note(copied block: BlockNumber) { state.withLock { $0.copied = block } }
 
-    /// Makes durable what was noted.
+    /// The tables are closed: nothing is saved any more.
+    func end() { state.withLock { $0.isEnded = true } }
+
+    /// Makes durable what was noted. Called by one thread at a time, and nothing is noted meanwhile; pages are read.
     /// - Returns: whether it is.
     func save() -> Bool {
-        state.withLock { state in
-            let pages = Set(state.unsaved.filter { [count = state.sums.count] in $0 < count })
-            let isAnew = state.records + pages.count >= max(PageSums.recordsMin, 2 * state.sums.count)
-            let first = isAnew ? 0 : state.records
-            var words = [0, UInt64(state.copied)]
-            for page in isAnew ? Array(state.sums.indices) : pages.sorted() {
+        let (words, first, isAnew, isEnded) = state.withLock { state in
+            let isAnew = state.records + state.unsaved.count >= max(PageSums.recordsMin, 2 * state.sums.count)
+            var words = [0, UInt64(clamping: state.copied)]
+            for page in isAnew ? Array(state.sums.indices) : state.unsaved.sorted() {
                 words += [UInt64(page + 1), state.sums[page]]
             }
-            guard isAnew ? replace(words) : append(words, at: first) else { return false }
+            return (words, isAnew ? 0 : state.records, isAnew, state.isEnded)
+        }
+        if isEnded { return false }
+        guard isAnew ? replace(words) : append(words, at: first) else { return false }
+        state.withLock { state in
             state.unsaved = []
             state.records = first + words.count / 2
-            return true
         }
+        return true
     }
 
     private func append(_ words: [UInt64], at record: Int) -> Bool {
@@ -130,7 +141,10 @@ final class PageSums: Sendable {
         let descriptor = PlainFile.open(new, O_WRONLY | O_CREAT | O_TRUNC)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
-        return write(words, to: descriptor, at: 0) && rename(new, path) == 0 && PlainFile.syncFolder(of: path)
+        if write(words, to: descriptor, at: 0), rename(new, path) == 0 { return PlainFile.syncFolder(of: path) }
+        // Where the disk is full it would keep room.
+        unlink(new)
+        return false
     }
 
     private func write(_ words: [UInt64], to descriptor: Int32, at record: Int) -> Bool {

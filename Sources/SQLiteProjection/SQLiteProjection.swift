@@ -21,6 +21,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let suspects: SuspectTables
     private let renewal = Mutex<String?>(nil)
     private let path: String
+    private let sums: PageSums
 
     /// Opens the tables at `path`, or creates them.
     /// - Parameters:
@@ -33,8 +34,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     ) throws {
         self.path = path
         let areNew: Bool
-        let sums: PageSums
-        (pool, loading, sums, areNew) = try DatabaseFile.open(path, ledger)
+        let known: DatabaseFile.Known
+        (pool, loading, known, areNew) = try DatabaseFile.open(path, ledger)
+        sums = known.sums
         self.hash = hash
         self.bounds = bounds
         checking = TableCheck(path, bounds)
@@ -42,11 +44,11 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         self.usedKeys = usedKeys
         let suspects = SuspectTables()
         self.suspects = suspects
-        writer = try DatabaseFile.opening(path) { [pool] in
+        writer = try DatabaseFile.opening(path, whenBusy: .rebuild) { [pool] in
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, ledger, hash, areNew: areNew, bounds, path, sums, usedKeys, suspects, warn)
+                    db, ledger, hash, areNew: areNew, bounds, path, known, usedKeys, suspects, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
@@ -99,7 +101,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         if blocks.isEmpty { return }
         try use("applying blocks") { try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) } }
         if walPages >= bounds.walPagesRenewed {
-            renewal.withLock { $0 = "another process has kept a read of the tables open for so long" }
+            renewal.withLock { [reason = writer.reason] in $0 = "their log (WAL) has \(walPages) pages: \(reason)" }
         }
     }
 
@@ -176,14 +178,21 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     }
 
     package func close() throws {
-        defer { PageChecks.expectNewest(nil, at: path) }
-        try faults("closing") {
-            try checking.close()
-            loading.inDatabase { _ in loader.close() }
-            pool.writeWithoutTransaction { db in writer.close(db) }
-            try loading.close()
-            try pool.close()
+        defer {
+            // Connections that could not be closed write nothing beside tables that are here then.
+            sums.end()
+            PageChecks.expectNewest(nil, at: path)
         }
+        var failure: (any Error)?
+        func attempt(_ body: () throws -> Void) {
+            do { try faults("closing", body) } catch { failure = failure ?? error }
+        }
+        attempt { try checking.close() }
+        loading.inDatabase { _ in loader.close() }
+        pool.writeWithoutTransaction { db in writer.close(db) }
+        attempt { try loading.close() }
+        attempt { try pool.close() }
+        if let failure { throw failure }
     }
 }
 
@@ -223,8 +232,8 @@ private final class Writer {
 
     init(
         _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
-        _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums, _ usedKeys: UsedKeys, _ suspects: SuspectTables,
-        _ warn: @escaping @Sendable (String) -> Void
+        _ bounds: SQLiteBounds, _ path: String, _ known: DatabaseFile.Known, _ usedKeys: UsedKeys,
+        _ suspects: SuspectTables, _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
         self.usedKeys = usedKeys
@@ -237,18 +246,23 @@ private final class Writer {
         self.statements = statements
         version = try statements.version.first { $0.integer(0) }
         checkpointer = Checkpointer(
-            db, bounds, path, sums, committed: try StoredState(db).head?.number ?? 0, warn: warn)
+            db, bounds, path, known.sums, committed: try StoredState(db).head?.number ?? 0, marked: known.mark,
+            warn: warn)
         checkpointer.reserve()
         // A commit of ours, so that it is known where the write-ahead log ends. On a full disk the next one is that.
         do { try db.execute(sql: "UPDATE projection SET id = id") } catch let error as DatabaseError
-            where error.resultCode == .SQLITE_BUSY
-        {
-            throw ProjectionOpeningError(.rebuild, "another process keeps a lock on \(path)")
-        } catch {}
+            where error.resultCode != .SQLITE_BUSY
+        { return }
+        // Who has the tables open reads and writes on behind what was cut off.
+        if let end = known.end, !checkpointer.isNextCommit(after: end) {
+            throw ProjectionOpeningError(.rebuild, "another program has \(path) open, and wrote into it")
+        }
         checkpointer.noteCommit()
     }
 
     var walPages: Int { checkpointer.pages }
+    /// Why there are so many.
+    var reason: String { checkpointer.reason }
 
     func apply(_ blocks: [OpenedBlock], _ db: Database) throws {
         guard let statements else { throw StoreError("the tables are closed") }

@@ -43,6 +43,37 @@ struct WriteAheadLog {
         return commit(endingWith: frames, descriptor)
     }
 
+    /// Whether the commit is the next one after an earlier one, or the first of a log that was begun anew since: nobody
+    /// else has added any in between.
+    func follows(_ commit: WALCommit, _ earlier: WALCommit) -> Bool {
+        let descriptor = PlainFile.open(path, O_RDONLY)
+        if descriptor < 0 { return false }
+        defer { close(descriptor) }
+        let first = commit.salts == earlier.salts && earlier.frames < commit.frames ? earlier.frames + 1 : 1
+        return (first..<commit.frames).allSatisfy { frame in
+            // A frame that ends a commit says how many pages the tables have then.
+            words(descriptor, at: WriteAheadLog.place(ofFrame: frame)).map { $0[0] >> 32 == 0 } ?? false
+        }
+    }
+
+    /// Makes durable what it has.
+    func sync() -> Bool {
+        let descriptor = PlainFile.open(path, O_RDONLY)
+        if descriptor < 0 { return false }
+        defer { close(descriptor) }
+        return fdatasync(descriptor) == 0
+    }
+
+    /// Whether it lost its end: a part of it is there, and not the commit.
+    func lacks(_ commit: WALCommit) -> Bool {
+        guard commit.frames > 0, let descriptor = Optional(PlainFile.open(path, O_RDONLY)), descriptor >= 0 else {
+            return false
+        }
+        defer { close(descriptor) }
+        return words(descriptor, at: 16)?.first == commit.salts
+            && self.commit(endingWith: commit.frames, descriptor) != commit
+    }
+
     /// Cuts off what comes after a commit, before SQLite reads the log.
     ///
     /// A log of other salts was begun anew behind the commit, when all of it was in the tables and durable; so nothing
@@ -50,10 +81,11 @@ struct WriteAheadLog {
     /// is.
     /// - Returns: `false` where it cannot be done.
     func cut(after commit: WALCommit) -> Bool {
-        let descriptor = PlainFile.open(path, O_RDWR)
-        if descriptor < 0 { return errno == ENOENT }
+        let descriptor = PlainFile.open(path, O_RDWR | O_CREAT)
+        if descriptor < 0 { return false }
         defer { close(descriptor) }
-        guard let salts = words(descriptor, at: 16)?.first else { return true }
+        // A log that is not there becomes an empty one: for GRDB would make it by a transaction of its own.
+        let salts = words(descriptor, at: 16)?.first
         if commit.frames == 0 || salts != commit.salts { return clear(descriptor, 0, WriteAheadLog.headerBytes) }
         guard self.commit(endingWith: commit.frames, descriptor) == commit else { return true }
         let next = WriteAheadLog.place(ofFrame: commit.frames + 1)

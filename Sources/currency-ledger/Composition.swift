@@ -201,7 +201,7 @@ enum Composition {
         } catch let error as UnusableTables {
             try tables.makeAnew(because: error.description)
             return try engine()
-        } catch let error as StoreError where error.kind == .corrupt {
+        } catch let error as StoreError where error.kind == .corrupt && !error.isOfLog {
             // Blocks cannot be applied to them: the log has all that they have.
             try tables.makeAnew(because: "\(error)")
             return try engine()

@@ -70,7 +70,7 @@ import Testing
                 } catch let error as StoreError { failure = error }
             }
             #expect(failure?.kind == .unavailable)
-            #expect(failure?.description.contains("someone has kept a read of them open") == true)
+            #expect(failure?.description.contains("someone keeps a read of them open") == true)
             #expect(warnings.withLock { $0 } >= 1)
             #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM entry") == before)
             // Who loads and who reads does not wait.

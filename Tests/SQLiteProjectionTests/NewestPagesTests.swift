@@ -267,6 +267,42 @@ import Testing
         try store.projection.close()
     }
 
+    /// It reads and writes on behind what is cut off, for SQLite keeps where the log ends in memory that they share.
+    @Test(arguments: [false, true])
+    func whatAProgramWroteThatStillHasTheTablesOpenIsNotBelieved(isKilled: Bool) throws {
+        let sample = try AskedTables(seed: 32, checkpointPages: isKilled ? 100_000 : 1)
+        if !isKilled { try sample.store.projection.close() }
+        let folder = try sample.copy()
+        PageChecks.expectOwn(false, at: folder.database)
+        let other = try DatabaseQueue(path: folder.database)
+        try other.writeWithoutTransaction { db in
+            try db.execute(sql: "UPDATE wallet SET version = version + 1; UPDATE lot SET remaining = remaining + 1")
+            try db.execute(sql: "CREATE TRIGGER more AFTER UPDATE ON wallet BEGIN DELETE FROM lot; END")
+        }
+        let error = #expect(throws: ProjectionOpeningError.self) { try open(folder) }
+        #expect(error?.kind == .rebuild, "\(error?.description ?? "")")
+        try other.close()
+        if isKilled { try sample.store.projection.close() }
+    }
+
+    @Test func aBitOfTheMarkThatFlipsIsNeverBelieved() async throws {
+        try await apart {
+            let sample = try AskedTables(seed: 33, checkpointPages: 100)
+            let size = try Data(contentsOf: URL(fileURLWithPath: sample.folder.database + CheckpointMark.suffix)).count
+            for place in 0..<size * 8 where place % 7 == 0 {
+                let folder = try sample.copy()
+                let file = URL(fileURLWithPath: folder.database + CheckpointMark.suffix)
+                var mark = try Data(contentsOf: file)
+                mark[place / 8] ^= 1 << UInt8(place % 8)
+                try mark.write(to: file)
+                #expect(CheckpointMark(tables: folder.database).read() == nil, "bit \(place)")
+                let error = #expect(throws: ProjectionOpeningError.self) { try open(folder) }
+                #expect(error?.kind == .rebuild, "bit \(place)")
+            }
+            try sample.store.projection.close()
+        }
+    }
+
     // MARK: Files that are cut off while they are used
 
     /// Whoever finds a page in the write-ahead log, and it is not there, meets damage.

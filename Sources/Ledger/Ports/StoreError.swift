@@ -17,7 +17,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var kind: Kind
     /// What was being done and what went wrong; never values of rows.
     package var description: String
-    /// Whether it is the log that is damaged: of that the tables know nothing.
+    /// Whether it is the log that failed: of that the tables know nothing.
     package var isOfLog = false
 
     package init(_ description: String) { self.init(.unavailable, description) }

@@ -165,7 +165,7 @@ struct Decider {
                 try log.checkErasable(account)
             } catch {
                 let fault = StoreError(behind: error)
-                report(.erasureRefused(fault))
+                if fault.kind == .corrupt { report(.erasureRefused(fault)) }
                 return fault
             }
         }
