@@ -121,19 +121,18 @@ final class Checkpointer {
     /// What the WAL ends with is ours; what another program adds to it, while this one does not run, is not.
     ///
     /// Where it cannot be noted, a start goes on from an earlier commit. No page is copied before it is noted.
-    /// - Returns: the commit; `nil` where the WAL has none, or it cannot be read.
-    @discardableResult
-    func noteCommit() -> WALCommit? {
-        guard pages > 0, let commit = log.commit(endingWith: pages) else { return nil }
+    func noteCommit() {
+        isCommitMarked = false
+        guard pages > 0, let commit = log.commit(endingWith: pages) else { return }
         marked.commit = commit
         isCommitMarked = mark.write(marked, isDurable: false)
-        return commit
     }
 
     func close(_ writer: Database) {
         sqlite3_wal_hook(writer.sqliteConnection, nil, nil)
-        // What is not noted first may not be copied.
-        guard checkpoint(writer) != nil else { return }
+        // What is not noted first may not be copied. SQLite copies it all the same when the last connection is closed;
+        // then those pages are not the newest for the next start.
+        guard checkpoint(writer) != nil else { return sums.end() }
         // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums.
         // Where someone reads, it stays.
         sqlite3_busy_timeout(writer.sqliteConnection, 0)

@@ -303,6 +303,41 @@ import Testing
         }
     }
 
+    /// SQLite copies the log when the last connection is closed, whether or not its end is noted.
+    @Test(arguments: [3, 9, 15])
+    func whatIsCopiedThoughItsEndCouldNotBeNotedIsNotMixedWithWhatWasBefore(noted: Int) throws {
+        var bounds = SQLiteBounds()
+        bounds.checkpointPages = 100_000
+        var store = try Ledger(TemporaryFolder(), bounds: bounds)
+        var workload = Workload(seed: 34)
+        let mark = store.folder.database + CheckpointMark.suffix
+        var kept = Data()
+        for batch in 1...20 {
+            try store.run((0..<6).map { _ in workload.next() }, at: Int64(batch))
+            guard batch == noted else { continue }
+            kept = try Data(contentsOf: URL(fileURLWithPath: mark))
+            try FileManager.default.removeItem(atPath: mark)
+            try FileManager.default.createDirectory(atPath: mark, withIntermediateDirectories: false)
+        }
+        let right = try store.folder.dump()
+        try store.projection.close()
+        try FileManager.default.removeItem(atPath: mark)
+        try kept.write(to: URL(fileURLWithPath: mark))
+        let tables: SQLiteProjection
+        do { tables = try open(store.folder) } catch let error as ProjectionOpeningError {
+            #expect(error.kind == .rebuild, "\(error)")
+            return
+        }
+        do {
+            let head = Int(try tables.state().head?.number ?? 0)
+            try tables.apply(Array(store.blocks[head...]))
+            if tables.checkAll().isEmpty { #expect(try store.folder.dump() == right) }
+        } catch let error as StoreError {
+            #expect(error.kind == .corrupt, "\(error)")
+        }
+        try? tables.close()
+    }
+
     // MARK: Files that are cut off while they are used
 
     /// Whoever finds a page in the write-ahead log, and it is not there, meets damage.
