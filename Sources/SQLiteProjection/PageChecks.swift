@@ -331,9 +331,9 @@ enum PageChecks {
 /// The frames of a write-ahead log, each a header and a page (https://sqlite.org/fileformat2.html#walformat). Of each
 /// the sum goes on from that of the frame before, or from that of the log's own header.
 private enum LogFrames {
-    static let headerBytes = 24
+    static let headerBytes = WriteAheadLog.frameHeaderBytes
     /// Of the log itself; its last 24 bytes end with a sum as a frame's header does.
-    private static let logHeaderBytes = 32
+    private static let logHeaderBytes = WriteAheadLog.headerBytes
 
     /// Whether so many bytes at this place are a frame's page.
     static func isPage(_ count: Int, at offset: Int64) -> Bool {

@@ -91,7 +91,7 @@ final class PageSums: Sendable {
 
     /// The tables' file has so many bytes from now on.
     func truncate(to bytes: Int64) {
-        let pages = Int(bytes / 4_096)
+        let pages = Int(bytes) / WriteAheadLog.pageBytes
         state.withLock { state in
             for page in pages..<max(pages, state.sums.count) {
                 state.sums[page] = 0

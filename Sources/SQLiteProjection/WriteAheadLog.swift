@@ -18,7 +18,7 @@ struct WriteAheadLog {
     static let suffix = "-wal"
     static let headerBytes = 32
     static let frameHeaderBytes = 24
-    private static let pageBytes = 4_096
+    static let pageBytes = 4_096
 
     private let path: String
 

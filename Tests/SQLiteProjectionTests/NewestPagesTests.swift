@@ -163,6 +163,19 @@ import Testing
         try sample.store.projection.close()
     }
 
+    /// Applies to a copy of tables what it lacks; then it has what they have.
+    /// - Returns: the last block that it had.
+    private static func goesOn(_ copy: TemporaryFolder, _ store: Ledger) throws -> Int {
+        let tables = try open(copy)
+        let head = Int(try tables.state().head?.number ?? 0)
+        try tables.apply(Array(store.blocks[head...]))
+        #expect(tables.checkAll().isEmpty)
+        let state = try tables.state()
+        try tables.close()
+        #expect(try state.head == store.projection.state().head && copy.dump() == store.folder.dump())
+        return head
+    }
+
     /// The log begins anew when it was copied whole; the first commit of the new one may not be noted yet.
     @Test(arguments: [40, 100_000])
     func aCommitThatIsNotNotedYetIsAppliedAgain(checkpointPages: Int) throws {
@@ -180,14 +193,7 @@ import Testing
             if store.blocks.count == count { continue }
             let killed = try store.folder.copy()
             try mark.write(to: URL(fileURLWithPath: killed.database + CheckpointMark.suffix))
-            let tables = try open(killed)
-            let head = Int(try tables.state().head?.number ?? 0)
-            #expect(head < store.blocks.count)
-            try tables.apply(Array(store.blocks[head...]))
-            #expect(tables.checkAll().isEmpty)
-            let state = try tables.state()
-            try tables.close()
-            #expect(try state.head == store.projection.state().head && killed.dump() == store.folder.dump())
+            #expect(try Self.goesOn(killed, store) < store.blocks.count)
         }
         try store.projection.close()
     }
@@ -205,17 +211,10 @@ import Testing
             try store.run((0..<6).map { _ in workload.next() }, at: Int64(batch))
             let killed = try store.folder.copy()
             try marks[marks.count / 2].write(to: URL(fileURLWithPath: killed.database + CheckpointMark.suffix))
-            let tables: SQLiteProjection
-            do { tables = try open(killed) } catch let error as ProjectionOpeningError {
+            do { _ = try Self.goesOn(killed, store) } catch let error as ProjectionOpeningError {
                 #expect(error.kind == .rebuild, "\(error)")
                 refused += 1
-                continue
             }
-            let head = Int(try tables.state().head?.number ?? 0)
-            try tables.apply(Array(store.blocks[head...]))
-            #expect(tables.checkAll().isEmpty)
-            try tables.close()
-            #expect(try killed.dump() == store.folder.dump())
         }
         #expect(refused > 0)
         try store.projection.close()

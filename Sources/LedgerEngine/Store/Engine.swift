@@ -132,7 +132,7 @@ package final class Engine: Store, @unchecked Sendable {
             (opened, mustSettle) = try Standby.open(
                 log, leader: following.leader, hash: hash, owed: owed, report: report, now: begin)
         } else {
-            let settled = try names.flatMap { try Engine.differences($0, log, configuration.limits, report) }
+            let settled = try names.flatMap { try $0.differences(in: log, configuration.limits, report) }
             opened = try leader.open(configuration.ledger, now: begin)
             if let settled, opened.failure == nil { settled(owed) }
         }
@@ -201,47 +201,6 @@ package final class Engine: Store, @unchecked Sendable {
             renewable?.stop()
             ownStandbys?.stop()
             throw error
-        }
-    }
-
-    /// Reads the log of a ledger that is to lead for names that differ from what its blocks say, where it is noted that
-    /// some may.
-    /// - Returns: erases what is owed, once the ledger leads; `nil` where nothing can be done now.
-    /// - Throws: ``StoreError`` where names are gone that no block erases.
-    private static func differences(
-        _ names: NamesMark, _ log: any BlockLog, _ limits: EngineLimits,
-        _ report: @escaping @Sendable (LedgerEvent) -> Void
-    ) throws -> ((_ owed: (LogError) -> Void) -> Void)? {
-        guard try names.isSet() else { return nil }
-        let head = log.head?.number ?? 0
-        let differences: NameDifferences
-        do {
-            differences = try log.nameDifferences(through: head, bytesMax: limits.projectionStepBytes)
-        } catch let error as LogError where error.kind == .corrupt {
-            // Nobody can say: not a reason to refuse everybody.
-            report(.nameOwed("\(error)"))
-            return nil
-        }
-        if let fault = differences.unproven.faultOfAll(at: head) {
-            throw StoreError(
-                .notReady,
-                "\(fault): this ledger was a standby, and lacks blocks that its leader had, or that leader was not to "
-                    + "be believed. Have it follow the right leader up to the end; who knows that it has all there is "
-                    + "may remove \(names.place)")
-        }
-        return { owed in
-            var isOwed = false
-            do {
-                for account in differences.owed {
-                    try log.eraseName(of: account, through: head) { error in
-                        owed(error)
-                        isOwed = true
-                    }
-                }
-                if !isOwed { try names.clear() }
-            } catch {
-                report(.nameOwed("\(error)"))
-            }
         }
     }
 

@@ -49,3 +49,45 @@ extension BlockLog {
         return differences
     }
 }
+
+extension NamesMark {
+    /// Reads the log of a ledger that is to lead for names that differ from what its blocks say, where it is noted that
+    /// some may.
+    /// - Returns: erases what is owed, once the ledger leads; `nil` where nothing can be done now.
+    /// - Throws: ``StoreError`` where names are gone that no block erases.
+    func differences(
+        in log: any BlockLog, _ limits: EngineLimits, _ report: @escaping @Sendable (LedgerEvent) -> Void
+    ) throws -> ((_ owed: (LogError) -> Void) -> Void)? {
+        guard try isSet() else { return nil }
+        let head = log.head?.number ?? 0
+        let differences: NameDifferences
+        do {
+            differences = try log.nameDifferences(through: head, bytesMax: limits.projectionStepBytes)
+        } catch let error as LogError where error.kind == .corrupt {
+            // Nobody can say: not a reason to refuse everybody.
+            report(.nameOwed("\(error)"))
+            return nil
+        }
+        if let fault = differences.unproven.faultOfAll(at: head) {
+            throw StoreError(
+                .notReady,
+                "\(fault): this ledger was a standby, and lacks blocks that its leader had, or that leader was not to "
+                    + "be believed. Have it follow the right leader up to the end; who knows that it has all there is "
+                    + "may remove \(place)")
+        }
+        return { owed in
+            var isOwed = false
+            do {
+                for account in differences.owed {
+                    try log.eraseName(of: account, through: head) { error in
+                        owed(error)
+                        isOwed = true
+                    }
+                }
+                if !isOwed { try clear() }
+            } catch {
+                report(.nameOwed("\(error)"))
+            }
+        }
+    }
+}
