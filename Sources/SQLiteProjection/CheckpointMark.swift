@@ -15,6 +15,8 @@ import Glibc
 ///    on with.
 /// 2. The commit that the write-ahead log ends with. What comes after it another program added while this one did not
 ///    run, or this one when it was killed, and the blocks have that: it is cut off (``WriteAheadLog/cut(after:)``).
+/// 3. The commit that it ended with when it was made durable last. Where power took the end of the log and left the
+///    mark that names it, the log is cut off after this one.
 struct CheckpointMark {
     static let suffix = "-checkpoint"
     /// Of the largest number.
@@ -25,9 +27,12 @@ struct CheckpointMark {
         var copied: BlockNumber = 0
         /// What the write-ahead log ends with.
         var commit = WALCommit()
+        /// What it ended with when it was made durable last.
+        var synced = WALCommit()
 
         fileprivate var numbers: [UInt64] {
-            [UInt64(clamping: copied), UInt64(clamping: commit.frames), commit.salts, commit.sums]
+            [UInt64(clamping: copied)]
+                + [commit, synced].flatMap { [UInt64(clamping: $0.frames), $0.salts, $0.sums] }
         }
     }
 
@@ -42,17 +47,23 @@ struct CheckpointMark {
         let numbers = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast().map {
             $0.count == CheckpointMark.digits ? UInt64(String(decoding: $0, as: UTF8.self)) : nil
         }
-        guard numbers.count == 5, let copied = numbers[0].flatMap(BlockNumber.init(exactly:)),
-            let frames = numbers[1].flatMap(Int.init(exactly:)), let salts = numbers[2], let sums = numbers[3],
-            let checksum = numbers[4]
+        guard numbers.count == 8, let copied = numbers[0].flatMap(BlockNumber.init(exactly:)),
+            let commit = CheckpointMark.commit(numbers[1..<4]), let synced = CheckpointMark.commit(numbers[4..<7]),
+            let checksum = numbers[7]
         else { return nil }
-        let content = Content(copied: copied, commit: WALCommit(frames: frames, salts: salts, sums: sums))
+        let content = Content(copied: copied, commit: commit, synced: synced)
         return checksum == CheckpointMark.checksum(content.numbers) ? content : nil
+    }
+
+    private static func commit(_ numbers: ArraySlice<UInt64?>) -> WALCommit? {
+        let known = numbers.compactMap { $0 }
+        guard known.count == 3, let frames = Int(exactly: known[0]) else { return nil }
+        return WALCommit(frames: frames, salts: known[1], sums: known[2])
     }
 
     /// `false` where it cannot be written, or not be made durable.
     func write(_ content: Content, isDurable: Bool) -> Bool {
-        let descriptor = PlainFile.open(path, O_WRONLY | O_CREAT)
+        let descriptor = PlainFile.descriptor(of: path, O_WRONLY | O_CREAT)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         let numbers = content.numbers

@@ -10,7 +10,8 @@ import Glibc
 #endif
 
 /// Copies the WAL into the database, on the thread that applies blocks, after a commit: no reader and no loader waits
-/// for it, nor it for them (https://sqlite.org/wal.html, "Checkpointing").
+/// for it, nor it for them (https://sqlite.org/wal.html, "Checkpointing"). It has a connection of its own, for the
+/// writer's keeps the lock for writing meanwhile.
 ///
 /// When all was copied and nobody reads what the WAL holds, the next commit begins it anew. A read that goes on keeps
 /// it from that; then the WAL grows, the operator is told, and at the end nothing more is applied.
@@ -21,6 +22,7 @@ final class Checkpointer {
     }
 
     private let gauge = Gauge()
+    private let copier: DatabaseQueue
     private let warn: @Sendable (String) -> Void
     private let bounds: SQLiteBounds
     private let mark: CheckpointMark
@@ -40,13 +42,15 @@ final class Checkpointer {
 
     /// - Parameters:
     ///   - writer: the writer's connection, whose own checkpoints are turned off.
+    ///   - copier: the connection that copies.
     ///   - sums: of the pages that are written into the database.
     ///   - committed: the last block that the tables have.
     ///   - marked: what the mark says.
     init(
-        _ writer: Database, _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums, committed: BlockNumber,
-        marked: CheckpointMark.Content, warn: @escaping @Sendable (String) -> Void
+        _ writer: Database, _ copier: DatabaseQueue, _ bounds: SQLiteBounds, _ path: String, _ sums: PageSums,
+        committed: BlockNumber, marked: CheckpointMark.Content, warn: @escaping @Sendable (String) -> Void
     ) {
+        self.copier = copier
         let mark = CheckpointMark(tables: path)
         log = WriteAheadLog(tables: path)
         self.warn = warn
@@ -75,42 +79,36 @@ final class Checkpointer {
     /// Pages in the WAL, as of the last commit.
     var pages: Int { gauge.pages.load(ordering: .relaxed) }
 
-    /// Whether the WAL may not grow any more, unless ``checkRoom(_:)`` makes room.
+    /// Whether the WAL may not grow any more, unless ``copy()`` makes room.
     var isFull: Bool { pages >= bounds.walPagesMax }
 
     /// Why the WAL grows.
     var reason: String { fault.map { "it cannot be copied: \($0)" } ?? "someone keeps a read of them open" }
 
-    /// To be called outside of a transaction.
-    /// - Throws: ``StoreError`` where the WAL may not grow any more.
-    func checkRoom(_ db: Database) throws {
-        if !isFull { return }
-        // The read that kept it may have ended.
-        _ = checkpoint(db)
-        guard let state = checkpoint(db), state.copied == state.pages else {
-            throw StoreError(
-                """
-                the log of the tables (WAL) has \(pages) pages: \(reason); nothing is applied until that ends
-                """)
-        }
-    }
-
     /// To be called after each commit.
-    ///
-    /// A checkpoint that fails takes nothing away, for the WAL has it all; it is tried again when the WAL has grown.
-    func committed(_ block: BlockNumber, _ db: Database) {
+    func committed(_ block: BlockNumber) {
         committed = block
         noteCommit()
-        if pages < next {
-            if pages < bounds.checkpointPages { (next, warned) = (bounds.checkpointPages, bounds.walPagesWarned) }
-            return
-        }
-        _ = checkpoint(db)
+        if pages < bounds.checkpointPages { (next, warned) = (bounds.checkpointPages, bounds.walPagesWarned) }
+    }
+
+    /// Whether so much was written since the last time that ``copy()`` is to be called.
+    var isDue: Bool { pages >= next }
+
+    /// Copies the WAL. To be called while the writer has the lock for writing and has written nothing, so that nothing
+    /// is copied that another program wrote. The writer's next transaction begins the WAL anew where all was copied.
+    ///
+    /// A checkpoint that fails takes nothing away, for the WAL has it all; it is tried again when the WAL has grown.
+    /// - Returns: whether all was copied.
+    @discardableResult
+    func copy() -> Bool {
+        let isWhole = checkpoint()
         next = pages + bounds.checkpointPages
         if pages >= warned {
             warned = pages * 2
             warn("the log of the tables (WAL) has \(pages) pages: \(reason)")
         }
+        return isWhole
     }
 
     /// Whether the WAL's last commit is the first one after another.
@@ -128,11 +126,9 @@ final class Checkpointer {
         isCommitMarked = mark.write(marked, isDurable: false)
     }
 
+    /// To be called when all was copied, and the lock for writing is given back.
     func close(_ writer: Database) {
         sqlite3_wal_hook(writer.sqliteConnection, nil, nil)
-        // What is not noted first may not be copied. SQLite copies it all the same when the last connection is closed;
-        // then those pages are not the newest for the next start.
-        guard checkpoint(writer) != nil else { return sums.end() }
         // Nothing is left in the WAL that another program might copy, which knows nothing of the pages' checksums.
         // Where someone reads, it stays.
         sqlite3_busy_timeout(writer.sqliteConnection, 0)
@@ -146,24 +142,26 @@ final class Checkpointer {
         reserve()
     }
 
-    /// How many pages the WAL has and how many of them are in the database; `nil` where it could not be done, or
-    /// another process is doing it.
-    private func checkpoint(_ db: Database) -> (pages: Int, copied: Int)? {
+    /// - Returns: whether all pages that the WAL has are in the database.
+    private func checkpoint() -> Bool {
         // What the mark says is in the WAL must be there whatever happens: SQLite would sync it only after this.
         guard isCommitMarked, log.sync() else {
             fault = "its end could not be noted"
-            return nil
+            return false
         }
         marked.copied = committed
+        marked.synced = marked.commit
         guard mark.write(marked, isDurable: true) else {
             fault = "how far it is copied cannot be noted: \(String(cString: strerror(errno)))"
-            return nil
+            return false
         }
         sums.note(copied: committed)
-        var pages: Int32 = 0
-        var copied: Int32 = 0
-        let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
-        fault = code == SQLITE_OK ? nil : "SQLite error \(sqlite3_extended_errcode(db.sqliteConnection))"
-        return code == SQLITE_OK ? (Int(pages), Int(copied)) : nil
+        return copier.inDatabase { db in
+            var pages: Int32 = -1
+            var copied: Int32 = -1
+            let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
+            fault = code == SQLITE_OK ? nil : "SQLite error \(sqlite3_extended_errcode(db.sqliteConnection))"
+            return code == SQLITE_OK && pages >= 0 && copied == pages
+        }
     }
 }

@@ -39,14 +39,14 @@ enum DatabaseFile {
     struct Known {
         let sums: PageSums
         let mark: CheckpointMark.Content
-        /// What the write-ahead log ends with; `nil` where it lost its end, or is not begun yet.
+        /// What the write-ahead log ends with; `nil` where it is not begun yet.
         let end: WALCommit?
     }
 
     /// Opens the tables at `path`, or creates them where there is no file, or an empty one.
     /// - Throws: ``ProjectionOpeningError``
     static func open(_ path: String, _ ledger: BlockRows.LedgerRow) throws
-        -> (pool: DatabasePool, loader: DatabaseQueue, known: Known, isNew: Bool)
+        -> (pool: DatabasePool, loader: DatabaseQueue, copier: DatabaseQueue, known: Known, isNew: Bool)
     {
         try opening(path, whenBusy: .rebuild) {
             // Before anything is written: opening a pool makes a database a WAL one.
@@ -85,7 +85,13 @@ enum DatabaseFile {
             }
             var reading = configuration
             reading.readonly = true
-            return (pool, try DatabaseQueue(path: path, configuration: reading), known, isNew)
+            var copying = Configuration()
+            copying.busyMode = configuration.busyMode
+            copying.prepareDatabase { db in keepWAL(db) }
+            return (
+                pool, try DatabaseQueue(path: path, configuration: reading),
+                try DatabaseQueue(path: path, configuration: copying), known, isNew
+            )
         }
     }
 
@@ -229,13 +235,13 @@ enum DatabaseFile {
             throw ProjectionOpeningError(.rebuild, "\(path) has lost what says which of its pages are the newest")
         }
         let log = WriteAheadLog(tables: path)
-        let isShort = log.lacks(mark.commit)
-        guard log.cut(after: mark.commit) else {
+        let end = log.lacks(mark.commit) ? mark.synced : mark.commit
+        guard log.cut(after: end) else {
             throw ProjectionOpeningError(
                 .unavailable, "\(path)\(WriteAheadLog.suffix): \(String(cString: strerror(errno)))")
         }
         PageChecks.expectNewest(sums, at: path)
-        return Known(sums: sums, mark: mark, end: isShort ? nil : mark.commit)
+        return Known(sums: sums, mark: mark, end: end)
     }
 
     /// Refuses another program's database, and asks for tables of another form to be computed anew.
@@ -331,7 +337,7 @@ private struct SystemError: Error, CustomStringConvertible {
 
 /// Copies a file, where there is one.
 private func copyFile(_ path: String, to copy: String) throws {
-    let source = PlainFile.open(path, O_RDONLY)
+    let source = PlainFile.descriptor(of: path, O_RDONLY)
     if source < 0 && errno == ENOENT { return }
     guard source >= 0 else { throw SystemError() }
     defer { close(source) }
@@ -355,7 +361,7 @@ private func copyFile(_ path: String, to copy: String) throws {
 
 /// The header of a database (https://sqlite.org/fileformat2.html#the_database_header); zeros where the file has none.
 private func firstBytes(of path: String) throws -> [UInt8] {
-    let descriptor = PlainFile.open(path, O_RDONLY)
+    let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
     guard descriptor >= 0 else {
         throw ProjectionOpeningError(.unavailable, "\(path): \(String(cString: strerror(errno)))")
     }

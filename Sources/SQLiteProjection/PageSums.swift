@@ -68,7 +68,7 @@ final class PageSums: Sendable {
 
     /// Makes the file of tables that have no page yet.
     static func create(tables: String) -> Bool {
-        let descriptor = PlainFile.open(tables + suffix, O_WRONLY | O_CREAT | O_TRUNC)
+        let descriptor = PlainFile.descriptor(of: tables + suffix, O_WRONLY | O_CREAT | O_TRUNC)
         return descriptor >= 0 && close(descriptor) == 0
     }
 
@@ -130,7 +130,7 @@ final class PageSums: Sendable {
     }
 
     private func append(_ words: [UInt64], at record: Int) -> Bool {
-        let descriptor = PlainFile.open(path, O_WRONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_WRONLY)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         return write(words, to: descriptor, at: record)
@@ -138,7 +138,7 @@ final class PageSums: Sendable {
 
     private func replace(_ words: [UInt64]) -> Bool {
         let new = path + ".new"
-        let descriptor = PlainFile.open(new, O_WRONLY | O_CREAT | O_TRUNC)
+        let descriptor = PlainFile.descriptor(of: new, O_WRONLY | O_CREAT | O_TRUNC)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         if write(words, to: descriptor, at: 0), rename(new, path) == 0 { return PlainFile.syncFolder(of: path) }

@@ -8,8 +8,8 @@ import Glibc
 enum PlainFile {
     /// Opens a file, and nothing else: a fifo would keep whoever opens it waiting.
     /// - Returns: a descriptor, or -1, and `errno` says why.
-    static func open(_ path: String, _ flags: Int32) -> Int32 {
-        let descriptor = Glibc.open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
+    static func descriptor(of path: String, _ flags: Int32) -> Int32 {
+        let descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
         if descriptor < 0 { return -1 }
         var status = stat()
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { return descriptor }
@@ -20,7 +20,7 @@ enum PlainFile {
 
     /// All that a file has; `nil` where it cannot be read, and `errno` says why.
     static func read(_ path: String) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
         if descriptor < 0 { return nil }
         defer { close(descriptor) }
         var status = stat()
@@ -43,7 +43,7 @@ enum PlainFile {
     /// Makes durable which files a folder has.
     static func syncFolder(of path: String) -> Bool {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         return fsync(descriptor) == 0

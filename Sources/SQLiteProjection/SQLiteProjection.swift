@@ -1,17 +1,18 @@
-import GRDB
+package import GRDB
 import GRDBSQLite
 package import Ledger
 import Synchronization
 
 /// The tables in a local SQLite database.
 ///
-/// Each of the port's callers has connections of its own, so that none waits for another: the pool's writer is used
-/// by `apply` alone, the loader's connection by `load` alone, the pool's readers by the reads, `checking`'s by
-/// `checkNext`. `writer` and `loader` hold what belongs to these connections and are used only on their queues, which
-/// GRDB serialises; `usedKeys` and `suspects` have locks.
+/// Each of the port's callers has connections of its own, so that none waits for another: the pool's writer and
+/// `copier` are used by `apply` alone, the loader's connection by `load` alone, the pool's readers by the reads,
+/// `checking`'s by `checkNext`. `writer` and `loader` hold what belongs to these connections and are used only on their
+/// queues, which GRDB serialises; `usedKeys` and `suspects` have locks.
 package final class SQLiteProjection: Projection, @unchecked Sendable {
     private let pool: DatabasePool
     private let loading: DatabaseQueue
+    private let copier: DatabaseQueue
     private let usedKeys: UsedKeys
     private let hash: HashFunction
     private let bounds: SQLiteBounds
@@ -35,7 +36,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         self.path = path
         let areNew: Bool
         let known: DatabaseFile.Known
-        (pool, loading, known, areNew) = try DatabaseFile.open(path, ledger)
+        (pool, loading, copier, known, areNew) = try DatabaseFile.open(path, ledger)
         sums = known.sums
         self.hash = hash
         self.bounds = bounds
@@ -44,11 +45,11 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         self.usedKeys = usedKeys
         let suspects = SuspectTables()
         self.suspects = suspects
-        writer = try DatabaseFile.opening(path, whenBusy: .rebuild) { [pool] in
+        writer = try DatabaseFile.opening(path, whenBusy: .rebuild) { [pool, copier] in
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, ledger, hash, areNew: areNew, bounds, path, known, usedKeys, suspects, warn)
+                    db, copier, ledger, hash, areNew: areNew, bounds, path, known, usedKeys, suspects, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in
@@ -103,6 +104,13 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         if walPages >= bounds.walPagesRenewed {
             renewal.withLock { [reason = writer.reason] in $0 = "their log (WAL) has \(walPages) pages: \(reason)" }
         }
+    }
+
+    /// Changes rows in one transaction, after which the tables have the blocks that they had. What their sums say of
+    /// the rows is the caller's business: damage is made with it whose pages have right checksums.
+    /// - Throws: what `body` throws, or SQLite's error.
+    package func change(_ body: (Database) throws -> Void) throws {
+        try pool.writeWithoutTransaction { db in try writer.change(db, body) }
     }
 
     package var reasonForRenewal: String? { renewal.withLock { $0 } }
@@ -179,8 +187,6 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
 
     package func close() throws {
         defer {
-            // Connections that could not be closed write nothing beside tables that are here then.
-            sums.end()
             PageChecks.expectNewest(nil, at: path)
         }
         var failure: (any Error)?
@@ -189,7 +195,8 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
         attempt { try checking.close() }
         loading.inDatabase { _ in loader.close() }
-        pool.writeWithoutTransaction { db in writer.close(db) }
+        pool.writeWithoutTransaction { db in writer.close(db, sums) }
+        attempt { try copier.close() }
         attempt { try loading.close() }
         attempt { try pool.close() }
         if let failure { throw failure }
@@ -204,125 +211,6 @@ func faults<Result>(_ what: String, _ body: () throws -> Result) throws -> Resul
         throw StoreError(error.isDamage ? .corrupt : .unavailable, "\(what): \(error.sentence)")
     } catch let error as StoreError {
         throw StoreError(error.kind, "\(what): \(error.description)")
-    }
-}
-
-/// Applies blocks, on the writer's connection, which keeps the lock for writing from its first transaction on: no other
-/// program can write into the tables while they are used (https://sqlite.org/lang_transaction.html).
-private final class Writer {
-    private struct Statements {
-        let batch: BatchWriter
-        let begin: PreparedStatement
-        let commit: PreparedStatement
-        /// Gives another number whenever another connection has committed something
-        /// (https://sqlite.org/pragma.html#pragma_data_version).
-        let version: PreparedStatement
-    }
-
-    private let ledger: BlockRows.LedgerRow
-    private let usedKeys: UsedKeys
-    private let suspects: SuspectTables
-    private let checkpointer: Checkpointer
-    /// `nil` when closed.
-    private var statements: Statements?
-    /// What the tables hold; `nil` where that must be read anew, after a transaction that failed.
-    private var state: StoredState?
-    /// As of the last transaction.
-    private var version: Int64?
-
-    init(
-        _ db: Database, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction, areNew: Bool,
-        _ bounds: SQLiteBounds, _ path: String, _ known: DatabaseFile.Known, _ usedKeys: UsedKeys,
-        _ suspects: SuspectTables, _ warn: @escaping @Sendable (String) -> Void
-    ) throws {
-        self.ledger = ledger
-        self.usedKeys = usedKeys
-        self.suspects = suspects
-        let statements = Statements(
-            batch: try BatchWriter(db, areNew: areNew, hash: hash, warn: warn),
-            begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
-            commit: try PreparedStatement(db, "COMMIT"),
-            version: try PreparedStatement(db, "PRAGMA data_version"))
-        self.statements = statements
-        version = try statements.version.first { $0.integer(0) }
-        checkpointer = Checkpointer(
-            db, bounds, path, known.sums, committed: try StoredState(db).head?.number ?? 0, marked: known.mark,
-            warn: warn)
-        checkpointer.reserve()
-        // A commit of ours, so that it is known where the write-ahead log ends. On a full disk the next one is that.
-        do { try db.execute(sql: "UPDATE projection SET id = id") } catch let error as DatabaseError
-            where error.resultCode != .SQLITE_BUSY
-        { return }
-        // Who has the tables open reads and writes on behind what was cut off.
-        if let end = known.end, !checkpointer.isNextCommit(after: end) {
-            throw ProjectionOpeningError(.rebuild, "another program has \(path) open, and wrote into it")
-        }
-        checkpointer.noteCommit()
-    }
-
-    var walPages: Int { checkpointer.pages }
-    /// Why there are so many.
-    var reason: String { checkpointer.reason }
-
-    func apply(_ blocks: [OpenedBlock], _ db: Database) throws {
-        guard let statements else { throw StoreError("the tables are closed") }
-        if let row = blocks[0].block.rows.ledger, row != ledger {
-            throw StoreError.corrupt(
-                "the blocks are those of \(row.bundleID) in \(row.environment), which these tables are not")
-        }
-        if checkpointer.isFull {
-            try leave(db)
-            try checkpointer.checkRoom(db)
-        }
-        try begin(statements, db)
-        do {
-            let before = try state.take() ?? StoredState(db)
-            let after = try statements.batch.apply(blocks, after: before)
-            // Before the commit: a loader that sees the keys must also know that they were used.
-            usedKeys.raise(to: blocks)
-            try statements.commit.run()
-            state = after
-        } catch {
-            state = nil
-            try leave(db)
-            throw error
-        }
-        checkpointer.committed(blocks[blocks.count - 1].block.number, db)
-        // The next transaction, so that nobody else can write until it comes. What keeps it from beginning keeps the
-        // next blocks from being applied, which says so.
-        try? begin(statements, db)
-    }
-
-    /// Begins a transaction where none has begun.
-    private func begin(_ statements: Statements, _ db: Database) throws {
-        if db.isInsideTransaction { return }
-        try statements.begin.run()
-        do {
-            try checkOnlyWriter(statements.version)
-        } catch {
-            state = nil
-            try leave(db)
-            throw error
-        }
-    }
-
-    private func leave(_ db: Database) throws { if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") } }
-
-    /// - Throws: ``StoreError`` where anybody else has written since the last transaction.
-    private func checkOnlyWriter(_ select: PreparedStatement) throws {
-        let now = try select.first { $0.integer(0) }
-        defer { version = now }
-        guard let version, version != now else { return }
-        suspects.addAll()
-        throw StoreError.corrupt("another program wrote into the tables; nothing of them is believed")
-    }
-
-    /// GRDB closes a connection only when its statements are gone.
-    func close(_ db: Database) {
-        if statements == nil { return }
-        statements = nil
-        try? leave(db)
-        checkpointer.close(db)
     }
 }
 

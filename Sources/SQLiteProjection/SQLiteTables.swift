@@ -16,9 +16,8 @@ package final class SQLiteTables: TableReader {
     package init(path: String, connections: Int) throws {
         var attempt = 1
         while true {
-            let queues = try (0..<max(connections, 1)).map { _ in
-                try DatabaseFile.openReadOnly(path, keepsTransactions: true)
-            }
+            let first = try DatabaseFile.openReadOnly(path, keepsTransactions: true)
+            let queues = try [first] + (1..<max(connections, 1)).map { _ in try DatabaseFile.openFurther(path) }
             let heads = try queues.map { try SQLiteTables.begin($0) }
             if heads.allSatisfy({ $0 == heads[0] }) {
                 head = heads[0]

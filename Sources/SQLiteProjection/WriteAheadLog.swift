@@ -28,7 +28,7 @@ struct WriteAheadLog {
     /// Has the file take its room on the disk, in zeros, which SQLite takes as the end of the log. Where there is no
     /// room now, the log grows as far as it can.
     func reserve(_ bytes: Int) {
-        let descriptor = PlainFile.open(path, O_WRONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_WRONLY)
         if descriptor < 0 { return }
         defer { close(descriptor) }
         _ = posix_fallocate(descriptor, 0, off_t(bytes))
@@ -37,7 +37,7 @@ struct WriteAheadLog {
     /// The commit that ends with so many frames; `nil` where it cannot be read.
     func commit(endingWith frames: Int) -> WALCommit? {
         if frames == 0 { return WALCommit() }
-        let descriptor = PlainFile.open(path, O_RDONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
         if descriptor < 0 { return nil }
         defer { close(descriptor) }
         return commit(endingWith: frames, descriptor)
@@ -46,7 +46,7 @@ struct WriteAheadLog {
     /// Whether the commit is the next one after an earlier one, or the first of a log that was begun anew since: nobody
     /// else has added any in between.
     func follows(_ commit: WALCommit, _ earlier: WALCommit) -> Bool {
-        let descriptor = PlainFile.open(path, O_RDONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         let first = commit.salts == earlier.salts && earlier.frames < commit.frames ? earlier.frames + 1 : 1
@@ -58,7 +58,7 @@ struct WriteAheadLog {
 
     /// Makes durable what it has.
     func sync() -> Bool {
-        let descriptor = PlainFile.open(path, O_RDONLY)
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         return fdatasync(descriptor) == 0
@@ -66,9 +66,9 @@ struct WriteAheadLog {
 
     /// Whether it lost its end: a part of it is there, and not the commit.
     func lacks(_ commit: WALCommit) -> Bool {
-        guard commit.frames > 0, let descriptor = Optional(PlainFile.open(path, O_RDONLY)), descriptor >= 0 else {
-            return false
-        }
+        if commit.frames == 0 { return false }
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
+        if descriptor < 0 { return false }
         defer { close(descriptor) }
         return words(descriptor, at: 16)?.first == commit.salts
             && self.commit(endingWith: commit.frames, descriptor) != commit
@@ -81,7 +81,7 @@ struct WriteAheadLog {
     /// is.
     /// - Returns: `false` where it cannot be done.
     func cut(after commit: WALCommit) -> Bool {
-        let descriptor = PlainFile.open(path, O_RDWR | O_CREAT)
+        let descriptor = PlainFile.descriptor(of: path, O_RDWR | O_CREAT)
         if descriptor < 0 { return false }
         defer { close(descriptor) }
         // A log that is not there becomes an empty one: for GRDB would make it by a transaction of its own.

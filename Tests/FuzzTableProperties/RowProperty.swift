@@ -172,7 +172,10 @@ enum RowProperty {
                 let path = folder.appendingPathComponent("tables.sqlite").path
                 try SQLiteProjection.copy(at: Tables.original(folder), to: path)
                 let projection = try Tables.open(path)
-                let queue = try Tables.openBeside(path)
+                var configuration = Configuration()
+                configuration.readonly = true
+                let queue = try DatabaseQueue(path: path, configuration: configuration)
+                try projection.change { try $0.execute(sql: "PRAGMA ignore_check_constraints = ON") }
                 return (projection, try projection.state(), queue, try queue.read { try Tables.tables($0) })
             }
             atexit {
@@ -183,16 +186,6 @@ enum RowProperty {
         /// The tables as they were made, which nobody has open.
         private static func original(_ folder: URL) -> String {
             folder.appendingPathComponent("original.sqlite").path
-        }
-
-        /// A connection that changes rows of tables that are open: of others what it writes would not be believed.
-        private static func openBeside(_ path: String) throws -> DatabaseQueue {
-            let queue = try DatabaseQueue(path: path)
-            try queue.writeWithoutTransaction { db in
-                try db.execute(sql: "PRAGMA synchronous = OFF")
-                try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
-            }
-            return queue
         }
 
         private static func open(_ path: String) throws -> SQLiteProjection {
@@ -238,7 +231,7 @@ enum RowProperty {
         private func execute(_ sql: String, _ arguments: [DatabaseValue], _ table: Int) {
             let arguments = StatementArguments(arguments)
             do {
-                try queue.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
+                try projection.change { try $0.execute(sql: sql, arguments: arguments) }
                 changed.insert(table)
                 statements.append((sql, arguments))
             } catch {
@@ -261,7 +254,7 @@ enum RowProperty {
 
         func restore() {
             certain("restoring tables") {
-                try queue.write { db in
+                try projection.change { db in
                     for number in changed where try rows(db, number) != all[number].rows {
                         let table = all[number]
                         try db.execute(sql: "DELETE FROM \(table.name)")
@@ -362,11 +355,10 @@ enum RowProperty {
             certain("changing a copy of the tables") {
                 try SQLiteProjection.copy(at: Tables.original(folder), to: copy)
                 let opened = try Tables.open(copy)
-                let beside = try Tables.openBeside(copy)
-                for (sql, arguments) in statements {
-                    try beside.writeWithoutTransaction { try $0.execute(sql: sql, arguments: arguments) }
+                try opened.change { db in
+                    try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+                    for (sql, arguments) in statements { try db.execute(sql: sql, arguments: arguments) }
                 }
-                try beside.close()
                 try opened.close()
             }
             defer { certain("removing tables") { try SQLiteProjection.remove(at: copy) } }

@@ -149,17 +149,14 @@ import Testing
 
     /// As a fault of this program would: everything but the rows fits.
     private func write(_ path: String, _ body: (Database) throws -> Void) throws {
-        // It copies what is in the write-ahead log into the tables when it is closed.
         let tables = try SQLiteProjection(
             path: path, ledger: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"),
             hash: Workload.hash)
         defer { try? tables.close() }
-        let queue = try DatabaseQueue(path: path)
-        try queue.writeWithoutTransaction { db in
+        try tables.change { db in
             try db.execute(sql: "PRAGMA ignore_check_constraints = 1")
             try body(db)
         }
-        try queue.close()
     }
 
     /// Changes, deletes or adds a row.

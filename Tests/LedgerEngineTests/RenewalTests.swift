@@ -264,12 +264,9 @@ import Testing
     /// Changes tables that nobody has open as a fault of this program would: everything but the rows fits.
     private static func change(_ studio: Studio, _ sql: String) throws {
         let path = studio.folder.path("projection.sqlite")
-        // It copies what is in the write-ahead log into the tables when it is closed.
         let tables = try SQLiteProjection(path: path, ledger: Bench.ledger, hash: Workload.hash)
         defer { try? tables.close() }
-        let queue = try DatabaseQueue(path: path)
-        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
-        try queue.close()
+        try tables.change { try $0.execute(sql: sql) }
     }
 
     /// A key's row is gone, and every page has its right checksum.

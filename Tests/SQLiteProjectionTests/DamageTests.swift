@@ -194,7 +194,7 @@ private let gems = CurrencyCode("gems")!
         let sample = try Sample()
         let folder = try sample.copy()
         let projection = try open(folder)
-        try folder.change("UPDATE account SET id = \(Int64.max) WHERE id = (SELECT max(id) FROM account)")
+        try projection.changeWrongly("UPDATE account SET id = \(Int64.max) WHERE id = (SELECT max(id) FROM account)")
         let cursor = after.map { ReportCursor(.debts, account: $0).text }
         let error = #expect(throws: StoreError.self) {
             try projection.report(ReportQuery(kind: .debts, asOf: 900, limit: 10, after: cursor))

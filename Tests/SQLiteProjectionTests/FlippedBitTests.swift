@@ -199,6 +199,19 @@ import Testing
         #expect(answers == nil || answers?.values.contains("error") == true)
     }
 
+    /// Every row of every table, as an auditor reads them beside the writer.
+    private static func rows(_ folder: TemporaryFolder) throws -> [String: [[UInt8]]] {
+        let tables = try SQLiteTables(path: folder.database, connections: 1)
+        var all: [String: [[UInt8]]] = [:]
+        for table in StoredTable.allCases {
+            let columns = table.columns.split(separator: ",").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+            var found: [[UInt8]] = []
+            try tables.read(table.name, columns, keyColumns: 1) { found.append($0.bytes) }
+            all[table.name] = found
+        }
+        return all
+    }
+
     /// While the tables are open SQLite itself takes what the write-ahead log has for what was written.
     @Test func aBitOfTheLogThatFlipsWhileItIsUsedIsNotBelieved() throws {
         let seed = Seed.drawn()
@@ -213,20 +226,7 @@ import Testing
             workload.now = Int64(batch) * 10
             try store.run((0..<10).map { _ in workload.next() }, at: workload.now)
         }
-        func rows() throws -> [String: [[UInt8]]] {
-            let tables = try SQLiteTables(path: folder.database, connections: 1)
-            var all: [String: [[UInt8]]] = [:]
-            for table in StoredTable.allCases {
-                let columns = table.columns.split(separator: ",").map {
-                    $0.trimmingCharacters(in: .whitespacesAndNewlines)
-                }
-                var found: [[UInt8]] = []
-                try tables.read(table.name, columns, keyColumns: 1) { found.append($0.bytes) }
-                all[table.name] = found
-            }
-            return all
-        }
-        let before = try rows()
+        let before = try Self.rows(folder)
         let path = folder.database + "-wal"
         let used = 32 + store.projection.walPages * (4_096 + 24)
         #expect(store.projection.walPages > 100)
@@ -243,7 +243,7 @@ import Testing
             let bit = Int.random(in: 0..<8, using: &random)
             try Self.flip(path, at: place, bit)
             do {
-                #expect(try rows() == before, "seed \(seed), byte \(place)")
+                #expect(try Self.rows(folder) == before, "seed \(seed), byte \(place)")
             } catch let error as StoreError {
                 #expect(error.kind == .corrupt, "\(error)")
                 refused += 1
@@ -254,7 +254,48 @@ import Testing
             try Self.flip(path, at: place, bit)
         }
         #expect(refused > 30, "seed \(seed)")
-        #expect(try rows() == before)
+        #expect(try Self.rows(folder) == before)
+        try store.projection.close()
+    }
+
+    /// The disk lost the newer ones. What an earlier log has fits sums of its own.
+    @Test func framesThatAreLeftOfAnEarlierLogAreNotBelieved() throws {
+        let folder = try TemporaryFolder()
+        var bounds = SQLiteBounds()
+        bounds.checkpointPages = 150
+        var store = try Ledger(folder, bounds: bounds, seed: 36)
+        var workload = Workload(seed: 36)
+        let file = URL(fileURLWithPath: folder.database + "-wal")
+        var (earlier, log) = (Data(), Data())
+        // Until a log that was begun anew has half as many frames as the one before.
+        while earlier.isEmpty || store.projection.walPages < 75 {
+            workload.now += 10
+            try store.run((0..<10).map { _ in workload.next() }, at: workload.now)
+            let now = try Data(contentsOf: file)
+            if !log.isEmpty, now[16..<24] != log[16..<24] { earlier = log }
+            log = now
+        }
+        let before = try Self.rows(folder)
+        let newest = try Self.newestFrames(file.path, count: store.projection.walPages)
+        let handle = try FileHandle(forUpdating: file)
+        var refused = 0
+        for frame in newest where frame > 0 {
+            let places = 32 + (frame - 1) * (4_096 + 24)..<32 + (frame + 1) * (4_096 + 24)
+            try handle.seek(toOffset: UInt64(places.lowerBound))
+            try handle.write(contentsOf: earlier[places])
+            do { #expect(try Self.rows(folder) == before, "frame \(frame)") } catch let error as StoreError {
+                #expect(error.kind == .corrupt, "\(error)")
+                refused += 1
+            } catch let error as ProjectionOpeningError {
+                #expect(error.kind == .rebuild, "\(error)")
+                refused += 1
+            }
+            try handle.seek(toOffset: UInt64(places.lowerBound))
+            try handle.write(contentsOf: log[places])
+        }
+        try handle.close()
+        #expect(refused > newest.count / 2, "\(refused) of \(newest.count)")
+        #expect(try Self.rows(folder) == before)
         try store.projection.close()
     }
 }

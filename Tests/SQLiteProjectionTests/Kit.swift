@@ -30,10 +30,9 @@ final class TemporaryFolder {
 
     /// Changes tables that nobody has open as a fault of this program would: everything but the rows fits.
     func change(_ sql: String) throws {
-        // It copies what is in the write-ahead log into the tables when it is closed.
         let tables = try open(self)
         defer { try? tables.close() }
-        try changeAsOthers(sql)
+        try tables.changeWrongly(sql)
     }
 
     /// Changes the tables as another program would.
@@ -61,6 +60,17 @@ final class TemporaryFolder {
                 lines += rows.sorted().map { "\(table) \($0)" }
             }
             return lines
+        }
+    }
+}
+
+extension SQLiteProjection {
+    /// Changes rows as a fault of this program would.
+    func changeWrongly(_ sql: String) throws {
+        try change { db in
+            try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            defer { try? db.execute(sql: "PRAGMA ignore_check_constraints = OFF") }
+            try db.execute(sql: sql)
         }
     }
 }

@@ -198,6 +198,43 @@ import Testing
         try store.projection.close()
     }
 
+    /// Power took the end of the log and left the mark that names it; then another program added something.
+    @Test(arguments: [false, true])
+    func whatAnotherProgramAddedToALogThatLostItsEndIsCutOff(isRead: Bool) throws {
+        var bounds = SQLiteBounds()
+        bounds.checkpointPages = 60
+        var store = try Ledger(TemporaryFolder(), bounds: bounds)
+        var workload = Workload(seed: 35)
+        try store.run((0..<6).map { _ in workload.next() }, at: 1)
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let reader = try DatabaseQueue(path: store.folder.database, configuration: configuration)
+        // A read that goes on keeps the log from being begun anew.
+        if isRead {
+            let sql = "BEGIN; SELECT count(*) FROM entry"
+            try reader.inDatabase { try $0.execute(sql: sql) }
+        }
+        var cut = 0
+        for batch in 2...40 {
+            try store.run((0..<6).map { _ in workload.next() }, at: Int64(batch))
+            let mark = try #require(CheckpointMark(tables: store.folder.database).read())
+            let isOfSameLog = mark.synced.salts == mark.commit.salts
+            if mark.synced == mark.commit || mark.synced.frames == 0 || isOfSameLog != isRead { continue }
+            cut += 1
+            let short = try store.folder.copy()
+            let log = try FileHandle(forUpdating: URL(fileURLWithPath: short.database + WriteAheadLog.suffix))
+            try log.seek(toOffset: UInt64(32 + (mark.commit.frames - 1) * (4_096 + 24)))
+            try log.write(contentsOf: Data(repeating: 0, count: 4_096 + 24))
+            try log.close()
+            let folder = try Self.edited(short, "UPDATE wallet SET available = available + 1000000")
+            #expect(try Self.goesOn(folder, store) < store.blocks.count)
+        }
+        #expect(cut > 5)
+        if isRead { try reader.inDatabase { try $0.execute(sql: "COMMIT") } }
+        try reader.close()
+        try store.projection.close()
+    }
+
     /// The mark is an older version of itself: what is cut off then was copied already.
     @Test func aMarkOfBeforeTheLastCopyEndsTheTables() throws {
         var bounds = SQLiteBounds()

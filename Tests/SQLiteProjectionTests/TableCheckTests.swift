@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Ledger
 import LedgerTestKit
+import Synchronization
 import Testing
 
 @testable import SQLiteProjection
@@ -104,39 +105,79 @@ import Testing
         try store.projection.close()
     }
 
-    @Test func nobodyElseCanWriteWhileTheTablesAreUsed() throws {
+    /// Also before the first blocks come, and after blocks that could not be applied.
+    @Test func nobodyElseCanWriteWhileTheTablesAreOpen() throws {
         let folder = try TemporaryFolder()
         var store = try Ledger(folder)
         var workload = Workload(seed: 6)
         try store.run((0..<20).map { _ in workload.next() }, at: 10)
         let other = try DatabaseQueue(path: folder.database)
-        let error = #expect(throws: DatabaseError.self) {
-            try other.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM request") }
+        func checkOther() throws {
+            let error = #expect(throws: DatabaseError.self) {
+                try other.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM request") }
+            }
+            #expect(error?.resultCode == .SQLITE_BUSY)
+            // Whoever reads is not in the way.
+            #expect(try other.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM request") } ?? 0 > 0)
         }
-        #expect(error?.resultCode == .SQLITE_BUSY)
-        // Whoever reads is not in the way.
-        #expect(try other.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM request") } ?? 0 > 0)
+        try checkOther()
         try store.run((0..<20).map { _ in workload.next() }, at: 20)
+        try checkOther()
+        try store.restart()
+        try checkOther()
+        #expect(throws: StoreError.self) { try store.projection.apply([store.blocks[0]]) }
+        try checkOther()
+        try store.run((0..<20).map { _ in workload.next() }, at: 30)
         try other.close()
         try store.projection.close()
     }
 
-    @Test func aLockThatSomebodyKeepsIsAReasonToMakeTheTablesAnew() async throws {
-        try await apart {
-            let folder = try TemporaryFolder()
-            var store = try Ledger(folder)
-            var workload = Workload(seed: 8)
-            try store.run((0..<20).map { _ in workload.next() }, at: 10)
-            try store.restart()
+    /// A program that tries again and again to write into tables, until it has done it once.
+    private final class Intruder: Sendable {
+        private let queue: DatabaseQueue
+        private let hasEnded = Atomic(false)
+        private let done = DispatchSemaphore(value: 0)
+
+        init(_ path: String, _ write: @escaping @Sendable (Database) throws -> Void) throws {
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
-            let other = try DatabaseQueue(path: folder.database, configuration: configuration)
-            try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            // Another program has no checksums of pages.
+            queue = try DatabaseQueue(path: "file:\(path)?vfs=unix", configuration: configuration)
+            Thread { [self] in
+                while !hasEnded.load(ordering: .relaxed), (try? queue.inDatabase(write)) == nil {}
+                done.signal()
+            }.start()
+        }
+
+        /// Waits until it has written, or has it give up.
+        func end(waits: Bool = false) throws {
+            if !waits { hasEnded.store(true, ordering: .relaxed) }
+            done.wait()
+            try queue.inDatabase { if $0.isInsideTransaction { try $0.execute(sql: "ROLLBACK") } }
+            try queue.close()
+        }
+    }
+
+    /// Applies blocks to tables until that fails.
+    private func applyUntilItFails(_ store: inout Ledger) -> StoreError? {
+        var workload = Workload(seed: 8)
+        for time in 1...20_000 {
+            do { _ = try store.run((0..<3).map { _ in workload.next() }, at: Int64(10 * time)) } catch {
+                return error as? StoreError
+            }
+        }
+        return nil
+    }
+
+    @Test func aLockThatSomebodyGetsAndKeepsIsAReasonToMakeTheTablesAnew() async throws {
+        try await apart {
+            var store = try Ledger(TemporaryFolder())
             #expect(store.projection.reasonForRenewal == nil)
-            #expect(throws: StoreError.self) { try store.run((0..<20).map { _ in workload.next() }, at: 20) }
+            let other = try Intruder(store.folder.database) { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            let error = self.applyUntilItFails(&store)
+            #expect(error?.kind == .unavailable)
             #expect(store.projection.reasonForRenewal?.contains("another process keeps a lock") == true)
-            try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
-            try other.close()
+            try other.end()
             try store.project()
             try store.projection.close()
         }
@@ -158,19 +199,69 @@ import Testing
         }
     }
 
-    @Test func whatAnotherProgramWroteBeforeTheFirstTransactionIsNoticed() throws {
-        let folder = try TemporaryFolder()
-        var store = try Ledger(folder)
-        var workload = Workload(seed: 7)
-        try store.run((0..<20).map { _ in workload.next() }, at: 10)
-        try store.restart()
-        try folder.changeAsOthers("UPDATE wallet SET version = version + 1")
-        let error = #expect(throws: StoreError.self) {
-            try store.run((0..<20).map { _ in workload.next() }, at: 20)
+    /// It gets the lock between two transactions; nothing of what it wrote is copied into the tables as if it was ours.
+    @Test(arguments: [1, 100_000]) func whatAnotherProgramWritesBetweenTwoTransactionsIsNoticed(
+        checkpointPages: Int
+    ) async throws {
+        try await apart {
+            var bounds = SQLiteBounds()
+            bounds.checkpointPages = checkpointPages
+            var store = try Ledger(TemporaryFolder(), bounds: bounds)
+            let other = try Intruder(store.folder.database) { db in
+                try db.execute(sql: "UPDATE wallet SET version = version + 1")
+                if db.changesCount == 0 { throw StoreError("there is no wallet yet") }
+            }
+            let error = self.applyUntilItFails(&store)
+            #expect(error?.kind == .corrupt)
+            try other.end()
+            #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
+            let next = #expect(throws: StoreError.self) { try store.projection.apply(Array(store.blocks.suffix(1))) }
+            #expect(next?.kind == .corrupt && next?.description.contains("another program wrote") == true)
+            let killed = try store.folder.copy()
+            try store.projection.close()
+            let right = try TemporaryFolder()
+            let tables = try open(right)
+            try tables.apply(store.blocks)
+            try tables.close()
+            for folder in [killed, store.folder] { try Self.expectOnly(right, in: folder, store.blocks) }
         }
-        #expect(error?.kind == .corrupt && error?.description.contains("another program wrote") == true)
-        #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
-        try store.projection.close()
+    }
+
+    /// - Throws: where the tables can be opened and gone on with, and have other rows than these.
+    private static func expectOnly(_ right: TemporaryFolder, in folder: TemporaryFolder, _ blocks: [SealedBlock]) throws
+    {
+        do {
+            let tables = try open(folder)
+            defer { try? tables.close() }
+            try tables.apply(Array(blocks[Int(tables.state().head?.number ?? 0)...]))
+            #expect(try folder.dump() == right.dump())
+        } catch let error as ProjectionOpeningError {
+            #expect(error.kind == .rebuild)
+        } catch let error as StoreError {
+            #expect(error.kind == .corrupt)
+        } catch let error as DatabaseError {
+            #expect(error.isDamage)
+        }
+    }
+
+    /// It gets the lock as soon as this program gives it back.
+    @Test func whatAnotherProgramWritesWhileTheTablesAreClosedIsNotBelieved() async throws {
+        try await apart {
+            var store = try Ledger(TemporaryFolder())
+            var workload = Workload(seed: 12)
+            try store.run((0..<200).map { _ in workload.next() }, at: 10)
+            try store.projection.close()
+            for _ in 0..<20 {
+                let folder = try store.folder.copy()
+                let tables = try open(folder)
+                let other = try Intruder(folder.database) {
+                    try $0.execute(sql: "UPDATE wallet SET version = version + 1")
+                }
+                try tables.close()
+                try other.end(waits: true)
+                try Self.expectOnly(store.folder, in: folder, store.blocks)
+            }
+        }
     }
 
     /// What the books add up to is signed, and decided on.
@@ -199,7 +290,7 @@ import Testing
         var workload = Workload(seed: 10)
         try store.run((0..<20).map { _ in workload.next() }, at: 10)
         try store.restart()
-        try folder.changeAsOthers("UPDATE projection SET sums = x'00'")
+        try store.projection.changeWrongly("UPDATE projection SET sums = x'00'")
         var found = 0
         for _ in 0..<100 {
             do {
