@@ -7,24 +7,15 @@ extension LedgerFolder {
 
     /// Whom the ledger followed when it was promoted; `nil` where it was not.
     package func promotedFrom(_ disk: any Disk = SystemDisk()) throws -> String? {
-        guard try disk.statusIfThere(at: promotionMark) != nil else { return nil }
-        let file = OwnedFile(disk, try disk.open(promotionMark, .reading))
-        let bytes = try disk.readAll(file.file, at: 0, byteCount: LedgerFolder.leaderBytesMax)
-        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        try line(of: promotionMark, bytesMax: LedgerFolder.leaderBytesMax, disk)
     }
 
     /// Notes, durably when it returns, that the ledger was promoted.
     /// - Parameter leader: whom it followed.
     /// - Throws: ``DiskError``; then the file is not there, as far as the disk still does what it is told.
     package func notePromotion(from leader: String, _ disk: any Disk = SystemDisk()) throws {
-        let temporary = promotionMark + ".new"
-        try disk.removeIfThere(temporary)
-        let file = OwnedFile(disk, try disk.open(temporary, .creating))
-        try disk.writeAll(file.file, Array((leader + "\n").utf8), at: 0)
-        try disk.sync(file.file)
         do {
-            try disk.rename(temporary, to: promotionMark)
-            try disk.syncDirectory(path)
+            try write(leader, to: promotionMark, disk)
         } catch {
             // Whoever asked is told that the ledger follows still, and so it must after a restart.
             try? disk.removeIfThere(promotionMark)

@@ -18,6 +18,11 @@ package enum LedgerEvent: Sendable {
     case erasureRefused(StoreError)
     /// A name that a block erases is there still, in a block that is damaged. In words.
     case nameOwed(String)
+    /// That a name is owed could not be noted, so no start erases it. In words.
+    case owedNameNotNoted(String)
+    /// More is noted of the log's names than is so, for the mark could not be changed: each start reads the log for it.
+    /// In words.
+    case namesMarkLeft(String)
     /// Blocks were not at as many standbys in time as are required: nothing is answered until they are.
     case standbysLacking(required: Int, block: BlockNumber, connected: Int)
     case standbysEnough(safe: BlockNumber)

@@ -145,11 +145,9 @@ enum Composition {
 
     private static func names(of folder: LedgerFolder) -> NamesMark {
         NamesMark(place: folder.namesMark) {
-            try folder.isNamesMarkSet()
-        } set: {
-            try folder.setNamesMark()
-        } clear: {
-            try folder.clearNamesMark()
+            try folder.namesMarkWord().map { NamesMark.Reason(rawValue: $0) ?? .unproven }
+        } write: { reason in
+            if let reason { try folder.setNamesMark(reason.rawValue) } else { try folder.clearNamesMark() }
         }
     }
 
@@ -172,7 +170,7 @@ enum Composition {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
                     following: following, standbys: standbys, entries: entries, names: names(of: folder), hash: sha256,
-                    now: Clock.now, catchingUp: tables.show
+                    now: Clock.now, readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)

@@ -57,6 +57,18 @@ extension Logger {
             self.error(
                 "a name that was to be erased is in the log still; it is erased at a start after the log was mended",
                 metadata: ["error": "\(words)"])
+        case .owedNameNotNoted(let error):
+            self.error(
+                """
+                that a name is to be erased could not be noted: write the word owed into names.unproven in the \
+                ledger's folder before the next start, or no start erases it
+                """, metadata: ["error": "\(error)"])
+        case .namesMarkLeft(let error):
+            warning(
+                """
+                the names in the log were compared with its blocks, and names.unproven could not be brought up to \
+                date: make the ledger's folder writable, or each start reads the log for it again
+                """, metadata: ["error": "\(error)"])
         case .clockHeldBack(let clock, let time):
             warning(
                 """

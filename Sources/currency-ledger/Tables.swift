@@ -101,6 +101,11 @@ struct Tables {
         try progress("the ledger's tables are being made: block \(block) of \(head)")
     }
 
+    /// While the log is read for names that differ from what its blocks say.
+    func showNames(_ block: BlockNumber, of head: BlockNumber) throws {
+        try progress("the names in the log are being compared with its blocks: block \(block) of \(head)")
+    }
+
     private func open(_ path: String) throws -> SQLiteProjection {
         try SQLiteProjection(path: path, ledger: ledger, hash: Composition.sha256) { logger.warning("\($0)") }
     }

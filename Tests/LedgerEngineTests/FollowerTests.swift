@@ -355,7 +355,7 @@ import Testing
         let words = "the name of account 1, which block 3 adds, and of 19 more came erased, and no block up to"
         #expect(try eventually { Self.reason(standby)?.hasPrefix(words) == true }, "\(standby.status.standing)")
         #expect(standby.reports.contains { $0.contains(words) }, "\(standby.reports)")
-        #expect(names.isSet && standby.faults.isEmpty)
+        #expect(names.reason == .unproven && standby.faults.isEmpty)
         #expect { try standby.engine.promote() } throws: {
             ($0 as? StoreError)?.kind == .notReady && "\($0)".contains(words)
         }
@@ -374,7 +374,7 @@ import Testing
             "\($0)".contains(words) && "\($0)".contains("may remove the mark")
         }
         #expect(storage.blocks.count == count, "nothing was appended")
-        try names.mark.clear()
+        try names.mark.write(nil)
         let meant = try Bench(storage, names: names)
         #expect(try meant.available("player-3") == 0)
         try meant.engine.close()
@@ -399,7 +399,7 @@ import Testing
                 throw EngineLink.Lost()
             }
         }
-        #expect(try eventually { pages.withLock { $0 } < 0 && names.isSet })
+        #expect(try eventually { pages.withLock { $0 } < 0 && names.reason == .unproven })
         #expect(storage.blocks.count > 3 && storage.blocks.count < 40)
         #expect { try standby.engine.promote() } throws: { "\($0)".contains("came erased") }
         if restarts {
@@ -410,11 +410,11 @@ import Testing
             pages.withLock { $0 = .max }
         }
         #expect(try eventually { storage.blocks == leader.log.blocks })
-        #expect(try eventually { standby.status.standing.state == .following && !names.isSet })
+        #expect(try eventually { standby.status.standing.state == .following && names.reason == nil })
         #expect(!standby.reports.contains { $0.contains("came erased") }, "\(standby.reports)")
         // What is added and erased while it follows is believed at once.
         try leader.live(60, seed: 3)
-        #expect(try eventually { storage.blocks == leader.log.blocks && !names.isSet })
+        #expect(try eventually { storage.blocks == leader.log.blocks && names.reason == nil })
         #expect(try standby.engine.promote().promoted)
         try standby.engine.close()
         try leader.engine.close()

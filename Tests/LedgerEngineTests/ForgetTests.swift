@@ -260,7 +260,7 @@ import Testing
         let number = try Self.block(adding: 1, bench.log)
         bench.log.damage(number, after: 1)
         #expect { try bench.ask(.forget(Self.ann)) } throws: { ($0 as? StoreError)?.kind == .unknown }
-        #expect(names.isSet)
+        #expect(names.reason == .owed)
         #expect(bench.reports.contains { $0.hasPrefix("nameOwed") }, "\(bench.reports)")
         #expect(bench.engine.fault() == nil)
         #expect(Self.wasThere(try bench.ask(.forget(Self.ann))) == false, "its block is durable")
@@ -273,7 +273,7 @@ import Testing
         } prepare: {
             $0.damage(number)
         }
-        #expect(second.engine.fault() == nil && names.isSet)
+        #expect(second.engine.fault() == nil && names.reason == .owed)
         #expect(second.reports.contains { $0.hasPrefix("nameOwed") }, "\(second.reports)")
         _ = try second.ask(.grant("c", "bob", 1))
         #expect(try second.available("ann") == 0)
@@ -281,51 +281,49 @@ import Testing
 
         let third = try Bench(bench.log.storage, names: names)
         #expect(try Self.names(third.log) == [nil, AccountName("bob")])
-        #expect(!names.isSet && !third.reports.contains { $0.hasPrefix("nameOwed") })
+        #expect(names.reason == nil && !third.reports.contains { $0.hasPrefix("nameOwed") })
         try third.engine.close()
     }
 
-    /// Which blocks are read for an erasure does not change when its own block is added.
-    @Test func theSameBlocksAreLookedAtBeforeAndAfterTheErasureIsAppended() throws {
+    /// Blocks keep their places: what was looked up before the erasure was decided is not looked up again, on the way
+    /// of all that is committed.
+    @Test func theBlockWithTheNameIsLookedUpOnce() throws {
         let bench = try Bench()
         for number in 0..<70 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 1)) }
         for account in 1...70 as ClosedRange<PlayerID> {
-            let log = CountingLog(bench.log)
-            try log.checkErasable(account)
-            let before = log.takeRead()
-            _ = try bench.ask(.grant("more-\(account)", "somebody-\(account)", 1))
             let head = try #require(bench.log.head).number
-            try log.eraseName(of: account, through: head) { Issue.record("\($0)") }
-            #expect(log.takeRead().subtracting(before).isSubset(of: [head]))
-            #expect(before.count <= 8)
+            var reads = bench.log.reads
+            var places = NamePlaces(searched: head)
+            try bench.log.checkErasable(account, &places)
+            let search = bench.log.reads - reads
+            let adding = try Self.block(adding: account, bench.log)
+            #expect(search <= 8 && places.blocks == [account: adding])
+            reads = bench.log.reads
+            _ = try bench.ask(.forget(AccountName("player-\(account - 1)")!))
+            #expect(bench.log.reads - reads == search + 1, "account \(account)")
         }
-        #expect(try Self.names(bench.log).prefix(70).allSatisfy { $0 == nil })
+        #expect(try Self.names(bench.log).allSatisfy { $0 == nil })
         try bench.engine.close()
     }
 
-    /// A log that says which blocks were read.
-    private final class CountingLog: BlockLog {
-        private let base: MemoryLog
-        private let read = Monitor<Set<BlockNumber>>([])
-        init(_ base: MemoryLog) { self.base = base }
-        func takeRead() -> Set<BlockNumber> {
-            read.withLock { read in
-                defer { read = [] }
-                return read
-            }
-        }
-        var engine: String { base.engine }
-        var head: LogHead? { base.head }
-        func settle() throws(LogError) { try base.settle() }
-        func append(_ block: SealedBlock) throws(LogError) { try base.append(block) }
-        func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
-            read.withLock { _ = $0.insert(number + 1) }
-            return try base.read(after: number, bytesMax: bytesMax)
-        }
-        func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
-            try base.redact(number, redactable)
-        }
-        func checkRedactable(_ number: BlockNumber) throws(LogError) { try base.checkRedactable(number) }
-        func close() { base.close() }
+    /// An account that the same block adds, and one of a block that was not durable when the erasure was decided.
+    @Test func aNameThatNoBlockHadYetIsLookedForInNewBlocksOnly() throws {
+        let bench = try Bench { $0.batchesAheadMax = 8 }
+        for number in 0..<70 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 1)) }
+        var reads = bench.log.reads
+        _ = try bench.ask([.grant("a", "ann", 1), .forget(Self.ann)])
+        #expect(bench.log.reads - reads == 1)
+
+        reads = bench.log.reads
+        bench.log.hold()
+        let adding = bench.send(.grant("b", "ann", 1))
+        #expect(try eventually { bench.log.waiting == 1 })
+        let forgetting = bench.send(.forget(Self.ann))
+        bench.log.release()
+        _ = try adding.get()
+        #expect(Self.wasThere(try forgetting.get()) == true)
+        #expect(bench.log.reads - reads <= 9, "the look before it was decided, and that at two new blocks")
+        #expect(try Self.names(bench.log).suffix(2) == [nil, nil])
+        try bench.engine.close()
     }
 }

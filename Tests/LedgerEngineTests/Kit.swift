@@ -81,18 +81,22 @@ final class Bench: Sendable {
     private let reported = Mutex<[String]>([])
 
     /// - Parameters:
-    ///   - storage: the blocks of an engine before this one; the tables begin anew.
+    ///   - storage: the blocks of an engine before this one.
+    ///   - folder: of the tables, which go on where they are; new ones by default.
     ///   - prepare: says how the log fails from the beginning on.
+    ///   - readingNames: what a start does while it compares names.
     init(
-        _ storage: MemoryLog.Storage = .init(), catalog: Catalog = .small, standbys: Standbys? = nil,
-        names: MemoryMark = MemoryMark(), limits: (inout EngineLimits) -> Void = { _ in },
-        prepare: (MemoryLog) -> Void = { _ in }
+        _ storage: MemoryLog.Storage = .init(), folder: TemporaryFolder? = nil, catalog: Catalog = .small,
+        standbys: Standbys? = nil, names: MemoryMark = MemoryMark(),
+        limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in },
+        readingNames: (BlockNumber, BlockNumber) throws -> Void = { _, _ in }
     ) throws {
-        folder = try TemporaryFolder()
+        self.folder = try folder ?? TemporaryFolder()
         log = MemoryLog(storage)
         prepare(log)
         projection = SlowProjection(
-            try SQLiteProjection(path: folder.path("projection.sqlite"), ledger: Bench.ledger, hash: Workload.hash))
+            try SQLiteProjection(
+                path: self.folder.path("projection.sqlite"), ledger: Bench.ledger, hash: Workload.hash))
         var chosen = EngineLimits()
         chosen.logRetryMilliseconds = 0
         chosen.projectionRetryMilliseconds = 1
@@ -104,7 +108,7 @@ final class Bench: Sendable {
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
                 limits: chosen),
             standbys: standbys, names: names.mark, hash: Workload.hash, now: { Bench.now },
-            catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
+            readingNames: readingNames, catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
             report: { reported.add("\($0)") })
         events = reported
     }
@@ -168,16 +172,23 @@ final class Bench: Sendable {
 
 /// What a file notes of a log's names.
 final class MemoryMark: Sendable {
-    private let state = Mutex(false)
-    var isSet: Bool { state.withLock { $0 } }
+    struct Unwritable: Error {}
+
+    private let state: Mutex<(reason: NamesMark.Reason?, isWritable: Bool)>
+
+    init(_ reason: NamesMark.Reason? = nil) { state = Mutex((reason, true)) }
+
+    var reason: NamesMark.Reason? { state.withLock { $0.reason } }
+    func setWritable(_ isWritable: Bool) { state.withLock { $0.isWritable = isWritable } }
 
     var mark: NamesMark {
         NamesMark(place: "the mark") { [self] in
-            isSet
-        } set: { [self] in
-            state.withLock { $0 = true }
-        } clear: { [self] in
-            state.withLock { $0 = false }
+            reason
+        } write: { [self] reason in
+            try state.withLock { state in
+                if !state.isWritable { throw Unwritable() }
+                state.reason = reason
+            }
         }
     }
 }

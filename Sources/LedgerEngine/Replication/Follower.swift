@@ -26,8 +26,8 @@ final class Follower: Sendable {
         var isHeld = false
         /// What of the log's names is to be proven yet; `nil` where its log was not read for that yet.
         var unproven: UnprovenErasures?
-        /// Whether names are in the log still that its blocks erase.
-        var owes = false
+        /// Which blocks of the log could not be read for that, in words.
+        var unread: [String] = []
         /// Closed to end a wait for the leader.
         var connection: (any LeaderConnection)?
         var fault: FollowingFault?
@@ -49,8 +49,14 @@ final class Follower: Sendable {
         var told = Told()
         /// An append threw.
         var mustSettle = false
-        /// Whether it is noted that names of the log may be unproven; `nil` where nobody has looked yet.
-        var isMarked: Bool?
+        /// Whether the log was read for names that differ from what its blocks say, as far as that is noted.
+        var hasReadNames = false
+        /// What is noted of the log's names.
+        var noted: NamesMark.Reason?
+        /// Whether names are in the log still that its blocks erase.
+        var owes = false
+        /// Whether it was told that more is noted than is so.
+        var hasToldOfMark = false
     }
 
     private let following: Following
@@ -121,6 +127,11 @@ final class Follower: Sendable {
         let head = appender.head.number
         return state.withLock { state in
             guard let unproven = state.unproven else { return "this standby has not read its own log yet" }
+            if !state.unread.isEmpty {
+                return "\(state.unread.joined(separator: "; ")): so nobody can say whether this standby has the blocks "
+                    + "that erase all names that are gone. Stop it and mend its log, as the page Backup says; or move "
+                    + "its folder away and start with --create, while there is a leader"
+            }
             if let fault = unproven.faultOfAll(at: head) {
                 return "\(fault): this standby lacks blocks that its leader had, or that leader is not to be believed"
             }
@@ -138,8 +149,8 @@ final class Follower: Sendable {
         var attempts = Attempts(waitMilliseconds: limits.followRetryMillisecondsMin, mustSettle: mustSettle)
         while !state.withLock({ $0.isStopped }) {
             do {
-                try readOwnNames(&attempts)
                 try settleOwnLog(&attempts)
+                try readOwnNames(&attempts)
                 let connection = following.connection()
                 let isStopped = state.withLock { state in
                     state.connection = connection
@@ -192,25 +203,59 @@ final class Follower: Sendable {
         }
     }
 
-    private func owe(_ error: LogError) {
-        owed(error)
-        state.withLock { $0.owes = true }
+    private func checkIsNotStopped() throws {
+        if state.withLock({ $0.isStopped }) { throw Stopped() }
     }
 
-    /// Reads its own log, where it is noted that its names may differ from what its blocks say.
+    private func owe(_ error: LogError, _ attempts: inout Attempts) {
+        owed(error)
+        attempts.owes = true
+        if attempts.noted == nil { attempts.noted = .owed }
+    }
+
+    /// Reads its own log, where it is noted that its names may differ from what its blocks say. Of blocks that cannot
+    /// be read nobody can say: it goes on, and does not lead.
     private func readOwnNames(_ attempts: inout Attempts) throws {
-        guard attempts.isMarked == nil else { return }
-        let isMarked = try names?.isSet() ?? false
+        if attempts.hasReadNames { return }
+        attempts.noted = try names?.read()
         let head = appender.head.number
         var differences = NameDifferences()
-        if isMarked {
-            differences = try log.nameDifferences(through: head, bytesMax: limits.followBytesMax) {
-                if state.withLock({ $0.isStopped }) { throw Stopped() }
+        if attempts.noted != nil {
+            differences = try log.nameDifferences(through: head, bytesMax: limits.followBytesMax) { _ in
+                try checkIsNotStopped()
             }
         }
-        for account in differences.owed { try log.eraseName(of: account, through: head, owed: owe) }
-        state.withLock { [differences] in $0.unproven = differences.unproven }
-        attempts.isMarked = isMarked
+        for account in differences.owed {
+            try checkIsNotStopped()
+            try log.eraseName(of: account, through: head) { owe($0, &attempts) }
+        }
+        if !differences.unread.isEmpty { try noteUnproven(&attempts) }
+        state.withLock { [differences] in
+            $0.unproven = differences.unproven
+            $0.unread = differences.unread
+        }
+        for words in differences.unread { report(.nameOwed(words)) }
+        attempts.hasReadNames = true
+    }
+
+    private func noteUnproven(_ attempts: inout Attempts) throws {
+        if attempts.noted == .unproven { return }
+        try names?.write(.unproven)
+        attempts.noted = .unproven
+    }
+
+    /// Has no more noted of the log's names than is so. Where that fails, the next start reads the log for nothing.
+    private func noteWhatIsLeft(_ attempts: inout Attempts) {
+        let isProven = state.withLock { $0.unproven?.isEmpty == true && $0.unread.isEmpty }
+        let left: NamesMark.Reason? = attempts.owes ? .owed : nil
+        guard let names, isProven, left != attempts.noted else { return }
+        do {
+            try names.write(left)
+            attempts.noted = left
+        } catch {
+            if !attempts.hasToldOfMark { report(.namesMarkLeft("\(names.place): \(error)")) }
+            attempts.hasToldOfMark = true
+        }
     }
 
     /// After an append, or an erasure, that threw: what is there after all goes to the tables too.
@@ -218,7 +263,7 @@ final class Follower: Sendable {
         guard attempts.mustSettle else { return }
         try log.settle()
         guard let head = log.head else { return attempts.mustSettle = false }
-        try log.eraseLastNames(through: head.number, owed: owe)
+        try log.eraseLastNames(through: head.number) { owe($0, &attempts) }
         try log.readPages(
             after: appender.head.number, through: head.number, bytesMax: limits.followBytesMax
         ) { blocks in
@@ -249,7 +294,7 @@ final class Follower: Sendable {
             }
             for (sealed, block) in blocks { try append(sealed, block, leaderBlock: page.head, &attempts) }
             following.status.note(block: appender.head.number, leaderBlock: page.head)
-            if let fault = try unprovenFault(leaderBlock: page.head, &attempts) {
+            if let fault = unprovenFault(leaderBlock: page.head) {
                 note("\(fault)", &attempts.told)
                 attempts.told.isOpen = true
                 isFollowing = false
@@ -259,6 +304,7 @@ final class Follower: Sendable {
                 following.status.enter(.following)
                 isFollowing = true
             }
+            noteWhatIsLeft(&attempts)
             attempts.suspected = nil
             attempts.waitMilliseconds = limits.followRetryMillisecondsMin
             if !isBehind { connection.ask(query(after: appender.head, durable: appender.head.number)) }
@@ -303,33 +349,26 @@ final class Follower: Sendable {
     private func append(
         _ sealed: SealedBlock, _ block: Block, leaderBlock: BlockNumber, _ attempts: inout Attempts
     ) throws {
-        if state.withLock({ $0.isStopped }) { throw Stopped() }
+        try checkIsNotStopped()
         try projector.awaitRoom()
-        let mustMark = try state.withLock { state in
+        let isUnproven = try state.withLock { state in
             if state.isStopped || state.isHeld { throw Stopped() }
             state.unproven?.addNameless(of: block, leaderBlock: leaderBlock)
             return state.unproven?.isEmpty == false
         }
-        if mustMark, attempts.isMarked == false {
-            try names?.set()
-            attempts.isMarked = true
-        }
+        if isUnproven { try noteUnproven(&attempts) }
         try log.append(sealed)
         // Before another is appended: so only the last block can have some left to do after a crash.
-        try log.eraseNames(block, owed: owe)
+        try log.eraseNames(block) { owe($0, &attempts) }
         hand(sealed, block)
     }
 
     /// What is wrong with names that came erased, where the leader has given all that it had then.
-    private func unprovenFault(leaderBlock: BlockNumber, _ attempts: inout Attempts) throws -> String? {
+    private func unprovenFault(leaderBlock: BlockNumber) -> String? {
         let head = appender.head.number
-        let (fault, isSettled) = state.withLock { state -> (String?, Bool) in
+        let fault = state.withLock { state in
             state.unproven?.date(leaderBlock: leaderBlock)
-            return (state.unproven?.fault(at: head), state.unproven?.isEmpty == true && !state.owes)
-        }
-        if isSettled, attempts.isMarked == true {
-            try names?.clear()
-            attempts.isMarked = false
+            return state.unproven?.fault(at: head)
         }
         return fault.map { "\($0), though the leader had no other: it is not believed to be the ledger's" }
     }

@@ -17,6 +17,8 @@ final class Appender: Sendable {
     struct Batch: Sendable {
         /// What it adds; `nil` where it adds nothing, and only waits for the batches before it.
         var block: Block?
+        /// Where the names stand that it erases.
+        var places = NamePlaces()
         /// Called when it is durable, or with what kept it from being so.
         var done: @Sendable (StoreError?) -> Void
     }
@@ -169,7 +171,7 @@ final class Appender: Sendable {
         var appended: SealedBlock?
         if let block = batch.block, !failed {
             do throws(StoreError) {
-                (appended, failure) = try append(block, after: head)
+                (appended, failure) = try append(block, batch.places, after: head)
             } catch {
                 failure = error
             }
@@ -191,7 +193,9 @@ final class Appender: Sendable {
 
     /// - Returns: the block, and what its requests are told though it is durable: that a name is owed.
     /// - Throws: ``StoreError``; then nothing is appended any more.
-    private func append(_ block: Block, after head: LogHead) throws(StoreError) -> (SealedBlock, StoreError?) {
+    private func append(
+        _ block: Block, _ places: NamePlaces, after head: LogHead
+    ) throws(StoreError) -> (SealedBlock, StoreError?) {
         var block = block
         block.previous = head.hash
         precondition(block.number == head.number + 1, "block \(block.number) does not follow block \(head.number)")
@@ -206,7 +210,7 @@ final class Appender: Sendable {
         }
         var told: StoreError?
         do throws(LogError) {
-            try log.eraseNames(block) { error in
+            try log.eraseNames(block, places) { error in
                 owed(error)
                 told = StoreError(.unknown, "block \(block.number) is durable, and a name is owed: \(error)")
             }

@@ -1,5 +1,14 @@
 import Ledger
 
+/// Where names stand that are to be erased, as it was looked up before a block said that they are: blocks keep their
+/// places.
+struct NamePlaces {
+    /// The blocks that added the accounts.
+    var blocks: [PlayerID: BlockNumber] = [:]
+    /// Up to which block that was searched: an account that is not among those was added by a later one.
+    var searched: BlockNumber = 0
+}
+
 /// The names that a block's erasures take away are overwritten when the block is durable, before another is appended.
 /// So only the last block before a crash may have some left to do, which is done when the lead is taken.
 ///
@@ -8,19 +17,25 @@ import Ledger
 extension BlockLog {
     /// Looks whether the name of an account could be erased, before a block says that it is. A block that is not
     /// durable yet is not looked at: this process is about to write it.
+    /// - Parameter places: is told where the name stands.
     /// - Throws: ``LogError``: `corrupt`, or `unknown` where that cannot be said now.
-    func checkErasable(_ account: PlayerID) throws(LogError) {
-        guard let head, let (adding, _) = try erasure(of: account, through: head.number) else { return }
+    func checkErasable(_ account: PlayerID, _ places: inout NamePlaces) throws(LogError) {
+        guard let (adding, _) = try erasure(of: account, through: places.searched) else { return }
         try checkRedactable(adding.number)
+        places.blocks[account] = adding.number
     }
 
     /// Erases the names that a durable block says are erased, from the blocks that added the accounts. A name that is
     /// erased already stays so.
-    /// - Parameter owed: told why a name cannot be erased before somebody mends the log.
+    /// - Parameters:
+    ///   - places: where these stand, as far as that was looked up.
+    ///   - owed: told why a name cannot be erased before somebody mends the log.
     /// - Throws: ``LogError`` `unknown`. The block is durable all the same; ``eraseLastNames(through:owed:)`` does the
     ///   rest.
-    func eraseNames(_ block: Block, owed: (LogError) -> Void) throws(LogError) {
-        for row in block.rows.erasures { try eraseName(of: row.account, through: block.number, owed: owed) }
+    func eraseNames(
+        _ block: Block, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+    ) throws(LogError) {
+        for row in block.rows.erasures { try eraseName(of: row.account, through: block.number, places, owed: owed) }
     }
 
     /// Erases what a crash or a failure may have left of the names of the last block that has rows. Those of terms have
@@ -34,9 +49,11 @@ extension BlockLog {
     }
 
     /// Erases one name.
-    func eraseName(of account: PlayerID, through head: BlockNumber, owed: (LogError) -> Void) throws(LogError) {
+    func eraseName(
+        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+    ) throws(LogError) {
         do throws(LogError) {
-            guard let (adding, erased) = try erasure(of: account, through: head) else {
+            guard let (adding, erased) = try erasure(of: account, through: head, places) else {
                 throw LogError(.corrupt, "no block adds account \(account)")
             }
             if erased != adding.redactable { try redact(adding.number, erased) }
@@ -50,9 +67,9 @@ extension BlockLog {
     /// The block that added an account, and its redactable part without the account's name; `nil` where no block up to
     /// `head` added it.
     private func erasure(
-        of account: PlayerID, through head: BlockNumber
+        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces()
     ) throws(LogError) -> (adding: SealedBlock, erased: [UInt8])? {
-        guard let adding = try block(adding: account, through: head) else { return nil }
+        guard let adding = try block(adding: account, through: head, places) else { return nil }
         do throws(BlockError) {
             return (adding, try adding.redactable(erasing: [account]))
         } catch {
@@ -60,15 +77,16 @@ extension BlockLog {
         }
     }
 
-    /// The block that added an account. Accounts are numbered in the order of the blocks, so a few are read. Which
-    /// these are does not change while blocks are added, but for the new ones: so what could be read before an erasure
-    /// was appended can be read after it.
-    private func block(adding account: PlayerID, through head: BlockNumber) throws(LogError) -> SealedBlock? {
-        var before = BlockNumber(0)
-        for digit in stride(from: Int64.bitWidth - head.leadingZeroBitCount - 1, through: 0, by: -1) {
-            let number = before + (1 << BlockNumber(digit))
-            if number > head { continue }
-            let block = try sealed(number)
+    /// The block that added an account; `nil` where none up to `head` did. Accounts are numbered in the order of the
+    /// blocks, so a search reads a few.
+    private func block(
+        adding account: PlayerID, through head: BlockNumber, _ places: NamePlaces
+    ) throws(LogError) -> SealedBlock? {
+        if let number = places.blocks[account] { return try sealed(number) }
+        var (first, last) = (places.searched + 1, head)
+        while first <= last {
+            let middle = first + (last - first) / 2
+            let block = try sealed(middle)
             let added: Range<PlayerID>
             do throws(BlockError) {
                 added = try block.addedAccounts()
@@ -76,7 +94,7 @@ extension BlockLog {
                 throw LogError(.corrupt, "looking for account \(account): \(error)")
             }
             if added.contains(account) { return block }
-            if added.lowerBound <= account { before = number }
+            if added.lowerBound <= account { first = middle + 1 } else { last = middle - 1 }
         }
         return nil
     }

@@ -77,18 +77,20 @@ struct Decider {
     ///   - failure: why nothing can be appended, if nothing can. Then what a batch adds is dropped, and the books with
     ///     it, and the batch fails; but one that only found something due is answered: that stays due.
     ///   - damaged: told what of the projection does not fit.
-    /// - Returns: what `decide` gave, and the block; `nil` where the batch adds nothing.
+    /// - Returns: what `decide` gave; the block, `nil` where the batch adds nothing; and where the names stand that it
+    ///   erases.
     /// - Throws: ``StoreError``: nothing was decided.
     mutating func decide<Result>(
         _ needs: Needs, each: () -> [Needs], term: Term, projected: BlockNumber, failure: LogError?,
         damaged: (StoreError) -> Void, _ decide: (inout Books, [StoreError?]) -> Result
-    ) throws(StoreError) -> (Result, Block?) {
+    ) throws(StoreError) -> (Result, Block?, NamePlaces) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
         unprojected.release(through: projected, of: decided, from: &books)
         var faults: [StoreError?]
+        var places = NamePlaces()
         do throws(StoreError) {
             faults = try load(needs, each: each, into: &books, damaged: damaged)
-            if !needs.erasures.isEmpty { try checkErasures(needs, each: each, in: books, &faults) }
+            if !needs.erasures.isEmpty { places = try checkErasures(needs, each: each, in: books, &faults) }
         } catch {
             forgetLoaded(&books)
             self.books = consume books
@@ -99,10 +101,10 @@ struct Decider {
         guard !rows.isEmpty else {
             forgetLoaded(&books, rows)
             self.books = consume books
-            return (result, nil)
+            return (result, nil, places)
         }
         if let failure {
-            if rows.isOnlyWhatFellDue { return (result, nil) }
+            if rows.isOnlyWhatFellDue { return (result, nil, places) }
             throw StoreError(behind: failure)
         }
         decided += 1
@@ -114,7 +116,7 @@ struct Decider {
         forgetLoaded(&books, rows)
         unprojected.turn(after: decided, of: &books)
         self.books = consume books
-        return (result, block)
+        return (result, block, places)
     }
 
     /// Has in the books what a batch needs; where something of it is damaged, what those parts need that can be had.
@@ -146,23 +148,26 @@ struct Decider {
 
     /// Finds out, before a block says that names are erased, whether the log can be rid of them.
     /// - Parameter faults: for each part why it cannot be decided; nothing where all can.
+    /// - Returns: where they stand.
     private func checkErasures(
         _ needs: Needs, each: () -> [Needs], in books: Books, _ faults: inout [StoreError?]
-    ) throws(StoreError) {
+    ) throws(StoreError) -> NamePlaces {
+        var places = NamePlaces(searched: log.head?.number ?? 0)
         let parts = each()
-        if parts.isEmpty, let fault = erasureFault(needs, in: books) { throw fault }
+        if parts.isEmpty, let fault = erasureFault(needs, in: books, &places) { throw fault }
         for (index, part) in parts.enumerated() where !part.erasures.isEmpty {
-            guard let fault = erasureFault(part, in: books) else { continue }
+            guard let fault = erasureFault(part, in: books, &places) else { continue }
             if faults.isEmpty { faults = Array(repeating: nil, count: parts.count) }
             if faults[index] == nil { faults[index] = fault }
         }
+        return places
     }
 
-    private func erasureFault(_ needs: Needs, in books: Books) -> StoreError? {
+    private func erasureFault(_ needs: Needs, in books: Books, _ places: inout NamePlaces) -> StoreError? {
         for name in needs.erasures {
             guard let account = books.playerIDs[name] else { continue }
             do throws(LogError) {
-                try log.checkErasable(account)
+                try log.checkErasable(account, &places)
             } catch {
                 let fault = StoreError(behind: error)
                 if fault.kind == .corrupt { report(.erasureRefused(fault)) }

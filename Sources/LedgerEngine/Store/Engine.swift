@@ -96,6 +96,8 @@ package final class Engine: Store, @unchecked Sendable {
     ///   - names: where it is noted that what is erased in the log may differ from what its blocks say; nowhere where
     ///     it is `nil`.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
+    ///   - readingNames: told, while the log is read for names that differ from what its blocks say, which block was
+    ///     read and which is the head; what it throws ends the opening.
     ///   - catchingUp: told, before each step in which the projection is brought to the head, which block it has and
     ///     which is the head; what it throws ends the opening.
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
@@ -103,6 +105,7 @@ package final class Engine: Store, @unchecked Sendable {
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
         following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, names: NamesMark? = nil,
         hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        readingNames: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
@@ -113,9 +116,8 @@ package final class Engine: Store, @unchecked Sendable {
         try projection.check(against: log)
         let owed: @Sendable (LogError) -> Void = { error in
             report(.nameOwed("\(error)"))
-            do { try names?.set() } catch {
-                report(.nameOwed("that could not be noted, so no start will do it: \(error)"))
-            }
+            guard let names else { return }
+            do { try names.owe() } catch { report(.owedNameNotNoted("\(names.place): \(error)")) }
         }
         var leader = Leader(
             log, retryMilliseconds: configuration.limits.logRetryMilliseconds, hash: hash, owed: owed, report: report)
@@ -132,9 +134,13 @@ package final class Engine: Store, @unchecked Sendable {
             (opened, mustSettle) = try Standby.open(
                 log, leader: following.leader, hash: hash, owed: owed, report: report, now: begin)
         } else {
-            let settled = try names.flatMap { try $0.differences(in: log, configuration.limits, report) }
+            let differences = try names?.differences(in: log, configuration.limits, readingNames, report)
             opened = try leader.open(configuration.ledger, now: begin)
-            if let settled, opened.failure == nil { settled(owed) }
+            let head = opened.head.number
+            if let names, let differences, opened.failure == nil {
+                try names.settle(
+                    differences, in: log, through: head, { try readingNames(head, head) }, report, owed: owed)
+            }
         }
         let head = opened.head
         guard let clock else { throw StoreError("the log was opened without a look at the time") }
@@ -253,13 +259,14 @@ package final class Engine: Store, @unchecked Sendable {
                 try storeFaults { try projector.awaitRoom() }
                 try projectErasures()
                 try takeNewTables()
-                let (result, block) = try decider.decide(
+                let (result, block, places) = try decider.decide(
                     needs, each: each, term: leader.term, projected: projector.projected, failure: appender.failure,
                     damaged: noteDamage, decide)
                 if block?.rows.erasures.isEmpty == false { erasures = block?.number }
                 appender.submit(
-                    Appender.Batch(block: block) { failure in done(failure.map { .failure($0) } ?? .success(result)) },
-                    isLast: isLast)
+                    Appender.Batch(block: block, places: places) { failure in
+                        done(failure.map { .failure($0) } ?? .success(result))
+                    }, isLast: isLast)
             } catch {
                 noteDamage(error)
                 // Nothing was decided; but what was decided before is answered first.

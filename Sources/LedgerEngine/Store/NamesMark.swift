@@ -3,91 +3,92 @@ import Ledger
 /// Where it is noted, durably, that what is erased in a log and what its blocks say that is may differ: the next start
 /// reads the log for that.
 package struct NamesMark: Sendable {
+    /// What is noted.
+    package enum Reason: String, Sendable {
+        /// Names may be gone that no block of the log erases: it is a standby's, and lacks blocks. Words that nobody
+        /// knows, and none, mean this.
+        case unproven
+        /// Names are there that a block erases. None is unproven.
+        case owed
+    }
+
     /// Where an operator finds it.
     package var place: String
-    package var isSet: @Sendable () throws -> Bool
-    package var set: @Sendable () throws -> Void
-    package var clear: @Sendable () throws -> Void
+    package var read: @Sendable () throws -> Reason?
+    /// Durable when it returns; `nil` takes the mark away.
+    package var write: @Sendable (Reason?) throws -> Void
 
     package init(
-        place: String, isSet: @escaping @Sendable () throws -> Bool, set: @escaping @Sendable () throws -> Void,
-        clear: @escaping @Sendable () throws -> Void
+        place: String, read: @escaping @Sendable () throws -> Reason?,
+        write: @escaping @Sendable (Reason?) throws -> Void
     ) {
         self.place = place
-        self.isSet = isSet
-        self.set = set
-        self.clear = clear
+        self.read = read
+        self.write = write
+    }
+
+    /// Notes that a name is owed. Where names may be unproven, that stays noted.
+    func owe() throws {
+        if try read() == nil { try write(.owed) }
     }
 }
 
-/// What is erased in a log, beside what its blocks say that is.
-struct NameDifferences {
-    /// Names that are gone, and that no block erases.
-    var unproven = UnprovenErasures()
-    /// Accounts whose names are there still, though a block erases them.
-    var owed: [PlayerID] = []
-}
-
-extension BlockLog {
-    /// Reads the log for names that differ from what its blocks say.
-    /// - Parameter reading: called for each page; what it throws ends it.
-    func nameDifferences(
-        through head: BlockNumber, bytesMax: Int, reading: () throws -> Void = {}
-    ) throws -> NameDifferences {
-        var differences = NameDifferences()
-        try readPages(after: 0, through: head, bytesMax: bytesMax) { blocks in
-            try reading()
-            for sealed in blocks {
-                let block = try Block(opening: sealed, checks: .form)
-                differences.unproven.addNameless(of: block, leaderBlock: nil)
-                for row in block.rows.erasures where !differences.unproven.has(row.account) {
-                    differences.owed.append(row.account)
-                }
-                differences.unproven.prove(by: block)
-            }
-        }
-        return differences
-    }
-}
-
+/// A ledger that is to lead.
 extension NamesMark {
-    /// Reads the log of a ledger that is to lead for names that differ from what its blocks say, where it is noted that
-    /// some may.
-    /// - Returns: erases what is owed, once the ledger leads; `nil` where nothing can be done now.
-    /// - Throws: ``StoreError`` where names are gone that no block erases.
+    /// Reads the log for names that differ from what its blocks say, where it is noted that some may.
+    /// - Parameter reading: told, before each step, which block was read and which is the last; what it throws ends
+    ///   it.
+    /// - Returns: `nil` where nothing is noted.
+    /// - Throws: ``StoreError`` where names are gone that no block erases, or where that cannot be said: blocks cannot
+    ///   be read, and the log is a standby's.
     func differences(
-        in log: any BlockLog, _ limits: EngineLimits, _ report: @escaping @Sendable (LedgerEvent) -> Void
-    ) throws -> ((_ owed: (LogError) -> Void) -> Void)? {
-        guard try isSet() else { return nil }
+        in log: any BlockLog, _ limits: EngineLimits, _ reading: (BlockNumber, _ head: BlockNumber) throws -> Void,
+        _ report: (LedgerEvent) -> Void
+    ) throws -> NameDifferences? {
+        guard let reason = try read() else { return nil }
         let head = log.head?.number ?? 0
-        let differences: NameDifferences
-        do {
-            differences = try log.nameDifferences(through: head, bytesMax: limits.projectionStepBytes)
-        } catch let error as LogError where error.kind == .corrupt {
-            // Nobody can say: not a reason to refuse everybody.
-            report(.nameOwed("\(error)"))
-            return nil
+        let differences = try log.nameDifferences(through: head, bytesMax: limits.projectionStepBytes) {
+            try reading($0, head)
         }
+        let unread = differences.unread.joined(separator: "; ")
         if let fault = differences.unproven.faultOfAll(at: head) {
             throw StoreError(
                 .notReady,
-                "\(fault): this ledger was a standby, and lacks blocks that its leader had, or that leader was not to "
-                    + "be believed. Have it follow the right leader up to the end; who knows that it has all there is "
-                    + "may remove \(place)")
+                "\(fault)\(unread.isEmpty ? "" : "; \(unread)"): this ledger was a standby, and lacks blocks that its "
+                    + "leader had, or that leader was not to be believed. Have it follow the right leader up to the "
+                    + "end; who knows that it has all there is may remove \(place)")
         }
-        return { owed in
-            var isOwed = false
-            do {
-                for account in differences.owed {
-                    try log.eraseName(of: account, through: head) { error in
-                        owed(error)
-                        isOwed = true
-                    }
+        if !unread.isEmpty, reason == .unproven {
+            throw StoreError(
+                .notReady,
+                "\(unread): this ledger was a standby, and nobody can say whether it has the blocks that erase all "
+                    + "names that are gone. Mend its log, as the page Backup says; who knows that it never was a "
+                    + "standby, or has all there is, may write the word \(Reason.owed) into \(place)")
+        }
+        for words in differences.unread { report(.nameOwed(words)) }
+        return differences
+    }
+
+    /// Erases what is owed, now that the ledger leads, and notes whether that was all.
+    /// - Parameters:
+    ///   - reading: what it throws ends it.
+    ///   - owed: told why a name cannot be erased before somebody mends the log.
+    func settle(
+        _ differences: NameDifferences, in log: any BlockLog, through head: BlockNumber, _ reading: () throws -> Void,
+        _ report: (LedgerEvent) -> Void, owed: (LogError) -> Void
+    ) throws {
+        var isOwed = !differences.unread.isEmpty
+        do {
+            for account in differences.owed {
+                try reading()
+                try log.eraseName(of: account, through: head) { error in
+                    owed(error)
+                    isOwed = true
                 }
-                if !isOwed { try clear() }
-            } catch {
-                report(.nameOwed("\(error)"))
             }
+        } catch let error as LogError {
+            return report(.nameOwed("\(error)"))
         }
+        do { try write(isOwed ? .owed : nil) } catch { report(.namesMarkLeft("\(place): \(error)")) }
     }
 }

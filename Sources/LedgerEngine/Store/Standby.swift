@@ -78,7 +78,7 @@ struct Standby: Sendable {
             projector.hold()
             defer { projector.release() }
             try readBooks(&decider)
-            let (result, block) = try decider.decide(
+            let (result, block, _) = try decider.decide(
                 needs, each: each, term: 0, projected: decider.decided, failure: appender.failure,
                 damaged: noteDamage, decide)
             precondition(block == nil, "a standby made a block")

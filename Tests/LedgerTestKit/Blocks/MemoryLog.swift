@@ -38,6 +38,9 @@ package final class MemoryLog: BlockLog {
         var redactionFailures = 0
         /// Blocks that cannot be redacted, each after so many looks at it.
         var damaged: [BlockNumber: Int] = [:]
+        /// Blocks that cannot be read.
+        var unreadable: Set<BlockNumber> = []
+        var reads = 0
         var isHeld = false
         var waiting = 0
         var appends = 0
@@ -77,6 +80,9 @@ package final class MemoryLog: BlockLog {
         plan.withLock { $0.damaged[number] = looks }
     }
 
+    /// These blocks, and no others, cannot be read.
+    package func makeUnreadable(_ numbers: Set<BlockNumber>) { plan.withLock { $0.unreadable = numbers } }
+
     private func damageFault(_ number: BlockNumber) -> LogError? {
         plan.withLock { plan in
             guard let looks = plan.damaged[number] else { return nil }
@@ -98,14 +104,19 @@ package final class MemoryLog: BlockLog {
     /// How often the log was settled, as before each lead, or tried to be.
     package var leads: Int { plan.withLock { $0.leads } }
 
+    /// How often blocks were read.
+    package var reads: Int { plan.withLock { $0.reads } }
+
     package var blocks: [SealedBlock] { storage.blocks }
 
     // MARK: - The log
 
     package func settle() throws(LogError) {
-        let failure = plan.withLock { plan in
+        let failure = plan.withLock { plan -> LogError? in
             plan.leads += 1
-            return plan.leadFailures.isEmpty ? nil : plan.leadFailures.removeFirst()
+            if plan.leadFailures.isEmpty { return nil }
+            plan.mustSettle = true
+            return plan.leadFailures.removeFirst()
         }
         if let failure { throw failure }
         storage.state.withLock { state in
@@ -160,7 +171,11 @@ package final class MemoryLog: BlockLog {
     }
 
     package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
-        storage.state.withLock { state in
+        let unreadable = plan.withLock { plan in
+            plan.reads += 1
+            return plan.unreadable
+        }
+        let blocks = storage.state.withLock { state in
             var bytes = 0
             return Array(
                 state.blocks.dropFirst(Int(clamping: max(0, number))).prefix { block in
@@ -168,14 +183,20 @@ package final class MemoryLog: BlockLog {
                     return bytes == 0 && block.number == number + 1 || bytes + block.byteCount <= bytesMax
                 })
         }
+        if let damaged = blocks.first(where: { unreadable.contains($0.number) }) {
+            throw LogError(.corrupt, "block \(damaged.number): the test has made it unreadable")
+        }
+        return blocks
     }
 
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         if let error = damageFault(number) { throw error }
-        let fails = plan.withLock { plan in
-            defer { plan.redactionFailures = max(0, plan.redactionFailures - 1) }
-            return plan.redactionFailures > 0
+        let (mustSettle, fails) = plan.withLock { plan in
+            let (mustSettle, fails) = (plan.mustSettle, plan.redactionFailures > 0)
+            if fails { (plan.redactionFailures, plan.mustSettle) = (plan.redactionFailures - 1, true) }
+            return (mustSettle, fails)
         }
+        if mustSettle { throw LogError(.notAppended, "block \(number) was not redacted: the log was not settled") }
         if fails { throw LogError(.unknown, "the test's disk does not overwrite") }
         try storage.state.withLock { (state) throws(LogError) in
             guard number > 0, number <= state.blocks.count else {

@@ -1,0 +1,47 @@
+import FileLog
+import LedgerTestKit
+import Testing
+
+/// The file that says that names are to be compared: it says the one thing or the other, whatever happens.
+@Suite struct NamesMarkTests {
+    @Test(arguments: [nil, "owed", ""])
+    func whatIsNotedIsThereAfterAPowerCutAtAnyCall(before: String?) throws {
+        var index = 0
+        while true {
+            let (ledger, disk) = TestLedger.simulated(seed: UInt64(index))
+            try ledger.create()
+            if let before { try ledger.folder.setNamesMark(before, disk) }
+            let start = disk.changeCount
+            disk.setFault { $0.isChange && $0.index >= start + index ? .off : nil }
+            let isDone = (try? ledger.folder.setNamesMark("unproven", disk)) != nil
+            disk.cutPower()
+            disk.clearFault()
+            let word = try ledger.folder.namesMarkWord(disk)
+            #expect(word == "unproven" || (word == before && !isDone), "call \(index)")
+            if isDone { break }
+            try ledger.folder.setNamesMark("owed", disk)
+            #expect(try ledger.folder.namesMarkWord(disk) == "owed", "call \(index)")
+            index += 1
+        }
+        #expect(index >= 5, "it is made, written, synced, renamed, and its folder is synced")
+    }
+
+    @Test func itIsTakenAway() throws {
+        let (ledger, disk) = TestLedger.simulated(seed: 2)
+        try ledger.create()
+        #expect(try ledger.folder.namesMarkWord(disk) == nil)
+        try ledger.folder.setNamesMark("owed", disk)
+        try ledger.folder.clearNamesMark(disk)
+        disk.cutPower()
+        #expect(try ledger.folder.namesMarkWord(disk) == nil)
+    }
+
+    /// As an operator or an older version makes it.
+    @Test func anEmptyFileHasAWordToo() throws {
+        try TestLedger.withReal { ledger in
+            let file = try ledger.disk.open(ledger.folder.namesMark, .creating)
+            ledger.disk.close(file)
+            #expect(try ledger.folder.namesMarkWord() == "")
+        }
+    }
+}
