@@ -138,7 +138,22 @@ CREATE TABLE wallet (
     version INTEGER NOT NULL,           -- how many entries have changed it
     last_entry INTEGER NOT NULL,        -- the last of them
     last_transfer INTEGER NOT NULL,
+    transfers INTEGER NOT NULL,         -- how many there were
     PRIMARY KEY (account, currency)
+) STRICT, WITHOUT ROWID;
+
+-- What wallets had after entries of their past: each that brought a wallet's transfers to a multiple of 64, or past one.
+-- What a wallet had at any time is counted back from the next of these, however long ago that is.
+CREATE TABLE wallet_past (
+    account INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    transfer INTEGER NOT NULL,          -- the wallet's last then
+    available INTEGER NOT NULL,
+    paid INTEGER NOT NULL,
+    held INTEGER NOT NULL,
+    debt INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (account, currency, transfer)
 ) STRICT, WITHOUT ROWID;
 
 -- Lots: what is left of each credit, and where the rest went.
@@ -165,8 +180,8 @@ CREATE TABLE lot (
     is_open INTEGER NOT NULL            -- whether remaining > 0, held > 0 or indebted > recovered
 ) STRICT;
 
--- Finds the lots of a wallet that a spend, a hold or a debt concerns.
-CREATE INDEX lot_open ON lot (account, currency) WHERE is_open;
+-- Finds the lots of a wallet that a spend, a hold or a debt concerns, and those of which the time is over.
+CREATE INDEX lot_open ON lot (account, currency, expires_at) WHERE is_open;
 
 -- Finds what expires first. Its condition names no amount, so that a spend does not touch it.
 CREATE INDEX lot_expiry ON lot (expires_at, account) WHERE is_open AND expires_at IS NOT NULL;
@@ -194,6 +209,24 @@ CREATE TABLE total (
     credits INTEGER NOT NULL,
     PRIMARY KEY (currency, kind)
 ) STRICT, WITHOUT ROWID;
+
+-- The same as it was after each 4,096th transfer, where there was any. What it was at any time is counted on from the
+-- last of these before.
+CREATE TABLE total_past (
+    transfer INTEGER NOT NULL,
+    currency INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    debits INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    PRIMARY KEY (transfer, currency, kind)
+) STRICT, WITHOUT ROWID;
+
+-- Of each 4,096 transfers up to one of these, where entries of the kind expiry are among them: when the first of the lots
+-- expired that they emptied. Finds what had expired at a time of the past and was not posted then.
+CREATE TABLE expiry_past (
+    transfer INTEGER PRIMARY KEY CHECK (transfer > 0),
+    expires_at INTEGER NOT NULL
+) STRICT;
 
 ---------------------------------------------------------------------------- purchases, notifications
 

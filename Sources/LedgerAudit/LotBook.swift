@@ -46,6 +46,9 @@ struct WalletBook {
     var version: Int64 = 0
     var lastEntry: EntryID = 0
     var lastTransfer: TransferID = 0
+    /// How many there were, and how many before the last entry.
+    var transfers: Int64 = 0
+    var transfersBefore: Int64 = 0
 
     var isWhole: Bool {
         available >= 0 && available <= Limits.amountMax && held >= 0 && held <= Limits.amountMax && debt >= 0

@@ -50,6 +50,7 @@ extension Replay {
                 var row: BlockRows.LotRow?
                 if transfer.lot == transfer.id { row = lotRows.popFirst() }
                 apply(transfer, row, &posting)
+                remember(transfer, of: entry)
             }
             while let hold = holdRows.first, hold.entry == entry.id {
                 open(hold, own, posting)
@@ -119,7 +120,11 @@ extension Replay {
             transfer.previous == wallets[wallet].lastTransfer, block,
             "transfer \(id) follows \(transfer.previous) in its wallet, whose last is \(wallets[wallet].lastTransfer)")
         wallets[wallet].lastTransfer = id
-        if !posting.wallets.contains(wallet) { posting.wallets.append(wallet) }
+        if !posting.wallets.contains(wallet) {
+            posting.wallets.append(wallet)
+            wallets[wallet].transfersBefore = wallets[wallet].transfers
+        }
+        wallets[wallet].transfers += 1
 
         let held = lots[place].held
         let available = lots[place].remaining
@@ -319,6 +324,7 @@ extension Replay {
                 "entry \(posting.entry.id) leaves the wallet of account \(wallets[wallet].account), currency "
                     + "\(code(wallets[wallet].currency)) with what cannot be")
         }
+        for wallet in posting.wallets { remember(wallets[wallet]) }
         for id in posting.ended {
             guard let hold = holds[id] else { continue }
             let hasExpired = posting.entry.kind == .holdExpiry

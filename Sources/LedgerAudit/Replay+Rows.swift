@@ -3,7 +3,7 @@ import Ledger
 /// The rows that the tables must have after the blocks that were applied: written once more from the tables'
 /// definition, and not from the code that fills them.
 extension Replay {
-    private func emit(_ table: AuditedTable, _ fill: (inout TableRow) -> Void) {
+    func emit(_ table: AuditedTable, _ fill: (inout TableRow) -> Void) {
         row.begin()
         fill(&row)
         rows.add(row, to: table)
@@ -276,6 +276,7 @@ extension Replay {
             row.add(wallet.version)
             row.add(wallet.lastEntry)
             row.add(wallet.lastTransfer)
+            row.add(wallet.transfers)
         }
     }
 

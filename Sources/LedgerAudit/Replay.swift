@@ -52,6 +52,9 @@ final class Replay {
     var holds: [TransferID: HoldBook] = [:]
     var keyBook = KeyBook()
     var totals: [Totals.Turnover] = []
+    /// When the first of the lots expired that entries of the kind expiry emptied, since the last transfer after which
+    /// the tables remember that.
+    var firstExpired: Timestamp?
     var purchases: [TransactionID: PurchaseBook] = [:]
     /// Those without an account, as their rows were.
     var unassigned: [TransactionID: Unassigned] = [:]

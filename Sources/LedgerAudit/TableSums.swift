@@ -7,6 +7,9 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case entry, transfer, request, wallet, lot, hold, total, purchase
     case event = "purchase_event"
     case notification
+    case walletPast = "wallet_past"
+    case totalPast = "total_past"
+    case expiryPast = "expiry_past"
 
     var columns: [String] {
         switch self {
@@ -30,7 +33,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .wallet:
             [
                 "account", "currency", "available", "paid", "held", "held_paid", "debt", "version", "last_entry",
-                "last_transfer",
+                "last_transfer", "transfers",
             ]
         case .lot:
             [
@@ -55,14 +58,18 @@ enum AuditedTable: String, CaseIterable, Sendable {
             [
                 "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "block",
             ]
+        case .walletPast: ["account", "currency", "transfer", "available", "paid", "held", "debt", "version"]
+        case .totalPast: ["transfer", "currency", "kind", "debits", "credits"]
+        case .expiryPast: ["transfer", "expires_at"]
         }
     }
 
     var keyColumns: Int {
         switch self {
+        case .walletPast, .totalPast: 3
         case .wallet, .total, .event: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification:
+            .purchase, .notification, .expiryPast:
             1
         }
     }

@@ -58,6 +58,10 @@ package struct EngineLimits: Sendable {
     package var projectorNiceness: Int32 = 5
     /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.
     package var readerThreads = 2
+    /// Threads that read reports: whoever asks for them waits for nobody else's reads, and nobody for theirs.
+    package var reportThreads = 1
+    /// How long a read may take. A page takes some tenths of a second at most, on a disk that keeps up.
+    package var readMilliseconds: UInt64 = 10_000
     /// Threads that verify JWS: one for each core.
     package var verifierThreads = 2
     /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly, and

@@ -35,6 +35,7 @@ final class BatchWriter {
     private let insertEvent: RowInsertion
     private let insertNotification: RowInsertion
     private let insertBlock: RowInsertion
+    private let pastTotals: PastTotals
     private let writeTotal: PreparedStatement
     private let writeState: PreparedStatement
     private unowned let db: Database
@@ -73,6 +74,7 @@ final class BatchWriter {
         insertEvent = try RowInsertion(db, into: .event)
         insertNotification = try RowInsertion(db, into: .notification)
         insertBlock = try RowInsertion(db, into: .block)
+        pastTotals = try PastTotals(db)
         writeTotal = try PreparedStatement(
             db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?)")
         writeState = try PreparedStatement(db, StoredState.update)
@@ -87,6 +89,7 @@ final class BatchWriter {
         var changes = WalletChanges(after: before.position)
         try changes.load(rows.transfers, currencies: state.position.currency, wallets)
         try changes.apply(rows.transfers, rows.entries, opening: rows.lots)
+        let totals = state.totals
         try state.add(changes.turnovers)
 
         try insertNames(rows, after: before.position, &state.sums)
@@ -102,6 +105,7 @@ final class BatchWriter {
         try insert(rows.notifications, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
+        try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
         try state.write(to: writeState)
         return state
     }

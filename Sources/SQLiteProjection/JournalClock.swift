@@ -7,7 +7,8 @@ struct JournalClock {
     private let selectTime: PreparedStatement
     private let selectFirstTransfer: PreparedStatement
     private let lastEntryID: EntryID
-    private let lastTransferID: TransferID
+    /// The last of all.
+    let lastTransferID: TransferID
 
     init(_ db: Database) throws {
         selectTime = try PreparedStatement(db, "SELECT time FROM entry WHERE id = ?")
@@ -36,12 +37,14 @@ struct JournalClock {
     }
 
     /// The last transfer posted at `time` or before; 0 where there is none.
-    func lastTransfer(_ time: Timestamp) throws -> TransferID {
-        let entry = try lastEntry(time)
-        if entry == lastEntryID { return lastTransferID }
-        selectFirstTransfer.bind(1, entry + 1)
+    func lastTransfer(_ time: Timestamp) throws -> TransferID { try lastTransfer(before: lastEntry(time) + 1) }
+
+    /// The last transfer of the entries before one; 0 where there is none.
+    func lastTransfer(before entry: EntryID) throws -> TransferID {
+        if entry > lastEntryID { return lastTransferID }
+        selectFirstTransfer.bind(1, max(entry, 1))
         guard let first = try selectFirstTransfer.first({ $0.integer(0) }), first > 0, first <= lastTransferID else {
-            throw StoreError.corrupt("entry \(entry + 1) is missing, or has no transfers")
+            throw StoreError.corrupt("entry \(entry) is missing, or has no transfers")
         }
         return first - 1
     }

@@ -22,10 +22,11 @@ struct Reports {
         guard let after = query.after.map({ ReportCursor(query.kind, $0) }) ?? ReportCursor(query.kind) else {
             throw StoreError("the page after an unreadable cursor was asked for")
         }
-        let last = try JournalClock(db).lastTransfer(query.asOf)
+        let clock = try JournalClock(db)
+        let last = try clock.lastTransfer(query.asOf)
         switch query.kind {
         case .balances: return try balances(query, through: last, currency, after)
-        case .trial: return try trial(query, through: last, currency)
+        case .trial: return try trial(query, through: last, of: clock.lastTransferID, currency)
         case .debts: return try debts(query, through: last, currency, after)
         }
     }
@@ -40,9 +41,7 @@ struct Reports {
         let select = try PreparedStatement(
             db,
             """
-            SELECT \(StoredWallet.columns) FROM wallet
-            WHERE (account, currency) > (?1, ?2) AND (?3 IS NULL OR currency = ?3)
-            ORDER BY account, currency
+            SELECT \(StoredWallet.columns) FROM wallet WHERE (account, currency) > (?1, ?2) ORDER BY account, currency
             """)
         let statements = try WalletWalk.Statements(db)
         let names = try AccountNames(db)
@@ -51,15 +50,16 @@ struct Reports {
         var walked = 0
         select.bind(1, after.account)
         select.bind(2, after.item)
-        select.bind(3, currency)
         defer { select.reset() }
         while try select.next() {
-            if walked >= Limits.historyTransfersMax {
+            if walked >= Limits.reportStepsMax {
                 return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
             }
+            walked += 1
             let head = try StoredWallet(select)
-            var walk = try WalletWalk(head, asOf: query.asOf, statements)
-            walked += 1 + (try walk.rewind(to: last))
+            if let currency, Int64(head.currency) != currency { continue }
+            var walk = try WalletWalk(head, through: last, asOf: query.asOf, statements)
+            walked += try walk.rewind(to: last)
             let balance = try walk.unexpired
             if balance.available != 0 || balance.held != 0 || balance.debt != 0 {
                 if rows.count == query.limit {
@@ -77,20 +77,14 @@ struct Reports {
 
     // MARK: Trial balance
 
-    private func trial(_ query: ReportQuery, through last: TransferID, _ currency: Int64?) throws -> ReportPage {
-        var totals = try StoredState(db).totals
-        let later = try PreparedStatement(
-            db, "SELECT currency, debit, credit, sum(amount) FROM transfer WHERE id > ? GROUP BY 1, 2, 3")
-        later.bind(1, last)
-        try later.forEach { row in
-            guard let debit = Stored.accountKinds.item(row.text(1)), row.integer(3) > 0,
-                let credit = Stored.accountKinds.item(row.text(2))
-            else { throw StoreError.corrupt("a transfer after \(last) names an account that cannot be") }
-            let currency = try number(row.integer(0))
-            totals[currency, debit].debits &-= row.integer(3)
-            totals[currency, credit].credits &-= row.integer(3)
-        }
-        for (currency, units) in try due(query.asOf, through: last) {
+    /// - Parameters:
+    ///   - last: the last transfer at the report's time.
+    ///   - newest: the last of all.
+    private func trial(
+        _ query: ReportQuery, through last: TransferID, of newest: TransferID, _ currency: Int64?
+    ) throws -> ReportPage {
+        var totals = last == newest ? try StoredState(db).totals : try pastTotals(last)
+        for (currency, units) in try due(query.asOf, through: last, of: newest) {
             totals[currency, .wallet].debits &+= units
             totals[currency, .expired].credits &+= units
         }
@@ -98,10 +92,6 @@ struct Reports {
         for number in codes.indices.map({ Int64($0 + 1) }) where currency == nil || currency == number {
             for kind in AccountKind.allCases {
                 let turnover = totals[try self.number(number), kind]
-                guard turnover.debits >= 0, turnover.credits >= 0 else {
-                    throw StoreError.corrupt(
-                        "the total of \(kind.name), currency \(number), is less than its transfers")
-                }
                 rows.append(
                     .trial(
                         currency: try code(number), account: kind, debits: turnover.debits, credits: turnover.credits))
@@ -110,9 +100,46 @@ struct Reports {
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
     }
 
+    /// The turnover up to a transfer: counted on from what is remembered of an earlier one.
+    private func pastTotals(_ last: TransferID) throws -> Totals {
+        var totals = Totals(currencies: codes.count)
+        let remembered = last / PastTotals.interval * PastTotals.interval
+        let past = try PreparedStatement(
+            db, "SELECT currency, kind, debits, credits FROM total_past WHERE transfer = ?")
+        past.bind(1, remembered)
+        try past.forEach { row in
+            guard let kind = Stored.accountKinds.item(row.text(1)), row.integer(2) >= 0, row.integer(3) >= 0 else {
+                throw StoreError.corrupt("a total of the past, after transfer \(remembered), cannot be")
+            }
+            totals[try number(row.integer(0)), kind] = Totals.Turnover(debits: row.integer(2), credits: row.integer(3))
+        }
+        let later = try PreparedStatement(
+            db, "SELECT currency, debit, credit, sum(amount) FROM transfer WHERE id > ? AND id <= ? GROUP BY 1, 2, 3")
+        later.bind(1, remembered)
+        later.bind(2, last)
+        try later.forEach { row in
+            guard let debit = Stored.accountKinds.item(row.text(1)), row.integer(3) > 0,
+                let credit = Stored.accountKinds.item(row.text(2))
+            else { throw StoreError.corrupt("a transfer after \(remembered) names an account that cannot be") }
+            let currency = try number(row.integer(0))
+            totals[currency, debit].debits &+= row.integer(3)
+            totals[currency, credit].credits &+= row.integer(3)
+        }
+        for index in codes.indices {
+            var balance: Int64 = 0
+            for kind in AccountKind.allCases { balance &+= totals[try number(Int64(index + 1)), kind].balance }
+            guard balance == 0 else {
+                throw StoreError.corrupt("the accounts of \(codes[index]) after transfer \(last) do not add up to zero")
+            }
+        }
+        return totals
+    }
+
     /// What was left at the report's time, by currency, in lots whose time was over: expired, whether or not it was
-    /// posted.
-    private func due(_ asOf: Timestamp, through last: TransferID) throws -> [CurrencyID: Int64] {
+    /// posted. It is in such lots still, or an entry after that time posted it.
+    private func due(
+        _ asOf: Timestamp, through last: TransferID, of newest: TransferID
+    ) throws -> [CurrencyID: Int64] {
         var due: [CurrencyID: Int64] = [:]
         let now = try PreparedStatement(
             db,
@@ -122,26 +149,47 @@ struct Reports {
             """)
         now.bind(1, asOf)
         try now.forEach { due[try number($0.integer(0)), default: 0] &+= $0.integer(1) }
-        let since = try PreparedStatement(
-            db,
-            """
-            SELECT t.currency, sum(t.amount * ((t.credit = 'wallet') - (t.debit = 'wallet')))
-            FROM transfer AS t JOIN lot AS l ON l.id = t.lot
-            WHERE t.id > ? AND l.expires_at <= ? GROUP BY t.currency
-            """)
-        since.bind(1, last)
-        since.bind(2, asOf)
-        try since.forEach { due[try number($0.integer(0)), default: 0] &-= $0.integer(1) }
+        if last < newest {
+            let posted = try PreparedStatement(
+                db,
+                """
+                SELECT t.currency, sum(t.amount)
+                FROM transfer AS t JOIN entry AS e ON e.id = t.entry JOIN lot AS l ON l.id = t.lot
+                WHERE t.id > ? AND t.id <= ? AND t.credit = 'expired' AND e.kind = 'expiry' AND l.expires_at <= ?
+                GROUP BY t.currency
+                """)
+            for end in try ends(expiredBy: asOf, after: last) + [newest] {
+                posted.bind(1, max(last, (end - 1) / PastTotals.interval * PastTotals.interval))
+                posted.bind(2, end)
+                posted.bind(3, asOf)
+                try posted.forEach { due[try number($0.integer(0)), default: 0] &+= $0.integer(1) }
+            }
+        }
         for (currency, units) in due where units < 0 {
             throw StoreError.corrupt("lots of currency \(currency) are not the sum of their transfers")
         }
         return due
     }
 
+    /// Where those parts of the transfers after one end that posted what had expired by a time; the last part, of which
+    /// nothing is remembered yet, is not among them.
+    private func ends(expiredBy time: Timestamp, after transfer: TransferID) throws -> [TransferID] {
+        let select = try PreparedStatement(
+            db, "SELECT transfer FROM expiry_past WHERE transfer > ? AND expires_at <= ?")
+        select.bind(1, transfer)
+        select.bind(2, time)
+        var ends: [TransferID] = []
+        try select.forEach { ends.append($0.integer(0)) }
+        return ends
+    }
+
     // MARK: Debts
 
     /// What each lot owes: the transfers that made debts of its refunds, less those that paid them. A debt is since
     /// the first entry that took something of the purchase back.
+    ///
+    /// One player after the other of those who ever had debts. A page ends early where many of them owe nothing any
+    /// more: it may even have no rows, and a next page.
     private func debts(
         _ query: ReportQuery, through last: TransferID, _ currency: Int64?, _ after: ReportCursor
     ) throws -> ReportPage {
@@ -153,7 +201,7 @@ struct Reports {
                     account, currency, CASE WHEN debit = 'receivable' THEN lot ELSE debt_lot END AS lot,
                     CASE WHEN debit = 'receivable' THEN amount ELSE -amount END AS owed
                 FROM transfer
-                WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account BETWEEN ?2 AND ?3 AND id <= ?1
+                WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account = ?2 AND id <= ?1
             )
             SELECT
                 m.account, m.lot, m.currency, lot.transaction_id, sum(m.owed),
@@ -165,40 +213,51 @@ struct Reports {
                         SELECT e.entry FROM purchase_event AS e WHERE e.transaction_id = lot.transaction_id
                             AND e.entry IS NOT NULL
                     )
-                )
+                ),
+                count(*)
             FROM movement AS m LEFT JOIN lot ON lot.id = m.lot
-            WHERE ?4 IS NULL OR m.currency = ?4
-            GROUP BY m.account, m.lot
+            WHERE (?3 IS NULL OR m.currency = ?3) AND m.lot > ?4
+            GROUP BY m.lot
             HAVING sum(m.owed) <> 0
-            ORDER BY m.account, m.lot
+            ORDER BY m.lot
+            """)
+        let next = try PreparedStatement(
+            db,
+            """
+            SELECT account, count(*) FROM transfer
+            WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account = (
+                SELECT min(account) FROM transfer
+                WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account >= ?
+            )
             """)
         let names = try AccountNames(db)
-        let lastAccount = try Int64.fetchOne(db, sql: "SELECT max(id) FROM account") ?? 0
-        // The windows go up to it, one after the other.
-        guard try lastAccount <= StoredState(rowOf: db).position.account else {
-            throw StoreError.corrupt("account \(lastAccount) has a number that was never given")
-        }
         var rows: [ReportRow] = []
-        var previous = after
+        var passed = after
+        var walked: Int64 = 0
         var from = after.account
-        // In windows of as many accounts as there are rows to find: a page costs what it shows, not what there is.
-        while from <= lastAccount {
-            let to = min(lastAccount, from + Int64(query.limit))
+        while true {
+            next.bind(1, from)
+            let found = try next.first { row in row.optionalInteger(0).map { (account: $0, movements: row.integer(1)) }
+            }
+            guard let player = found ?? nil else { break }
+            if walked >= Limits.reportStepsMax {
+                return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
+            }
+            walked += player.movements
             select.bind(1, last)
-            select.bind(2, from)
-            select.bind(3, to)
-            select.bind(4, currency)
+            select.bind(2, player.account)
+            select.bind(3, currency)
+            select.bind(4, player.account == after.account ? after.item : 0)
             defer { select.reset() }
             while try select.next() {
-                let key = ReportCursor(query.kind, account: select.integer(0), item: select.integer(1))
-                if key <= after { continue }
                 if rows.count == query.limit {
-                    return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: previous.text)
+                    return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
                 }
                 rows.append(try debt(select, query.asOf, names))
-                previous = key
+                passed = ReportCursor(query.kind, account: select.integer(0), item: select.integer(1))
             }
-            from = to + 1
+            passed = ReportCursor(query.kind, account: player.account, item: Int64.max)
+            from = player.account + 1
         }
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
     }

@@ -143,20 +143,24 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
     }
 
-    /// Reads of tables none of which is suspect.
+    /// Reads of tables none of which is suspect, for as long as that is wanted.
+    /// - Throws: ``StoreError``, or ``ReadEnded``.
     private func read<Result>(_ what: String, _ body: (Database) throws -> Result) throws -> Result {
-        try use(what) {
+        let condition = ReadCondition.current
+        return try use(what) {
             try suspects.checkAll()
-            return try pool.read(body)
+            return try pool.read { db in try db.reading(while: condition, body) }
         }
     }
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage {
         try read("reading a history") { db in
-            guard var walk = try AccountWalk(db, query.account, only: query.currency) else {
+            let before = query.before ?? Int64.max
+            let last = try JournalClock(db).lastTransfer(before: before)
+            guard var walk = try AccountWalk(db, query.account, only: query.currency, through: last) else {
                 return HistoryPage(entries: [], next: nil)
             }
-            return try walk.page(before: query.before ?? Int64.max, limit: query.limit)
+            return try walk.page(before: before, limit: query.limit)
         }
     }
 
@@ -164,8 +168,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {
         try read("reading past balances") { db in
-            guard var walk = try AccountWalk(db, account, only: currency, asOf: asOf) else { return [] }
-            return try walk.pastBalances(through: try JournalClock(db).lastTransfer(asOf))
+            let last = try JournalClock(db).lastTransfer(asOf)
+            guard var walk = try AccountWalk(db, account, only: currency, through: last, asOf: asOf) else { return [] }
+            return try walk.pastBalances(through: last)
         }
     }
 
@@ -208,6 +213,7 @@ func faults<Result>(_ what: String, _ body: () throws -> Result) throws -> Resul
     do {
         return try body()
     } catch let error as DatabaseError {
+        if error.resultCode == .SQLITE_INTERRUPT { throw ReadEnded() }
         throw StoreError(error.isDamage ? .corrupt : .unavailable, "\(what): \(error.sentence)")
     } catch let error as StoreError {
         throw StoreError(error.kind, "\(what): \(error.description)")
@@ -280,5 +286,23 @@ extension ProjectedState {
             headers[digest] = row.integer(0)
         }
         try PreparedStatement(db, "SELECT id, name FROM actor").forEach { row in actors[row.text(1)] = row.integer(0) }
+    }
+}
+
+extension Database {
+    /// Ends a statement of `body` with an error (`SQLITE_INTERRUPT`) as soon as the condition does not hold.
+    fileprivate func reading<Result>(
+        while condition: ReadCondition, _ body: (Database) throws -> Result
+    ) throws -> Result {
+        try withUnsafePointer(to: condition) { condition in
+            sqlite3_progress_handler(
+                sqliteConnection, SQLiteLimits.readStepsBetweenChecks,
+                { context in
+                    guard let condition = context?.assumingMemoryBound(to: ReadCondition.self) else { return 0 }
+                    return condition.pointee.holds ? 0 : 1
+                }, UnsafeMutableRawPointer(mutating: condition))
+            defer { sqlite3_progress_handler(sqliteConnection, 0, nil, nil) }
+            return try body(self)
+        }
     }
 }

@@ -31,10 +31,12 @@ struct StoredWallet {
     var version: Int64 = 0
     var lastEntry: EntryID = 0
     var lastTransfer: TransferID = 0
+    /// How many there were.
+    var transfers: Int64 = 0
 
     /// All of them, in the order in which ``init(_:)`` reads them.
     static let columns =
-        "account, currency, available, paid, held, held_paid, debt, version, last_entry, last_transfer"
+        "account, currency, available, paid, held, held_paid, debt, version, last_entry, last_transfer, transfers"
 
     init(account: PlayerID, currency: CurrencyID) {
         self.account = account
@@ -56,6 +58,7 @@ struct StoredWallet {
         version = row.integer(7)
         lastEntry = row.integer(8)
         lastTransfer = row.integer(9)
+        transfers = row.integer(10)
         guard isWhole else { throw StoreError.corrupt("\(self) has values that do not fit each other") }
     }
 
@@ -71,6 +74,7 @@ struct StoredWallet {
         row.bind(8, version)
         row.bind(9, lastEntry)
         row.bind(10, lastTransfer)
+        row.bind(11, transfers)
     }
 
     var hash: RowHash { RowHash { bind(to: &$0) } }
@@ -78,7 +82,8 @@ struct StoredWallet {
     /// Whether it can be what a decision left.
     var isWhole: Bool {
         isPlausible && (debt == 0 || available == 0) && version >= 0 && version <= lastEntry
-            && Plausible.isAmount(lastEntry) && Plausible.isAmount(lastTransfer)
+            && Plausible.isAmount(lastEntry) && Plausible.isAmount(lastTransfer) && transfers >= version
+            && transfers <= lastTransfer
     }
 
     /// Whether it can be what a transfer left.
@@ -105,6 +110,63 @@ struct StoredWallet {
 
 extension StoredWallet: CustomStringConvertible {
     var description: String { "the wallet of account \(account), currency \(currency)" }
+}
+
+/// A row of `wallet_past`.
+struct StoredPastWallet {
+    /// A row is written after an entry that brings a wallet's transfers to a multiple of so many, or past one: few rows
+    /// beside those of the transfers, and few transfers to count back from the next of them.
+    static let interval: Int64 = 64
+
+    var account: PlayerID
+    var currency: CurrencyID
+    /// The wallet's last one then.
+    var transfer: TransferID
+    var balance: Balance
+
+    /// All of them, in the order in which ``init(_:)`` reads them.
+    static let columns = "account, currency, transfer, available, paid, held, debt, version"
+
+    /// What a wallet has now.
+    init(_ wallet: StoredWallet) {
+        account = wallet.account
+        currency = wallet.currency
+        transfer = wallet.lastTransfer
+        balance = wallet.balance
+    }
+
+    /// - Throws: ``StoreError`` where the row does not fit.
+    init(_ row: PreparedStatement) throws {
+        let number = row.integer(1)
+        guard let currency = CurrencyID(exactly: number), currency > 0 else {
+            throw StoreError.corrupt("a past wallet of account \(row.integer(0)): there is no currency \(number)")
+        }
+        account = row.integer(0)
+        self.currency = currency
+        transfer = row.integer(2)
+        balance = Balance(
+            available: row.integer(3), held: row.integer(5), debt: row.integer(6), paid: row.integer(4),
+            version: row.integer(7))
+        guard Plausible.isAmount(transfer), Plausible.isAmount(balance.available), Plausible.isAmount(balance.held),
+            Plausible.isAmount(balance.debt), balance.paid >= 0, balance.paid <= balance.available,
+            Plausible.isAmount(balance.version)
+        else {
+            throw StoreError.corrupt(
+                "the past wallet of account \(account), currency \(currency), has values that do not fit each other")
+        }
+    }
+
+    /// Binds all columns in their order.
+    func bind(to row: inout some RowSink) {
+        row.bind(1, account)
+        row.bind(2, Int64(currency))
+        row.bind(3, transfer)
+        row.bind(4, balance.available)
+        row.bind(5, balance.paid)
+        row.bind(6, balance.held)
+        row.bind(7, balance.debt)
+        row.bind(8, balance.version)
+    }
 }
 
 /// A row of `lot`.

@@ -4,7 +4,7 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block
+    case total, block, walletPast, totalPast, expiryPast
 
     var name: String {
         switch self {
@@ -23,6 +23,9 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .header: "jws_header"
         case .total: "total"
         case .block: "block"
+        case .walletPast: "wallet_past"
+        case .totalPast: "total_past"
+        case .expiryPast: "expiry_past"
         }
     }
 
@@ -50,6 +53,9 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .header: "id, digest, block"
         case .total: "currency, kind, debits, credits"
         case .block: "number, term, time, hash, entry, transfer"
+        case .walletPast: StoredPastWallet.columns
+        case .totalPast: "transfer, currency, kind, debits, credits"
+        case .expiryPast: "transfer, expires_at"
         }
     }
 

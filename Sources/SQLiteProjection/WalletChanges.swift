@@ -14,6 +14,9 @@ struct WalletChanges {
         var stored: StoredWallet
         /// Of the row as the table has it; `nil` where it does not have it yet.
         var before: RowHash?
+        /// The entry of its last transfer in this batch, and how many transfers it had before that entry.
+        var entry: EntryID = 0
+        var transfersBefore: Int64 = 0
     }
 
     /// A hold that a transfer of the batch ended.
@@ -28,6 +31,10 @@ struct WalletChanges {
     private(set) var lots: ContiguousArray<ChangedLot> = []
     private(set) var endedHolds: [EndedHold] = []
     private(set) var turnovers = Turnovers()
+    /// What wallets had after entries that are to be remembered.
+    private(set) var pastWallets: [StoredPastWallet] = []
+    /// What was turned over up to transfers that are to be remembered.
+    private(set) var pastTurnovers: [(transfer: TransferID, turnovers: Turnovers)] = []
     /// The places of wallets by account and currency, as one number that has the order of the table.
     private var walletPlaces: [Int64: Int] = [:]
     private var lotPlaces: [LotID: Int] = [:]
@@ -111,9 +118,13 @@ struct WalletChanges {
                 open(lotRows[opened], by: transfer, entries[entry], index)
                 opened += 1
             }
-            try apply(transfer, Int(walletOfTransfer[index]))
+            let wallet = Int(walletOfTransfer[index])
+            if wallets[wallet].entry != transfer.entry { begin(transfer.entry, wallet) }
+            try apply(transfer, wallet)
             if transfer.debit.kind == .held { end(transfer, entries[entry]) }
+            if transfer.id % PastTotals.interval == 0 { pastTurnovers.append((transfer.id, turnovers)) }
         }
+        for wallet in wallets.indices { remember(wallet) }
         guard opened == lotRows.count else {
             throw StoreError.corrupt("lot \(lotRows[opened].id) is opened by no transfer")
         }
@@ -128,6 +139,22 @@ struct WalletChanges {
         lots.append(
             ChangedLot(
                 stored: StoredLot(account: transfer.player, currency: transfer.debit.currency, lot: lot)))
+    }
+
+    /// The wallet's entry before this one is complete.
+    private mutating func begin(_ entry: EntryID, _ wallet: Int) {
+        remember(wallet)
+        wallets[wallet].entry = entry
+        wallets[wallet].transfersBefore = wallets[wallet].stored.transfers
+    }
+
+    /// Has what a wallet has after an entry remembered, where that is due.
+    private mutating func remember(_ wallet: Int) {
+        let (before, now) = (wallets[wallet].transfersBefore, wallets[wallet].stored.transfers)
+        guard wallets[wallet].entry > 0, before / StoredPastWallet.interval < now / StoredPastWallet.interval else {
+            return
+        }
+        pastWallets.append(StoredPastWallet(wallets[wallet].stored))
     }
 
     private mutating func apply(_ transfer: Transfer, _ wallet: Int) throws {
@@ -217,6 +244,7 @@ extension StoredWallet {
             lastEntry = transfer.entry
         }
         lastTransfer = transfer.id
+        transfers += 1
     }
 }
 

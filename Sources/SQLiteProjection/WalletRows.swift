@@ -7,6 +7,7 @@ final class WalletRows {
     private let selectLot: PreparedStatement
     private let insertWallet: RowInsertion
     private let updateWallet: PreparedStatement
+    private let insertPastWallet: RowInsertion
     private let insertLot: RowInsertion
     private let updateLot: PreparedStatement
     /// The same for a lot that closes or opens: only then the indexes of open lots are touched.
@@ -22,9 +23,10 @@ final class WalletRows {
             db,
             """
             UPDATE wallet SET available = ?, paid = ?, held = ?, held_paid = ?, debt = ?, version = ?, last_entry = ?,
-                last_transfer = ?
+                last_transfer = ?, transfers = ?
             WHERE account = ? AND currency = ?
             """)
+        insertPastWallet = try RowInsertion(db, into: .walletPast)
         insertLot = try RowInsertion(db, into: .lot)
         let amounts = """
             remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
@@ -55,6 +57,10 @@ final class WalletRows {
             try update(wallet.stored)
             sums[.wallet].replace(before, by: wallet.stored.hash)
         }
+        let past = changes.pastWallets.sorted {
+            ($0.account, $0.currency, $0.transfer) < ($1.account, $1.currency, $1.transfer)
+        }
+        try insertPastWallet.run(past, &sums) { parameters, row in row.pointee.bind(to: &parameters) }
         let firstNew = changes.lots.firstIndex { $0.before == nil } ?? changes.lots.count
         for lot in changes.lots[..<firstNew] {
             guard let before = lot.before else { continue }
@@ -75,8 +81,9 @@ final class WalletRows {
         updateWallet.bind(6, wallet.version)
         updateWallet.bind(7, wallet.lastEntry)
         updateWallet.bind(8, wallet.lastTransfer)
-        updateWallet.bind(9, wallet.account)
-        updateWallet.bind(10, Int64(wallet.currency))
+        updateWallet.bind(9, wallet.transfers)
+        updateWallet.bind(10, wallet.account)
+        updateWallet.bind(11, Int64(wallet.currency))
         try updateWallet.run(changing: 1)
     }
 

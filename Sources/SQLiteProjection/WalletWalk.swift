@@ -1,8 +1,8 @@
 import GRDB
 import Ledger
 
-/// Walks the chain of a wallet's transfers backwards from its head, taking away what each did to the balance: a
-/// wallet's past needs no index and no stored balances.
+/// Walks the chain of a wallet's transfers backwards, taking away what each did to the balance: from its head, or from
+/// the next of the balances that are remembered (``StoredPastWallet``), so that no past is far.
 struct WalletWalk {
     struct Step {
         var id: TransferID
@@ -25,6 +25,7 @@ struct WalletWalk {
     final class Statements {
         fileprivate let selectTransfer: PreparedStatement
         fileprivate let selectDue: PreparedStatement
+        fileprivate let selectPast: PreparedStatement
 
         init(_ db: Database) throws {
             selectTransfer = try PreparedStatement(
@@ -40,6 +41,12 @@ struct WalletWalk {
                 SELECT remaining FROM lot
                 WHERE account = ? AND currency = ? AND is_open AND expires_at <= ?
                 """)
+            selectPast = try PreparedStatement(
+                db,
+                """
+                SELECT \(StoredPastWallet.columns) FROM wallet_past
+                WHERE account = ? AND currency = ? AND transfer > ? ORDER BY transfer LIMIT 1
+                """)
         }
     }
 
@@ -54,13 +61,21 @@ struct WalletWalk {
     /// What is left in lots whose time was over at `asOf`.
     private var due: Int64 = 0
 
-    /// - Parameter asOf: what expires at this time or before is not shown as available.
-    init(_ head: StoredWallet, asOf: Timestamp, _ statements: Statements) throws {
+    /// - Parameters:
+    ///   - last: the last transfer that is not to be taken away; later ones may be left out.
+    ///   - asOf: what expires at this time or before is not shown as available. No transfer up to `last` is later.
+    init(_ head: StoredWallet, through last: TransferID, asOf: Timestamp, _ statements: Statements) throws {
         account = head.account
         currency = head.currency
         balance = head.balance
         self.asOf = asOf
         self.statements = statements
+        if head.lastTransfer > last, let past = try readPast(after: last) {
+            // What had expired was posted with the wallet's first entry after `last`.
+            balance = past.balance
+            step = try read(past.transfer, before: head.lastTransfer + 1)
+            return
+        }
         // Only what was given expires.
         if head.available > head.paid { due = try readDue() }
         step = try read(head.lastTransfer, before: Int64.max)
@@ -118,6 +133,15 @@ struct WalletWalk {
         StoreError.corrupt("the wallet of account \(account), currency \(currency) is not the sum of its transfers")
     }
 
+    /// What is remembered first of the wallet after a transfer.
+    private func readPast(after transfer: TransferID) throws -> StoredPastWallet? {
+        let select = statements.selectPast
+        select.bind(1, account)
+        select.bind(2, Int64(currency))
+        select.bind(3, transfer)
+        return try select.first { try StoredPastWallet($0) }
+    }
+
     private func readDue() throws -> Int64 {
         var due: Int64 = 0
         let select = statements.selectDue
@@ -160,7 +184,13 @@ struct AccountWalk {
     private var wallets: [(code: CurrencyCode, walk: WalletWalk)] = []
 
     /// `nil` where there is no such account.
-    init?(_ db: Database, _ account: AccountName, only currency: CurrencyCode?, asOf: Timestamp = Int64.min) throws {
+    /// - Parameters:
+    ///   - last: the last transfer that is not to be taken away.
+    ///   - asOf: see ``WalletWalk``.
+    init?(
+        _ db: Database, _ account: AccountName, only currency: CurrencyCode?, through last: TransferID,
+        asOf: Timestamp = Int64.min
+    ) throws {
         selectEntry = try PreparedStatement(
             db,
             """
@@ -187,7 +217,7 @@ struct AccountWalk {
             }
             let code = codes[Int(head.currency) - 1]
             if let currency, code != currency { continue }
-            wallets.append((code, try WalletWalk(head, asOf: asOf, statements)))
+            wallets.append((code, try WalletWalk(head, through: last, asOf: asOf, statements)))
         }
         wallets.sort { $0.code < $1.code }
     }

@@ -4,8 +4,8 @@ import FuzzTableProperties
 import Testing
 
 /// The fuzz targets' properties hold of their seeds and of all that was once found. A property that does not hold ends
-/// the process.
-@Suite struct FuzzPropertyTests {
+/// the process. (One after the other: that of rows has tables of its own, one set for all.)
+@Suite(.serialized) struct FuzzPropertyTests {
     private static let properties = FuzzProperty.all + [.row]
     private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("FuzzTests/Corpus")

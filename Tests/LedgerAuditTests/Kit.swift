@@ -28,7 +28,10 @@ final class RandomLedger {
     let blocks: [SealedBlock]
     var tables: String { folder.path("projection.sqlite") }
 
-    init(seed: UInt64, commands: Int) throws {
+    /// - Parameters:
+    ///   - commands: how many are decided at least.
+    ///   - transfers: how many there are at least at the end.
+    init(seed: UInt64, commands: Int = 0, transfers: Int64 = 0) throws {
         folder = try TemporaryFolder()
         let log = MemoryLog()
         let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
@@ -42,7 +45,8 @@ final class RandomLedger {
             hash: Workload.hash, now: { clock.withLock { $0 } }, report: { _ in })
         var workload = Workload(seed: seed)
         var done = 0
-        while done < commands {
+        let last = Mutex(TransferID(0))
+        while done < commands || last.withLock({ $0 }) < transfers {
             let now = clock.withLock { time in
                 time += Int64.random(in: 0...60, using: &workload.generator)
                 return time
@@ -64,6 +68,7 @@ final class RandomLedger {
             try engine.run(needs) { [batch] books in
                 for command in batch { _ = books.decide(command, by: "a token", at: now) }
                 if closes { books.close(through: now) }
+                last.withLock { [position = books.position] in $0 = position.transfer }
             }
             done += batch.count
         }

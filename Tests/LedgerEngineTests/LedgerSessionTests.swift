@@ -13,8 +13,9 @@ import Testing
         private let delivered = Monitor<[[String]]>([])
         private let sessions = Monitor<[LedgerSession]>([])
 
-        init(readerThreads: Int = 2) throws {
+        init(readerThreads: Int = 2, readMilliseconds: UInt64 = 600_000) throws {
             var limits = EngineLimits()
+            limits.readMilliseconds = readMilliseconds
             limits.readerThreads = readerThreads
             limits.expirySweepMilliseconds = 3_600_000
             ledger = try RunningLedger(
@@ -199,6 +200,62 @@ import Testing
         #expect(try eventually { bench.answers(number) == ["history of 0"] })
         #expect(bench.answers(slow) == ["history of 0"] && bench.store.reads == 2)
         try await bench.stop()
+    }
+
+    // MARK: Reads that end
+
+    private static let report = LedgerOperation.query(.report(ReportRequest(kind: .trial)))
+
+    @Test func aReadThatTakesTooLongIsAnsweredAndThenOthersAre() async throws {
+        let bench = try Bench(readerThreads: 1, readMilliseconds: 50)
+        bench.store.holdReads()
+        let (number, session) = bench.session()
+        session.submit([Self.history, Self.grant("g")])
+        #expect(try eventually { bench.answers(number) == ["overloaded", "entry 1"] })
+        bench.store.releaseReads()
+        let (next, other) = bench.session()
+        other.submit([Self.history])
+        #expect(try eventually { bench.answers(next) == ["history of 1"] })
+        try await bench.stop()
+    }
+
+    @Test func aReadWhoseClientHasGoneEnds() async throws {
+        let bench = try Bench(readerThreads: 1)
+        bench.store.holdReads()
+        let (number, session) = bench.session()
+        session.submit([Self.history])
+        #expect(try eventually { bench.store.reads == 1 })
+        let (next, other) = bench.session()
+        other.submit([Self.journal(after: 0)])
+        session.close()
+        #expect(try eventually { bench.answers(next) == ["journal of 0"] })
+        #expect(bench.answers(number) == [])
+        try await bench.stop()
+    }
+
+    @Test func reportsKeepNobodyElseFromReading() async throws {
+        let bench = try Bench(readerThreads: 1)
+        bench.store.holdReports()
+        for _ in 0..<5 { bench.session().session.submit([Self.report]) }
+        #expect(try eventually { bench.store.reads == 1 })
+        let (number, session) = bench.session()
+        session.submit([Self.history, Self.journal(after: 0)])
+        session.allowRead(.read, taken: 0)
+        #expect(try eventually { bench.answers(number) == ["history of 0"] })
+        try await bench.stop()
+    }
+
+    @Test func aStopEndsWhatIsRead() async throws {
+        let bench = try Bench()
+        bench.store.holdReads()
+        bench.store.holdReports()
+        let (number, session) = bench.session()
+        session.submit([Self.history])
+        let (other, reporting) = bench.session()
+        reporting.submit([Self.report])
+        #expect(try eventually { bench.store.reads == 2 })
+        try await bench.ledger.stop()
+        #expect(try eventually { bench.answers(number) == ["overloaded"] && bench.answers(other) == ["overloaded"] })
     }
 
     /// Many sessions with reads and writes in a random mixture: each sees its own in its order.

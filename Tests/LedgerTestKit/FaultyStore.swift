@@ -11,6 +11,7 @@ package final class FaultyStore: Store {
         var waiting = 0
         var reads = 0
         var areReadsHeld = false
+        var areReportsHeld = false
         var fault: StoreError?
         var journalPages = 0
         var isJournalBroken = false
@@ -34,7 +35,10 @@ package final class FaultyStore: Store {
     package var commits: Int { plan.withLock { $0.commits } }
     package var waiting: Int { plan.withLock { $0.waiting } }
 
-    /// Reads of histories that begin from now on wait until ``releaseReads()``.
+    /// Reports that begin from now on wait for as long as they are wanted.
+    package func holdReports() { plan.withLock { $0.areReportsHeld = true } }
+
+    /// Reads of histories that begin from now on wait until ``releaseReads()``, for as long as they are wanted.
     package func holdReads() { plan.withLock { $0.areReadsHeld = true } }
     package func releaseReads() { plan.withLock { $0.areReadsHeld = false } }
 
@@ -82,8 +86,15 @@ package final class FaultyStore: Store {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage {
         plan.withLock { $0.reads += 1 }
-        while plan.withLock({ $0.areReadsHeld }) { pause(milliseconds: 1) }
+        try wait { $0.areReadsHeld }
         return try base.history(query)
+    }
+
+    private func wait(while isHeld: (Plan) -> Bool) throws {
+        while plan.withLock({ isHeld($0) }) {
+            if !ReadCondition.current.holds { throw ReadEnded() }
+            pause(milliseconds: 1)
+        }
     }
 
     package func balances(
@@ -94,6 +105,7 @@ package final class FaultyStore: Store {
 
     package func report(_ query: ReportQuery) throws -> ReportPage {
         plan.withLock { $0.reads += 1 }
+        try wait { $0.areReportsHeld }
         return try base.report(query)
     }
 

@@ -189,20 +189,6 @@ private let gems = CurrencyCode("gems")!
         #expect(noticed > 20, "seed \(seed)")
     }
 
-    /// The report of debts goes from account to account up to the last.
-    @Test(arguments: [nil, Int64.max - 2]) func aReportEndsWhateverTheLastAccountsNumberIs(after: Int64?) throws {
-        let sample = try Sample()
-        let folder = try sample.copy()
-        let projection = try open(folder)
-        try projection.changeWrongly("UPDATE account SET id = \(Int64.max) WHERE id = (SELECT max(id) FROM account)")
-        let cursor = after.map { ReportCursor(.debts, account: $0).text }
-        let error = #expect(throws: StoreError.self) {
-            try projection.report(ReportQuery(kind: .debts, asOf: 900, limit: 10, after: cursor))
-        }
-        #expect(error?.kind == .corrupt && error?.description.contains("number that was never given") == true)
-        try projection.close()
-    }
-
     /// A table and the condition that finds one of its rows.
     private static func anyRow(_ folder: TemporaryFolder, _ random: inout SplitMix64) throws -> (String, String) {
         let queue = try DatabaseQueue(path: folder.database)

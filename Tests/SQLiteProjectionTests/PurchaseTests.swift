@@ -122,7 +122,11 @@ import Testing
 
     /// Every statement finds what it wants, and nothing is sorted.
     @Test func nothingIsScanned() throws {
-        let store = try Self.tables(8)
+        var store = try Self.tables(8)
+        // A debt, so that the report looks for its refunds.
+        let all = CurrencyAmount(currency: CurrencyCode("gems")!, amount: Amount(500)!)
+        try store.run(.spend(Spend(key: RequestKey("all")!, account: Self.player, debits: [all])), at: 900)
+        try store.run(.credit(Workload.purchase(1, signedDate: 900, revoked: 100_000), account: Self.player), at: 901)
         let plans = try plans(of: store.folder) { db in
             _ = try PurchaseReader(db).view(PurchaseQuery(transaction: Self.transaction))
             _ = try Reports(db).page(ReportQuery(kind: .debts, asOf: 1_000))

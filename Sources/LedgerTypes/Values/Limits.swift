@@ -56,6 +56,9 @@ public enum Limits {
     /// Transfers that `history` follows for one page before it gives what it has: keeps one request from reading for
     /// seconds.
     public static let historyTransfersMax = 200_000
+    /// Wallets, and transfers that are counted back, that a report goes through for one page before it gives what it
+    /// has: a page takes some tenths of a second at most.
+    public static let reportStepsMax = 100_000
     /// How long Apple takes an answer to a CONSUMPTION_REQUEST: 12 hours.
     public static let consumptionAnswerMilliseconds: Int64 = 12 * 3_600_000
 }
