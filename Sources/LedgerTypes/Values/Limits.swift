@@ -57,8 +57,8 @@ public enum Limits {
     /// seconds.
     public static let historyTransfersMax = 200_000
     /// Wallets, and transfers that are counted back, that a report goes through for one page before it gives what it
-    /// has: a page takes some tenths of a second at most.
-    public static let reportStepsMax = 100_000
+    /// has: a page takes a tenth of a second or so.
+    public static let reportStepsMax = 25_000
     /// How long Apple takes an answer to a CONSUMPTION_REQUEST: 12 hours.
     public static let consumptionAnswerMilliseconds: Int64 = 12 * 3_600_000
 }
