@@ -36,14 +36,31 @@ extension JSONReader {
         return value
     }
 
-    /// Xcode writes an empty string where the app named no account.
+    /// Xcode writes an empty string where the app named no account. A UUID in any letter case is the same token; a text
+    /// that is none stays as it is, for its letters may tell two apart.
     mutating func optionalAccountToken() throws(JSONError) -> String? {
         guard let value = try optionalString(), !value.isEmpty else { return nil }
-        return value.lowercased()
+        return value.isUUID ? value.lowercased() : value
     }
 
     /// An error for the value that comes next, which is not read.
     mutating func failAtNext(_ message: String) -> JSONError { JSONError(.invalid(message), offset: offset) }
+}
+
+extension String {
+    /// 8, 4, 4, 4 and 12 hexadecimal digits, with `-` between them (RFC 9562 §4).
+    fileprivate var isUUID: Bool {
+        guard utf8.count == 36 else { return false }
+        return utf8.enumerated().allSatisfy { index, byte in
+            switch (index, byte) {
+            case (8, _), (13, _), (18, _), (23, _): byte == UInt8(ascii: "-")
+            case (_, UInt8(ascii: "0")...UInt8(ascii: "9")), (_, UInt8(ascii: "a")...UInt8(ascii: "f")),
+                (_, UInt8(ascii: "A")...UInt8(ascii: "F")):
+                true
+            case _: false
+            }
+        }
+    }
 }
 
 extension JSONWriter {

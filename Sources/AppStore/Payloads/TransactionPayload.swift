@@ -26,7 +26,8 @@ public struct TransactionPayload: Sendable, Equatable {
     public var quantity: Int64
     /// The kind of product.
     public var type: ProductType
-    /// The account that the app named for the purchase, in lower case; nil where it named none.
+    /// The account that the app named for the purchase: a UUID, which is then in lower case, or from Xcode any text;
+    /// nil where it named none.
     public var appAccountToken: String?
     /// Whose purchase it is.
     public var inAppOwnershipType: OwnershipType?
