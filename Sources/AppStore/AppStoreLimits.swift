@@ -6,9 +6,27 @@ public enum AppStoreLimits {
     public static let headerBytesMax = 16_384
     /// Certificates that are looked at in a header before it is refused for their number.
     static let headerCertificatesMax = 8
-    /// Verified chains that are remembered. Apple signs with two or three leaves at a time; each
-    /// takes 2.9 MB, for its key's table.
+    /// Verified chains that are remembered. Apple signs with two or three leaves at a time.
     public static let chainsCachedMax = 16
+    /// Tables of keys, of 2.9 MB each: for the leaves with which Apple signs at a time.
+    static let signatureTablesMax = 4
+    /// Good signatures under a chain after which a table is made for it. A table takes some 25 milliseconds, and each
+    /// signature's check without it 70 µs more: by then it would have paid.
+    static let signaturesPerTableMin = 512
+    /// Lists of certificates that are remembered because they lead to an anchor. Only an authority can make more; an
+    /// authority's leaves of several years.
+    static let pathsRememberedMax = 64
+    /// Lists of certificates that are remembered because they do not, though they name an anchor. To push one out
+    /// takes as many checks of a signature, of half a millisecond each.
+    static let refusedPathsRememberedMax = 1_024
+    /// OpenSSL's security level for a path (SSL_CTX_set_security_level(3)): nothing weaker than 112 bits, so neither
+    /// SHA-1 nor RSA below 2,048 bits.
+    static let securityLevel: Int32 = 2
+    /// Bits of an RSA modulus, under configured anchors: 112 bits of security at least, and a check at most takes as
+    /// long as one on P-384.
+    static let rsaModulusBits = 2_048...4_096
+    /// Bits of an RSA public exponent: from 65,537, as SP 800-56B asks. Each further bit costs a squaring.
+    static let rsaExponentBits = 17...32
     /// How far in the future a `signedDate` may be: what the clocks of two servers may differ by.
     public static let signedDateAheadMillisecondsMax: Int64 = 300_000
     /// Units of one purchase (StoreKit, `Product.PurchaseOption.quantity(_:)`: "The maximum value is 10").

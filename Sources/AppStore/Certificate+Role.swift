@@ -21,15 +21,6 @@ extension Certificate {
     /// By its basic constraints (RFC 5280 §4.2.1.9); an old self-signed one without any is none.
     var isAuthority: Bool { X509_check_ca(x509.pointer) == 1 }
 
-    /// True if `issuer` has this one's issuer name, may issue, and its key made this one's signature.
-    func isIssued(by issuer: Certificate) -> Bool {
-        defer { ERR_clear_error() }
-        guard X509_check_issued(issuer.x509.pointer, x509.pointer) == X509_V_OK,
-            let key = X509_get0_pubkey(issuer.x509.pointer)
-        else { return false }
-        return X509_verify(x509.pointer, key) == 1
-    }
-
     var publicKey: Key? {
         guard let key = X509_get_pubkey(x509.pointer) else {
             ERR_clear_error()

@@ -23,17 +23,32 @@ public struct Certificate: Sendable {
         self.der = der
     }
 
-    /// Reads the first certificate of a PEM text.
-    public init(pem: [UInt8]) throws(OpenSSLError) {
-        let bio = try MemoryBIO(pem)
-        let pointer = PEM_read_bio_X509(bio.handle, nil, { _, _, _, _ in 0 }, nil)
-        try self.init(owning: X509Handle(owning: try OpenSSLError.check(pointer, "read a certificate")))
+    /// Reads a certificate file's content, PEM or DER, with one certificate.
+    public init(file content: [UInt8]) throws(OpenSSLError) {
+        let all = try Certificate.all(file: content)
+        guard all.count == 1 else {
+            throw OpenSSLError("read a certificate", reason: "there are \(all.count)")
+        }
+        self = all[0]
     }
 
-    /// Reads a certificate file's content, PEM or DER.
-    public init(file content: [UInt8]) throws(OpenSSLError) {
+    /// Reads all certificates of a file's content: one in DER, or any number in PEM, but not none.
+    public static func all(file content: [UInt8]) throws(OpenSSLError) -> [Certificate] {
         // DER of a certificate is a SEQUENCE; PEM is text.
-        if content.first == 0x30 { try self.init(der: content) } else { try self.init(pem: content) }
+        if content.first == 0x30 { return [try Certificate(der: content)] }
+        let bio = try MemoryBIO(content)
+        var certificates: [Certificate] = []
+        while true {
+            guard let pointer = PEM_read_bio_X509(bio.handle, nil, { _, _, _, _ in 0 }, nil) else {
+                if !certificates.isEmpty, ledger_is_end_of_pem() == 1 {
+                    ERR_clear_error()
+                    return certificates
+                }
+                throw OpenSSLError("read a certificate")
+            }
+            // From its bytes: PEM may hold notes on trust beside them.
+            certificates.append(try Certificate(der: try Certificate(owning: X509Handle(owning: pointer)).der))
+        }
     }
 
     init(owning x509: X509Handle) throws(OpenSSLError) {
@@ -56,6 +71,9 @@ public struct Certificate: Sendable {
     /// SHA-256 of the DER encoding.
     public var fingerprint: [UInt8] { SHA256.hash(der) }
 
+    /// Whether it is Apple Root CA – G3, which a ``Verifier`` trusts without its being configured.
+    public var isAppleRoot: Bool { fingerprint == ChainVerifier.appleRootG3 }
+
     /// The subject's common name, for people; nil where it has none.
     public var commonName: String? {
         guard let name = X509_get_subject_name(x509.pointer) else { return nil }
@@ -70,6 +88,28 @@ public struct Certificate: Sendable {
         }
         defer { CRYPTO_free(utf8, nil, 0) }
         return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(length)), as: UTF8.self)
+    }
+
+    /// The subject, for people (RFC 2253).
+    public var subject: String {
+        guard let name = X509_get_subject_name(x509.pointer), let bio = try? MemoryBIO(),
+            ledger_print_name(bio.handle, name) >= 0
+        else {
+            ERR_clear_error()
+            return ""
+        }
+        return String(decoding: bio.bytes, as: UTF8.self)
+    }
+
+    /// Why no chain can end at this one, in words that stand behind its name; nil where one can.
+    public var faultAsAnchor: String? {
+        guard let key = publicKey, key.mayIssue, key.isValid else {
+            return "its key is not on P-256 or P-384, nor one of RSA with"
+                + " \(AppStoreLimits.rsaModulusBits.lowerBound) to \(AppStoreLimits.rsaModulusBits.upperBound) bits and a"
+                + " public exponent of \(AppStoreLimits.rsaExponentBits.lowerBound) to"
+                + " \(AppStoreLimits.rsaExponentBits.upperBound)"
+        }
+        return validity == nil ? "its validity cannot be read" : nil
     }
 
     /// The time within which the certificate is good, both ends included, in milliseconds since the UNIX epoch; nil

@@ -58,6 +58,21 @@ static inline int ledger_ecdsa_do_verify(const unsigned char *digest, int count,
 }
 #pragma GCC diagnostic pop
 
+/* Whether an error of this thread's queue says that memory was wanting. */
+static inline int ledger_is_out_of_memory(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE;
+}
+/* A name as RFC 2253 writes it, without control characters. */
+static inline int ledger_print_name(BIO *out, const X509_NAME *name) {
+    return X509_NAME_print_ex(out, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+}
+/* Whether a PEM text had no further part, by this thread's last error. */
+static inline int ledger_is_end_of_pem(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
 static inline int ledger_bytes_equal(const void *a, const void *b, size_t count) { return memcmp(a, b, count) == 0; }
 
 #endif

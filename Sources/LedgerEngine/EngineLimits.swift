@@ -70,6 +70,12 @@ package struct EngineLimits: Sendable {
     /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
     /// enough that the writer is not kept waiting.
     package var verificationBatchMax = 64
+    /// Lists of certificates that were not seen before, of those that a thread verifies before it looks whether anything
+    /// else waits: each takes a millisecond or two, and anybody can send some.
+    package var newPathsPerTurnMax = 4
+    /// Chunks of JWS that are verified before such certificates have a turn, where both wait: so they take at most
+    /// about a sixth of the cores' time, and are not put off for ever.
+    package var chunksPerNewPathsTurn = 8
     /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
     /// How much nicer the verifying threads are than the writer's thread and the event loops' (setpriority(2)). What

@@ -101,17 +101,21 @@ import Testing
         let (leaf, intermediate, root) = (chain.leaf, chain.intermediate, chain.root)
         let wrong: [[Certificate]] = [
             [], [leaf], [leaf, intermediate], [leaf, intermediate, root, root], [intermediate, leaf, root],
-            [leaf, root, intermediate],
-            [root, intermediate, leaf], [leaf, leaf, leaf], [root, root, root], [intermediate, intermediate, root],
-            [leaf, intermediate, leaf], Array(repeating: leaf, count: 9),
+            [leaf, root, intermediate], [root, root, root], [intermediate, intermediate, root],
+            Array(repeating: leaf, count: 9),
         ]
         for certificates in wrong {
             #expect(reason(try chain.jws(payload: payload, certificates: certificates)) == .invalidCertificateChain)
         }
-        for x5c in [
-            "1", "null", "{}", "\"\"", "[1,2,3]", "[\"\",\"\",\"\"]", "[\"AAAA\",\"AAAA\",\"AAAA\"]", "[\"*\"]",
-            "[[],[],[]]",
-        ] {
+        // Of three that name no anchor nothing else is looked at.
+        for certificates in [[root, intermediate, leaf], [leaf, leaf, leaf], [leaf, intermediate, leaf]] {
+            #expect(reason(try chain.jws(payload: payload, certificates: certificates)) == .untrustedRoot)
+        }
+        for x5c in ["[\"\",\"\",\"\"]", "[\"AAAA\",\"AAAA\",\"AAAA\"]"] {
+            let header = Array("{\"alg\":\"ES256\",\"x5c\":\(x5c)}".utf8)
+            #expect(reason(try chain.jws(payload: payload, header: header)) == .untrustedRoot, "\(x5c)")
+        }
+        for x5c in ["1", "null", "{}", "\"\"", "[1,2,3]", "[\"*\"]", "[[],[],[]]"] {
             let header = Array("{\"alg\":\"ES256\",\"x5c\":\(x5c)}".utf8)
             #expect(reason(try chain.jws(payload: payload, header: header)) == .invalidCertificateChain, "\(x5c)")
         }
@@ -358,7 +362,14 @@ import Testing
         #expect(try read("quantity", nil).quantity == 1)
         #expect(try read("appAccountToken", "\"\"").appAccountToken == nil)
         #expect(try read("appAccountToken", "null").appAccountToken == nil)
-        #expect(try read("appAccountToken", "\"7E3FB20B-4CDB\"").appAccountToken == "7e3fb20b-4cdb")
+        #expect(
+            try read("appAccountToken", "\"7E3FB20B-4CDB-4CC1-8EA3-D1F8B2A0C9E7\"").appAccountToken
+                == "7e3fb20b-4cdb-4cc1-8ea3-d1f8b2a0c9e7")
+        // Where it is no UUID its letters may tell two apart.
+        for text in ["7E3FB20B-4CDB", "Player", "7E3FB20B-4CDB-4CC1-8EA3-D1F8B2A0C9EG", "\u{212A}"] {
+            let token = try read("appAccountToken", "\"\(text)\"").appAccountToken
+            #expect(token.map { Array($0.utf8) } == Array(text.utf8))
+        }
         #expect(try read("deviceVerification", "\"abc\"").storefront == nil)
         #expect(try read("revocationType", "\"NEW\"").revocationType?.rawValue == "NEW")
     }

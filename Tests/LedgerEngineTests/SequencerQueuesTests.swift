@@ -183,6 +183,77 @@ import Testing
         #expect(bench.wakes == "w" && bench.queues.countInFirstStage(bench.lane) == 0 && bench.batch() == 6)
     }
 
+    @Test func whatIsPostponedKeepsItsLaneWaitingAndNoOther() {
+        let bench = Bench({ $0.verificationBatchMax = 10 })
+        let other = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 3)
+        bench.add(plain: 1)
+        bench.add(signed: 2, from: other)
+        #expect(bench.wakes == "v")
+        var chunk = bench.queues.nextChunk()!
+        #expect(chunk.submissions.count == 6 && !chunk.verifiesNewPaths)
+        // The second of the first lane.
+        let place = chunk.submissions.indices.filter { chunk.submissions[$0].lane === bench.lane }[1]
+        chunk.submissions[place].isPostponed = true
+        bench.queues.finish(chunk)
+        // It does not wait for more, though operations are left.
+        #expect(bench.wakes == "w" && bench.batch() == 3 && bench.batch() == nil)
+        #expect(bench.queues.countInFirstStage(bench.lane) == 3 && !bench.queues.isIdle)
+
+        // While its certificates are verified another thread verifies what else comes, and the writer what is alone.
+        let postponed = bench.queues.nextChunk()!
+        #expect(postponed.verifiesNewPaths && postponed.submissions.count == 1)
+        bench.add(signed: 1, from: other)
+        #expect(bench.wakes == "w")
+        guard case .verify(let lone) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
+        bench.add(signed: 1, from: other)
+        #expect(bench.wakes == "v")
+        bench.queues.finish(lone)
+        bench.queues.finish(bench.queues.nextChunk()!)
+        #expect(bench.batch() == 2)
+        bench.queues.finish(postponed)
+        #expect(bench.batch() == 3 && bench.queues.nextChunk() == nil && bench.queues.nextChunk() == nil)
+        #expect(bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func certificatesHaveTheirTurnOnlyAfterSomeChunks() {
+        let bench = Bench(
+            {
+                $0.verificationBatchMax = 1
+                $0.verificationsPerThreadMin = 1
+                $0.chunksPerNewPathsTurn = 3
+            }, threads: 1)
+        let strange = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 5, from: strange)
+        #expect(bench.wakes == "v")
+        var turns = ""
+        for _ in 0..<40 {
+            guard var chunk = bench.queues.nextChunk() else { break }
+            turns += chunk.verifiesNewPaths ? "p" : "-"
+            if !chunk.verifiesNewPaths && chunk.submissions[0].lane === strange {
+                chunk.submissions[0].isPostponed = true
+            }
+            bench.queues.finish(chunk)
+            if turns.count == 5 { bench.add(signed: 6) }
+        }
+        #expect(turns == "---p---p---p--pp")
+        #expect(bench.batch() == 11 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    @Test func whatIsPostponedOfALaneThatIsGoneIsDropped() {
+        let bench = Bench()
+        bench.add(signed: 3)
+        #expect(bench.wakes == "v")
+        var chunk = bench.queues.nextChunk()!
+        chunk.submissions[0].isPostponed = true
+        bench.queues.finish(chunk)
+        bench.queues.drop(bench.lane)
+        #expect(bench.queues.nextChunk() == nil && bench.queues.isIdle)
+    }
+
     @Test func whatHasNoJWSPassesOtherLanesAndNotItsOwn() {
         let bench = Bench()
         let other = Lane(outlet: .queue()) { _ in }

@@ -26,6 +26,9 @@ import Testing
         var added = 0
         /// The numbers that came out, of each lane.
         var committed: [[Int]] = [[], [], []]
+        /// How often certificates had a turn, and whether one was for more than one submission.
+        var pathTurns = 0
+        var isPathTurnLong = false
         /// How often a thread was woken for nothing.
         var vainWakes = 0
 
@@ -36,6 +39,7 @@ import Testing
             limits.verifierThreads = threads
             limits.verificationsPerThreadMin = Int.random(in: 1...4, using: &random)
             limits.verificationBatchMax = Int.random(in: 1...5, using: &random)
+            limits.chunksPerNewPathsTurn = Int.random(in: 1...3, using: &random)
             limits.operationsPerCommitMin = Int.random(in: 1...6, using: &random)
             limits.operationsPerCommitWorthwhile = Int.random(in: 1...8, using: &random)
             queues = SequencerQueues(limits: limits)
@@ -56,6 +60,9 @@ import Testing
                 writer = .woken
             }
             guard wokenVerifiers + chunks.count <= threads else { throw Problem("too many threads verify") }
+            guard chunks.count(where: \.verifiesNewPaths) <= 1, !isPathTurnLong else {
+                throw Problem("too many certificates are verified at a time")
+            }
             return result
         }
 
@@ -80,12 +87,24 @@ import Testing
                 wokenVerifiers -= 1
                 if let chunk = try update({ $0.nextChunk() }) { chunks.append(chunk) } else { vainWakes += 1 }
             } else if let place = chunks.indices.randomElement(using: &random) {
-                let done = chunks.remove(at: place)
+                var done = chunks.remove(at: place)
+                postpone(of: &done)
                 let next = try update { queues in
                     queues.finish(done)
                     return queues.nextChunk()
                 }
                 if let next { chunks.append(next) }
+            }
+        }
+
+        /// As the sequencer does with certificates that it does not know.
+        private mutating func postpone(of chunk: inout SequencerQueues.Chunk) {
+            if chunk.verifiesNewPaths {
+                pathTurns += 1
+                if chunk.submissions.count > 1 { isPathTurnLong = true }
+            }
+            for place in chunk.submissions.indices where chunk.submissions[place].signedCount > 0 {
+                chunk.submissions[place].isPostponed = random.chance(30)
             }
         }
 
@@ -99,18 +118,13 @@ import Testing
                     committed[lane] += submission.operations.map(Self.number)
                 }
                 try update { $0.delivered() }
-            case .verifying(let chunk): try update { $0.finish(chunk) }
+            case .verifying(var chunk):
+                postpone(of: &chunk)
+                try update { [chunk] in $0.finish(chunk) }
             }
             switch try update({ $0.nextForWriter() }) {
             case .commit(let batch, _): writer = .committing(batch)
-            case .verify(let chunk):
-                // As the sequencer does with certificates that it does not know.
-                if random.chance(40) {
-                    try update { $0.handOver(chunk) }
-                    writer = .woken
-                } else {
-                    writer = .verifying(chunk)
-                }
+            case .verify(let chunk): writer = .verifying(chunk)
             case nil: writer = .asleep
             }
         }
@@ -132,6 +146,7 @@ import Testing
     @Test func nothingIsLeftLyingAndEveryLaneKeepsItsOrder() throws {
         let seed = Seed.drawn()
         var vainWakes = 0
+        var pathTurns = 0
         for number in 0..<3_000 {
             var simulation = Simulation(seed: seed &+ UInt64(number))
             let place: Comment = "seed \(seed &+ UInt64(number))"
@@ -152,7 +167,9 @@ import Testing
             }
             for lane in simulation.committed { try #require(lane == lane.sorted(), place) }
             vainWakes += simulation.vainWakes
+            pathTurns += simulation.pathTurns
         }
+        #expect(pathTurns > 1_000)
         // The writer took what a thread was woken for.
         #expect(vainWakes > 0)
     }

@@ -43,6 +43,32 @@ final class Key: @unchecked Sendable {
         return bio.bytes
     }
 
+    /// Whether certificates may be believed for a signature by it: on P-256 or P-384, or of RSA where a check takes
+    /// neither long nor is worth little.
+    var mayIssue: Bool {
+        if isOn(.p256) || isOn(.p384) { return true }
+        guard EVP_PKEY_get_base_id(handle) == EVP_PKEY_RSA,
+            AppStoreLimits.rsaModulusBits.contains(Int(EVP_PKEY_get_bits(handle)))
+        else { return false }
+        var exponent: OpaquePointer?
+        guard EVP_PKEY_get_bn_param(handle, "e", &exponent) == 1, let exponent else {
+            ERR_clear_error()
+            return false
+        }
+        defer { BN_free(exponent) }
+        return BN_is_odd(exponent) == 1 && AppStoreLimits.rsaExponentBits.contains(Int(BN_num_bits(exponent)))
+    }
+
+    /// Whether it is a key of its curve at all (SP 800-56A §5.6.2.3.3): a point on it, and not the one at infinity,
+    /// for which anybody can sign. Of a curve only; keys of RSA have ``mayIssue``.
+    var isValid: Bool {
+        guard EVP_PKEY_get_base_id(handle) == EVP_PKEY_EC else { return true }
+        defer { ERR_clear_error() }
+        guard let context = EVP_PKEY_CTX_new(handle, nil) else { return false }
+        defer { EVP_PKEY_CTX_free(context) }
+        return EVP_PKEY_public_check(context) == 1
+    }
+
     func isOn(_ curve: Curve) -> Bool {
         guard EVP_PKEY_get_base_id(handle) == EVP_PKEY_EC else { return false }
         var name = [CChar](repeating: 0, count: 64)

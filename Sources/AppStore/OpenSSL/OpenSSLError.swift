@@ -6,10 +6,13 @@ public struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible 
     public let operation: String
     /// OpenSSL's own reason, empty where it gave none.
     public let reason: String
+    /// Whether memory was wanting: another try may go otherwise.
+    let isOutOfMemory: Bool
 
     /// Takes the reason from this thread's error queue and leaves the queue empty.
     init(_ operation: String) {
         self.operation = operation
+        isOutOfMemory = ledger_is_out_of_memory() == 1
         let code = ERR_peek_last_error()
         if code != 0, let text = ERR_reason_error_string(code) {
             reason = String(cString: text)
@@ -22,6 +25,7 @@ public struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible 
     init(_ operation: String, reason: String) {
         self.operation = operation
         self.reason = reason
+        isOutOfMemory = false
     }
 
     /// One line for people.

@@ -69,7 +69,8 @@ struct Judge {
     }
 
     private func checkApp(bundleID: String) throws(VerificationFailure) {
-        guard bundleID == app.bundleID else {
+        // By bytes: by Unicode's canonical equivalence the Kelvin sign would be K.
+        guard bundleID.utf8.elementsEqual(app.bundleID.utf8) else {
             throw VerificationFailure(.wrongApp, "bundleId is not \(app.bundleID)")
         }
     }

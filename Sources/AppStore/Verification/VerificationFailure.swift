@@ -7,9 +7,10 @@ public struct VerificationFailure: Error, Equatable, Sendable, CustomStringConve
         case malformed = "malformed"
         /// `alg` is not ES256.
         case unsupportedAlgorithm = "unsupported_algorithm"
-        /// The header's certificates do not make a chain shaped like Apple's.
+        /// The header has no list of as many certificates as Apple sends; or they name a root that is trusted, and it
+        /// did not issue them, or they are not what Apple's are.
         case invalidCertificateChain = "invalid_certificate_chain"
-        /// The chain is sound and ends at no root that is trusted.
+        /// The header's certificates name no root that is trusted; nothing else of them was looked at.
         case untrustedRoot = "untrusted_root"
         /// A certificate of the chain was not valid at the payload's `signedDate`.
         case certificateExpired = "certificate_expired"

@@ -35,90 +35,137 @@ enum Candidate {
         UncheckedJWS<NotificationPayload>, nested: Result<UncheckedJWS<TransactionPayload>, VerificationFailure>?)
 }
 
+/// What is known of an object before its signatures are checked.
+enum Preparation {
+    case candidate(Candidate)
+    case refused(VerificationFailure)
+    /// Certificates have to be verified first, and this run was to verify no more.
+    case postponed
+}
+
 /// The first half of verifying a batch: everything up to the signatures, which it collects to be checked together.
 struct VerificationRun {
-    /// Starts as what the verifier remembers; new chains are remembered for the run before they are proven.
-    private var chains: ChainCache
-    private let verifier: ChainVerifier
-    private(set) var claims: [SignatureClaim] = []
-    /// Chains that this run made, with a claim that would prove each.
-    private var found: [(chain: VerifiedChain, claim: Int)] = []
+    private enum Stop: Error {
+        case refused(VerificationFailure)
+        case postponed
+    }
 
-    init(chains: ChainCache, verifier: ChainVerifier) {
+    /// What the verifier remembers.
+    private let chains: ChainCache
+    private let verifier: ChainVerifier
+    private let paths: PathMemory
+    /// How many lists of certificates that are not remembered may still be verified.
+    private var newPathsLeft: Int
+    /// Chains that are not remembered, and not proven yet: the batch's other objects mostly have the same header.
+    private var new: [VerifiedChain] = []
+    private(set) var claims: [SignatureClaim] = []
+    /// For each claim the chain that it is under.
+    private var chainOfClaim: [VerifiedChain] = []
+
+    init(chains: ChainCache, verifier: ChainVerifier, paths: PathMemory, newPathsMax: Int) {
         self.chains = chains
         self.verifier = verifier
+        self.paths = paths
+        newPathsLeft = newPathsMax
     }
 
-    mutating func prepare(_ object: SignedObject) -> Result<Candidate, VerificationFailure> {
-        do throws(VerificationFailure) {
+    mutating func prepare(_ object: SignedObject) -> Preparation {
+        do throws(Stop) {
             switch object {
-            case .transaction(let text): return .success(.transaction(try transaction(text)))
-            case .notification(let text): return .success(try notification(text))
+            case .transaction(let text): return .candidate(.transaction(try unchecked(text)))
+            case .notification(let text): return .candidate(try notification(text))
             }
         } catch {
-            return .failure(error)
+            switch error {
+            case .refused(let failure): return .refused(failure)
+            case .postponed: return .postponed
+            }
         }
     }
 
-    /// The new chains under which a signature was good.
-    func newChains(isGood: [Bool]) -> [VerifiedChain] {
-        var proven: [VerifiedChain] = []
-        for (chain, claim) in found where isGood[claim] && !proven.contains(where: { $0 === chain }) {
-            proven.append(chain)
+    /// The chains under which signatures were good, and how many.
+    func goodSignatures(isGood: [Bool]) -> [(chain: VerifiedChain, count: Int)] {
+        // Of a few chains the one is found sooner by comparing than by hashing.
+        var counts: [(chain: VerifiedChain, count: Int)] = []
+        for (chain, isGood) in zip(chainOfClaim, isGood) where isGood {
+            if let known = counts.firstIndex(where: { $0.chain === chain }) {
+                counts[known].count += 1
+            } else {
+                counts.append((chain, 1))
+            }
         }
-        return proven
+        return counts
     }
 
-    private mutating func transaction(
-        _ text: [UInt8]
-    ) throws(VerificationFailure) -> UncheckedJWS<TransactionPayload> {
-        try unchecked(text)
-    }
-
-    private mutating func notification(_ text: [UInt8]) throws(VerificationFailure) -> Candidate {
+    private mutating func notification(_ text: [UInt8]) throws(Stop) -> Candidate {
         let outer: UncheckedJWS<NotificationPayload> = try unchecked(text)
         guard case .success(let content) = outer.content, let nested = content.payload.data?.signedTransactionInfo
         else {
             return .notification(outer, nested: nil)
         }
-        do throws(VerificationFailure) {
-            return .notification(outer, nested: .success(try transaction(Array(nested.utf8))))
+        do throws(Stop) {
+            return .notification(outer, nested: .success(try unchecked(Array(nested.utf8))))
         } catch {
-            return .notification(outer, nested: .failure(error))
+            switch error {
+            case .refused(let failure): return .notification(outer, nested: .failure(failure))
+            case .postponed: throw error
+            }
         }
     }
 
     /// The guards up to the signature, in the order of precedence.
     private mutating func unchecked<Payload: SignedPayload>(
         _ text: [UInt8]
-    ) throws(VerificationFailure) -> UncheckedJWS<Payload> {
-        let jws = try CompactJWS(text)
-        let (chain, isNew) = try chain(of: jws)
+    ) throws(Stop) -> UncheckedJWS<Payload> {
+        let jws: CompactJWS
+        do throws(VerificationFailure) { jws = try CompactJWS(text) } catch { throw .refused(error) }
+        let chain = try chain(of: jws)
         let evidence = Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
         let (content, signedDate): (Result<SignedContent<Payload>, VerificationFailure>, Int64?) =
             Self.content(evidence)
-        if let signedDate, !(chain.validity?.contains(signedDate) ?? false) {
-            throw VerificationFailure(.certificateExpired, "a certificate of the chain was not valid at signedDate")
+        if let signedDate, !(chain.path.validity?.contains(signedDate) ?? false) {
+            throw .refused(
+                VerificationFailure(.certificateExpired, "a certificate of the chain was not valid at signedDate"))
         }
         let claim = claims.count
         let digest = jws.withRestOfSigningInput { chain.header.signingInputDigest($0) }
         claims.append(
-            SignatureClaim(key: chain.leafKey, table: chain.table, digest: digest, signature: jws.signature))
-        if isNew { found.append((chain, claim)) }
+            SignatureClaim(key: chain.path.leafKey, table: chain.table, digest: digest, signature: jws.signature))
+        chainOfClaim.append(chain)
         return UncheckedJWS(claim: claim, content: content)
     }
 
-    private mutating func chain(
-        of jws: CompactJWS
-    ) throws(VerificationFailure) -> (chain: VerifiedChain, isNew: Bool) {
-        if let known = jws.withHeaderSegment({ chains.chain(for: $0) }) {
-            return (known, found.contains { $0.chain === known })
+    private mutating func chain(of jws: CompactJWS) throws(Stop) -> VerifiedChain {
+        if let known = jws.withHeaderSegment({ chains.chain(for: $0) ?? new.chain(for: $0) }) { return known }
+        let claim: ClaimedPath
+        do throws(VerificationFailure) {
+            claim = try verifier.claim(try JOSEHeader(try jws.decodedHeader()))
+        } catch {
+            throw .refused(error)
         }
-        let header = try JOSEHeader(try jws.decodedHeader())
-        let chain = try verifier.verify(header, segment: Array(jws.text[..<jws.headerEnd]))
-        // For this run only: the batch's other objects mostly have the same header.
-        chains.insert(chain)
-        return (chain, true)
+        let chain = VerifiedChain(
+            header: JWSHeader(segment: Array(jws.text[..<jws.headerEnd])), path: try path(claim))
+        if new.count < AppStoreLimits.chainsCachedMax { new.append(chain) }
+        return chain
+    }
+
+    private mutating func path(_ claim: ClaimedPath) throws(Stop) -> TrustedPath {
+        let digest = claim.digest
+        switch paths.finding(of: digest) {
+        case .trusted(let path): return path
+        case .refused(let failure): throw .refused(failure)
+        case nil: break
+        }
+        if newPathsLeft == 0 { throw .postponed }
+        newPathsLeft -= 1
+        do throws(PathRefusal) {
+            let path = try verifier.verify(claim)
+            paths.insert(.trusted(path), digest: digest)
+            return path
+        } catch {
+            if error.isLasting { paths.insert(.refused(error.failure), digest: digest) }
+            throw .refused(error.failure)
+        }
     }
 
     /// The content, not yet to be believed, and its `signedDate` where that can be read at all.

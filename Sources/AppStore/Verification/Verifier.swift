@@ -8,11 +8,12 @@ internal import Synchronization
 /// were all valid at the payload's `signedDate`; and if the payload is this app's, from this environment. Where that
 /// is Xcode or LocalTesting, one certificate that is itself an anchor is accepted too.
 ///
-/// It may be used from any thread; no call waits for another but for a lock held for a few instructions a batch.
+/// It may be used from any thread; no call waits for another but for locks held for a few instructions.
 public final class Verifier: Sendable {
     /// The app whose purchases are accepted.
     public let app: App
     private let chainVerifier: ChainVerifier
+    private let paths = PathMemory()
     private let cache = Mutex(ChainCache())
 
     /// `anchors` are trusted beside Apple Root CA – G3, which always is.
@@ -25,26 +26,60 @@ public final class Verifier: Sendable {
     ///
     /// Of the reasons that apply, a failure carries the first in the order of ``VerificationFailure/Reason``.
     public func verify(_ batch: [SignedObject], now: Int64) -> [Result<Verified, VerificationFailure>] {
-        var run = VerificationRun(chains: cache.withLock { $0 }, verifier: chainVerifier)
-        let candidates = batch.map { run.prepare($0) }
+        verify(batch, now: now, newPathsMax: .max).map { result in
+            guard let result else { preconditionFailure("nothing is postponed where nothing is bounded") }
+            return result
+        }
+    }
+
+    /// Verifies what can be verified without checking more than `newPathsMax` lists of certificates that were not seen
+    /// before; the other results are `nil`. With 0 that is quick for whatever anybody sends: nothing is checked but
+    /// signatures by keys that are trusted.
+    package func verify(
+        _ batch: [SignedObject], now: Int64, newPathsMax: Int
+    ) -> [Result<Verified, VerificationFailure>?] {
+        var run = VerificationRun(
+            chains: cache.withLock { $0 }, verifier: chainVerifier, paths: paths, newPathsMax: newPathsMax)
+        let preparations = batch.map { run.prepare($0) }
         let isGood = SignatureCheck.verify(run.claims)
-        let proven = run.newChains(isGood: isGood)
-        if !proven.isEmpty {
-            cache.withLock { cache in
-                for chain in proven { cache.insert(chain) }
-            }
-            // Off the path of this batch; until the table is there, the plain check serves.
-            if SignatureTable.isWorthwhile {
-                Task.detached(priority: .utility) { for chain in proven { chain.makeTable() } }
+        note(run.goodSignatures(isGood: isGood))
+        let judge = Judge(app: app, now: now, isGood: isGood)
+        return preparations.map { preparation in
+            switch preparation {
+            case .refused(let failure): return .failure(failure)
+            case .postponed: return nil
+            case .candidate(let candidate):
+                do throws(VerificationFailure) {
+                    return .success(try judge.verdict(candidate))
+                } catch {
+                    return .failure(error)
+                }
             }
         }
-        let judge = Judge(app: app, now: now, isGood: isGood)
-        return candidates.map { candidate in
-            do throws(VerificationFailure) {
-                return .success(try judge.verdict(try candidate.get()))
-            } catch {
-                return .failure(error)
+    }
+
+    /// Remembers chains under which a signature was good, and has tables made for those that are used much.
+    private func note(_ good: [(chain: VerifiedChain, count: Int)]) {
+        var withoutTable: [VerifiedChain] = []
+        var isOneUsedMuch = false
+        for (chain, count) in good {
+            let total = chain.signatureCount.add(count, ordering: .relaxed).newValue
+            if chain.table == nil {
+                withoutTable.append(chain)
+                isOneUsedMuch = isOneUsedMuch || total >= AppStoreLimits.signaturesPerTableMin
             }
+        }
+        // What has a table is remembered already.
+        if withoutTable.isEmpty { return }
+        let chain = cache.withLock { cache -> VerifiedChain? in
+            for chain in withoutTable { cache.insert(chain) }
+            return isOneUsedMuch && SignatureTable.isWorthwhile ? cache.beginTable() : nil
+        }
+        guard let chain else { return }
+        // Off the path of this batch; until the table is there, the plain check serves.
+        Task.detached(priority: .utility) {
+            let table = SignatureTable(chain.path.leafKey)
+            self.cache.withLock { $0.endTable(table, for: chain) }
         }
     }
 
@@ -64,21 +99,14 @@ public final class Verifier: Sendable {
         return notification
     }
 
-    /// Whether a transaction's certificates were verified before, so that only its signature is left to check. A
-    /// notification may carry a second JWS with certificates of its own; of it this is not said.
-    package func remembersCertificates(of object: SignedObject) -> Bool {
-        guard case .transaction(let text) = object, let end = text.firstIndex(of: UInt8(ascii: ".")) else {
-            return false
-        }
-        let chains = cache.withLock { $0 }
-        return text.withUnsafeBufferPointer { chains.chain(for: UnsafeBufferPointer(rebasing: $0[..<end])) } != nil
-    }
-
     /// How many verified chains are remembered.
     package var cachedChainCount: Int { cache.withLock { $0.chains.count } }
 
     /// How many of them have the table that makes their signatures quick to check.
     package var preparedChainCount: Int { cache.withLock { $0 }.chains.count { $0.table != nil } }
+
+    /// How many lists of certificates are remembered as refused.
+    package var refusedPathCount: Int { paths.refusedCount }
 
     /// Whether chains get tables in this build.
     package static var preparesTables: Bool { SignatureTable.isWorthwhile }

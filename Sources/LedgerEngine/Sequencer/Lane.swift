@@ -6,6 +6,7 @@ final class Lane: Sendable {
     let deliver: @Sendable ([Answer]) -> Void
     /// What of it waits for, or is in, each stage.
     let unverified: LaneQueue
+    let postponed: LaneQueue
     let verified: LaneQueue
 
     /// - Parameter share: how much of a queue it is given for what another lane of share 1 is given; at least 1.
@@ -13,6 +14,7 @@ final class Lane: Sendable {
         self.outlet = outlet
         self.deliver = deliver
         unverified = LaneQueue(share: share)
+        postponed = LaneQueue(share: share)
         verified = LaneQueue(share: share)
     }
 }
@@ -26,6 +28,10 @@ struct Submission: Sendable {
     let readEnded: (@Sendable (Query?) -> Void)?
     let signedCount: Int
     let hasPromotion: Bool
+    /// Its place among those of its lane that are in the first stage.
+    var place = 0
+    /// Whether a JWS of it waits for certificates to be verified that were not seen before.
+    var isPostponed = false
 
     init(lane: Lane, operations: [LedgerOperation], readEnded: (@Sendable (Query?) -> Void)? = nil) {
         self.lane = lane

@@ -7,17 +7,18 @@ import Ledger
 /// lanes → unverified → [verify, all cores] → verified → [commit, one thread] → lanes
 /// ```
 ///
-/// A lone JWS under certificates that are known is verified by the writer's thread too.
+/// A lone JWS under certificates that are known is verified by the writer's thread too. One under certificates that
+/// were never seen is put aside: to verify them takes long, anybody can send some, and nobody else is to wait for it.
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
 /// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.
 ///
 /// Invariants:
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
-///    without a JWS skips the first stage only while none of its lane is in there; what is verified leaves the stage
-///    in the order in which it came in, however its chunks overtake each other.
-/// 2. At most `verifierThreads` chunks are being verified by the pool's threads; the writer's thread commits one batch,
-///    or verifies one chunk.
+///    without a JWS skips the first stage only while none of its lane is in there; of one lane, what is verified leaves
+///    the stage in the order in which it came in, however its chunks overtake each other.
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads, and at most one of them is at
+///    certificates that were never seen; the writer's thread commits one batch, or verifies one chunk.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
     private let queues: Monitor<SequencerQueues>
@@ -104,42 +105,32 @@ final class Sequencer: Sendable {
                 return queues.nextChunk()
             }
             guard var chunk = next else { return }
-            verify(&chunk.submissions)
+            verify(&chunk)
             done = chunk
         }
     }
 
-    /// Verifies a chunk and gives it back.
-    private func verify(_ chunk: SequencerQueues.Chunk) {
-        var chunk = chunk
-        verify(&chunk.submissions)
-        update { $0.finish(chunk) }
-    }
-
-    private func remembersCertificates(of chunk: SequencerQueues.Chunk) -> Bool {
-        chunk.submissions.allSatisfy { submission in
-            submission.operations.allSatisfy { operation in
-                guard case .signed(let object, _, _) = operation else { return true }
-                return verifier.remembersCertificates(of: object)
-            }
-        }
-    }
-
-    /// Puts every JWS's verdict in its place: no JWS is left that was not verified.
-    private func verify(_ submissions: inout [Submission]) {
+    /// Puts the verdicts on a chunk's JWS in their places; what has no verdict yet is postponed.
+    private func verify(_ chunk: inout SequencerQueues.Chunk) {
         var objects: [SignedObject] = []
-        for submission in submissions where submission.signedCount > 0 {
+        for submission in chunk.submissions where submission.signedCount > 0 {
             for case .signed(let object, _, _) in submission.operations { objects.append(object) }
         }
         if objects.isEmpty { return }
+        let newPathsMax = chunk.verifiesNewPaths ? limits.newPathsPerTurnMax : 0
         // By the wall clock itself, though entries may be dated by another that is held back: what Apple signs now must
         // not be refused because the ledger was idle for long.
-        var verdicts = verifier.verify(objects, now: now())[...]
-        for index in submissions.indices where submissions[index].signedCount > 0 {
-            for place in submissions[index].operations.indices {
-                guard case .signed(_, let account, let actor) = submissions[index].operations[place] else { continue }
-                guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS has no verdict") }
-                submissions[index].operations[place] = LedgerOperation(verdict, account: account, by: actor)
+        var verdicts = verifier.verify(objects, now: now(), newPathsMax: newPathsMax)[...]
+        for index in chunk.submissions.indices where chunk.submissions[index].signedCount > 0 {
+            for place in chunk.submissions[index].operations.indices {
+                let operation = chunk.submissions[index].operations[place]
+                guard case .signed(_, let account, let actor) = operation else { continue }
+                guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }
+                if let verdict {
+                    chunk.submissions[index].operations[place] = LedgerOperation(verdict, account: account, by: actor)
+                } else {
+                    chunk.submissions[index].isPostponed = true
+                }
             }
         }
     }
@@ -152,14 +143,9 @@ final class Sequencer: Sendable {
             switch work {
             case .commit(let batch, let isLast):
                 commit(batch, isLast: isLast)
-            case .verify(let chunk):
-                // Certificates take milliseconds, and anybody can send some: not on the thread that all others wait
-                // for.
-                if remembersCertificates(of: chunk) {
-                    verify(chunk)
-                } else {
-                    update { $0.handOver(chunk) }
-                }
+            case .verify(var chunk):
+                verify(&chunk)
+                update { $0.finish(chunk) }
             }
         }
     }

@@ -6,9 +6,10 @@ import DequeModule
 /// Whoever is given work is busy from then on: a verifying thread until ``nextChunk()`` has none for it, the writer
 /// until ``nextForWriter()`` has none.
 struct SequencerQueues {
-    /// What a thread verifies, and the number under which it gives it back.
+    /// What a thread verifies and gives back.
     struct Chunk {
-        var number: Int
+        /// Whether certificates that were not seen before are verified for it; otherwise what has some is postponed.
+        var verifiesNewPaths = false
         var submissions: [Submission]
     }
 
@@ -27,11 +28,55 @@ struct SequencerQueues {
         var writer: Bool
     }
 
-    /// The place in the order of a chunk that is being verified.
-    private struct Place {
-        /// Empty while a thread has them.
-        var submissions: [Submission] = []
-        var isVerified = false
+    /// The submissions of one lane in the first stage, in their order.
+    private struct LaneOrder {
+        enum Place {
+            /// It waits, or is being verified.
+            case unverified
+            /// One before it is not verified yet.
+            case verified(Submission)
+            case dropped
+        }
+
+        /// The number of the first place.
+        private var first = 0
+        private var places = Deque<Place>()
+
+        var isEmpty: Bool { places.isEmpty }
+        var count: Int {
+            places.count { place in
+                switch place {
+                case .unverified, .verified: true
+                case .dropped: false
+                }
+            }
+        }
+
+        /// Its number.
+        mutating func append() -> Int {
+            places.append(.unverified)
+            return first + places.count - 1
+        }
+
+        mutating func set(_ place: Place, at number: Int) { places[number - first] = place }
+
+        /// Drops what is verified and waits for others.
+        mutating func dropVerified() {
+            for index in places.indices {
+                if case .verified = places[index] { places[index] = .dropped }
+            }
+        }
+
+        /// The next one that has none before it that is not verified.
+        mutating func popVerified() -> Submission? {
+            while let place = places.first {
+                if case .unverified = place { return nil }
+                places.removeFirst()
+                first += 1
+                if case .verified(let submission) = place { return submission }
+            }
+            return nil
+        }
     }
 
     private let limits: EngineLimits
@@ -39,22 +84,24 @@ struct SequencerQueues {
     private var unverified: FairQueue
     /// JWS in `unverified`.
     private var unverifiedCount = 0
-    /// Chunks that were taken from `unverified`, in that order, until all before them are verified too.
-    private var chunks = Deque<Place>()
-    /// The number of the first of them.
-    private var firstChunk = 0
-    /// Chunks of these that the writer took and left to a thread.
-    private var handedOver = Deque<Chunk>()
+    /// Chunks of `unverified` that are being verified.
+    private var chunkCount = 0
+    /// What has certificates that were not seen before: they take long, and nothing of other lanes waits for them.
+    private var postponed: FairQueue
+    /// Whether a thread is at such certificates; never more than one is.
+    private var isVerifyingNewPaths = false
+    /// Chunks of `unverified` that were taken since such certificates had their turn.
+    private var chunksSinceNewPaths = 0
     /// Threads that verify.
     private var verifying = 0
     private var verified: FairQueue
-    /// Submissions in the first stage, waiting or being verified, of each lane that has any.
-    private var inFirstStage: [ObjectIdentifier: Int] = [:]
+    /// The first stage of each lane that has something in it.
+    private var firstStage: [ObjectIdentifier: LaneOrder] = [:]
     /// Operations in `verified`.
     private var verifiedCount = 0
     /// Submissions in `verified` that have no JWS.
     private var plainCount = 0
-    /// Operations in all of these.
+    /// Operations in `unverified`, in its chunks, and in `verified`: all that may be committed soon.
     private var operationCount = 0
     /// Whether the writer is at work.
     private var isWriting = false
@@ -68,25 +115,29 @@ struct SequencerQueues {
         verifierThreads = limits.verifierThreads
         unverified = FairQueue(
             turn: limits.operationsPerSubmissionMax, lane: { $0.lane.unverified }, cost: { max($0.signedCount, 1) })
+        postponed = FairQueue(
+            turn: limits.operationsPerSubmissionMax, lane: { $0.lane.postponed }, cost: { max($0.signedCount, 1) })
         verified = FairQueue(
             turn: limits.operationsPerSubmissionMax, lane: { $0.lane.verified }, cost: { $0.operations.count })
     }
 
     /// Whether nothing waits and nobody works.
-    var isIdle: Bool { isVerifyingDone && verifying == 0 && !isWriting && verified.isEmpty && undelivered == 0 }
+    var isIdle: Bool { firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && undelivered == 0 }
 
-    private var isVerifyingDone: Bool { chunks.isEmpty && unverified.isEmpty }
+    /// Whether nothing more will be verified soon: what was postponed does not count.
+    private var isVerifyingDone: Bool { chunkCount == 0 && unverified.isEmpty }
 
     /// Submissions without a JWS go past the first stage where none of their lane is in it.
     mutating func add(_ submissions: [Submission], from lane: Lane) {
-        for submission in submissions {
-            operationCount += submission.operations.count
-            if submission.signedCount == 0 && inFirstStage[ObjectIdentifier(lane)] == nil {
+        let id = ObjectIdentifier(lane)
+        for var submission in submissions {
+            if submission.signedCount == 0 && firstStage[id] == nil {
                 appendVerified(submission)
             } else {
-                inFirstStage[ObjectIdentifier(lane), default: 0] += 1
+                submission.place = firstStage[id, default: LaneOrder()].append()
                 unverified.append(submission)
                 unverifiedCount += submission.signedCount
+                operationCount += submission.operations.count
             }
         }
     }
@@ -94,11 +145,17 @@ struct SequencerQueues {
     /// Drops what waits of a lane whose client is gone: nobody would learn what became of it. What is being verified or
     /// decided goes on.
     mutating func drop(_ lane: Lane) {
+        let id = ObjectIdentifier(lane)
         for submission in unverified.removeAll(of: lane.unverified) {
-            leaveFirstStage(lane)
+            firstStage[id]?.set(.dropped, at: submission.place)
             unverifiedCount -= submission.signedCount
             operationCount -= submission.operations.count
         }
+        for submission in postponed.removeAll(of: lane.postponed) {
+            firstStage[id]?.set(.dropped, at: submission.place)
+        }
+        firstStage[id]?.dropVerified()
+        passOn(id)
         for submission in verified.removeAll(of: lane.verified) {
             verifiedCount -= submission.operations.count
             if submission.signedCount == 0 { plainCount -= 1 }
@@ -121,19 +178,24 @@ struct SequencerQueues {
     // MARK: Verifying
 
     /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than
-    /// each alone; another helps where that would be many.
+    /// each alone; another helps where that would be many, or where the one is at certificates.
     private var wakesVerifier: Bool {
-        if (unverified.isEmpty && handedOver.isEmpty) || verifying == verifierThreads { return false }
-        return verifying == 0 || !handedOver.isEmpty || unverifiedCount >= limits.verificationsPerThreadMin
+        if verifying == verifierThreads { return false }
+        if unverified.isEmpty { return verifying == 0 && !postponed.isEmpty }
+        return verifying == (isVerifyingNewPaths ? 1 : 0) || unverifiedCount >= limits.verificationsPerThreadMin
     }
 
     /// Whether one JWS waits, and nobody is at another.
-    private var hasLoneJWS: Bool { unverifiedCount == 1 && chunks.isEmpty && verified.isEmpty }
+    private var hasLoneJWS: Bool { unverifiedCount == 1 && chunkCount == 0 && verified.isEmpty }
 
     /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing
     /// waits.
     mutating func nextChunk() -> Chunk? {
-        if let chunk = handedOver.popFirst() { return chunk }
+        if isTurnOfNewPaths {
+            isVerifyingNewPaths = true
+            chunksSinceNewPaths = 0
+            return Chunk(verifiesNewPaths: true, submissions: [postponed.removeFirst()])
+        }
         guard !unverified.isEmpty else {
             verifying -= 1
             return nil
@@ -143,47 +205,53 @@ struct SequencerQueues {
         return takeChunk(min(share, limits.verificationBatchMax))
     }
 
-    /// Leaves a chunk that the writer was given to the next thread that is free: all that is behind it waits for it.
-    mutating func handOver(_ chunk: Chunk) { handedOver.append(chunk) }
+    private var isTurnOfNewPaths: Bool {
+        if postponed.isEmpty || isVerifyingNewPaths { return false }
+        return unverified.isEmpty || chunksSinceNewPaths >= limits.chunksPerNewPathsTurn
+    }
 
     private mutating func takeChunk(_ most: Int) -> Chunk {
-        var chunk = Chunk(number: firstChunk + chunks.count, submissions: [])
+        var chunk = Chunk(submissions: [])
         var signed = 0
         while let next = unverified.first(), chunk.submissions.isEmpty || signed + next.signedCount <= most {
             signed += next.signedCount
             chunk.submissions.append(unverified.removeFirst())
         }
         unverifiedCount -= signed
-        chunks.append(Place())
+        chunkCount += 1
+        chunksSinceNewPaths += 1
         return chunk
     }
 
-    /// Takes back a chunk that is verified, and passes on every one that has none before it that is not.
+    /// Takes back a chunk, postpones what of it is not verified, and passes on all that has none of its lane before it
+    /// that is not.
     mutating func finish(_ chunk: Chunk) {
-        chunks[chunk.number - firstChunk] = Place(submissions: chunk.submissions, isVerified: true)
-        while let first = chunks.first, first.isVerified {
-            for submission in first.submissions {
-                leaveFirstStage(submission.lane)
-                appendVerified(submission)
+        if chunk.verifiesNewPaths { isVerifyingNewPaths = false } else { chunkCount -= 1 }
+        for var submission in chunk.submissions {
+            if !chunk.verifiesNewPaths { operationCount -= submission.operations.count }
+            if submission.isPostponed {
+                submission.isPostponed = false
+                postponed.append(submission)
+                continue
             }
-            chunks.removeFirst()
-            firstChunk += 1
+            let id = ObjectIdentifier(submission.lane)
+            firstStage[id]?.set(.verified(submission), at: submission.place)
+            passOn(id)
         }
     }
 
-    private mutating func leaveFirstStage(_ lane: Lane) {
-        guard let count = inFirstStage[ObjectIdentifier(lane)] else {
-            preconditionFailure("a lane leaves a stage in which it has nothing")
-        }
-        inFirstStage[ObjectIdentifier(lane)] = count > 1 ? count - 1 : nil
+    private mutating func passOn(_ id: ObjectIdentifier) {
+        while let submission = firstStage[id]?.popVerified() { appendVerified(submission) }
+        if firstStage[id]?.isEmpty ?? false { firstStage[id] = nil }
     }
 
     /// How many submissions of a lane are in the first stage.
-    func countInFirstStage(_ lane: Lane) -> Int { inFirstStage[ObjectIdentifier(lane)] ?? 0 }
+    func countInFirstStage(_ lane: Lane) -> Int { firstStage[ObjectIdentifier(lane)]?.count ?? 0 }
 
     private mutating func appendVerified(_ submission: Submission) {
         verified.append(submission)
         verifiedCount += submission.operations.count
+        operationCount += submission.operations.count
         if submission.signedCount == 0 { plainCount += 1 }
     }
 
