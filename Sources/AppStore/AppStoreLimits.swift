@@ -17,7 +17,7 @@ public enum AppStoreLimits {
     /// authority's leaves of several years.
     static let pathsRememberedMax = 64
     /// Lists of certificates that are remembered because they do not, though they name an anchor. To push one out
-    /// takes as many checks of a signature, of half a millisecond each.
+    /// takes as many checks of a signature, of nearly a millisecond each.
     static let refusedPathsRememberedMax = 1_024
     /// OpenSSL's security level for a path (SSL_CTX_set_security_level(3)): nothing weaker than 112 bits, so neither
     /// SHA-1 nor RSA below 2,048 bits.

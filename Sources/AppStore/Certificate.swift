@@ -104,10 +104,10 @@ public struct Certificate: Sendable {
     /// Why no chain can end at this one, in words that stand behind its name; nil where one can.
     public var faultAsAnchor: String? {
         guard let key = publicKey, key.mayIssue, key.isValid else {
-            return "its key is not on P-256 or P-384, nor one of RSA with"
-                + " \(AppStoreLimits.rsaModulusBits.lowerBound) to \(AppStoreLimits.rsaModulusBits.upperBound) bits and a"
-                + " public exponent of \(AppStoreLimits.rsaExponentBits.lowerBound) to"
-                + " \(AppStoreLimits.rsaExponentBits.upperBound)"
+            let (modulus, exponent) = (AppStoreLimits.rsaModulusBits, AppStoreLimits.rsaExponentBits)
+            return "its key is not on P-256 or P-384, nor one of RSA with \(modulus.lowerBound) to"
+                + " \(modulus.upperBound) bits and a public exponent of \(exponent.lowerBound) to"
+                + " \(exponent.upperBound)"
         }
         return validity == nil ? "its validity cannot be read" : nil
     }

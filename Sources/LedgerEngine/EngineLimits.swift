@@ -70,7 +70,7 @@ package struct EngineLimits: Sendable {
     /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
     /// enough that the writer is not kept waiting.
     package var verificationBatchMax = 64
-    /// Lists of certificates that were not seen before, of those that a thread verifies before it looks whether anything
+    /// Lists of certificates that were not seen before, and that a thread verifies before it looks whether anything
     /// else waits: each takes a millisecond or two, and anybody can send some.
     package var newPathsPerTurnMax = 4
     /// Chunks of JWS that are verified before such certificates have a turn, where both wait: so they take at most

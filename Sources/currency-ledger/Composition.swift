@@ -27,6 +27,7 @@ enum Composition {
         let signer = try headSigner(settings)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
+        if app.environment == .production { logger.warn(ofAnchorsBesideApples: anchors) }
         let stop = LineService.StopSignal()
         let log = try openLog(settings, create: create, logger: logger)
         // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
@@ -77,7 +78,10 @@ enum Composition {
         var faults: [String] = []
         for path in paths {
             do {
-                anchors.append(try Certificate(file: try File.read(path, bytesMax: Settings.fileBytesMax)))
+                for anchor in try Certificate.all(file: try File.read(path, bytesMax: Settings.fileBytesMax)) {
+                    if let fault = anchor.faultAsAnchor { faults.append("\(path): \(anchor.subject): \(fault)") }
+                    anchors.append(anchor)
+                }
             } catch let error as FileError {
                 faults.append("\(error) (it is named by anchors)")
             } catch {

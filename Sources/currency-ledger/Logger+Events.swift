@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerEngine
 import Logging
@@ -22,6 +23,18 @@ extension Logger {
                     "currency": "\(code)", "available": "\(available)", "held": "\(held)", "debt": "\(debt)",
                     "spendOrder": "\(settings.spendOrder.rawValue)",
                     "refundShortfall": "\(settings.refundShortfall.rawValue)",
+                ])
+        }
+    }
+
+    /// Tells the operator whose signatures a service of Production believes beside Apple's: whoever has the key of such
+    /// an anchor can credit what nobody bought.
+    func warn(ofAnchorsBesideApples anchors: [Certificate]) {
+        for anchor in anchors where !anchor.isAppleRoot {
+            warning(
+                "purchases of Production are believed under an anchor that is not Apple's: anchors names it",
+                metadata: [
+                    "subject": "\(anchor.subject)", "sha256": "\(Digest(anchor.fingerprint)?.hexadecimal ?? "")",
                 ])
         }
     }

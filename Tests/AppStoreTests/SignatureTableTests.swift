@@ -146,6 +146,67 @@ extension SignatureClaim {
         #expect(SignatureTable(try Key.generate(.p384)) == nil)
     }
 
+    // MARK: For which chains there are tables
+
+    private func chain(_ number: Int, uses: Int) throws -> VerifiedChain {
+        let fixture = try Fixture.shared.get()
+        let path = try TrustedPath([fixture.chain.leaf, fixture.chain.intermediate, fixture.chain.root])
+        let chain = VerifiedChain(header: JWSHeader(segment: Array("header \(number)".utf8)), path: path)
+        use(chain, uses)
+        return chain
+    }
+
+    private func use(_ chain: VerifiedChain, _ count: Int) { chain.signatureCount.add(count, ordering: .relaxed) }
+
+    @Test func aTableIsMadeForAChainThatIsUsedAndStillRemembered() throws {
+        let enough = AppStoreLimits.signaturesPerTableMin
+        var cache = ChainCache()
+        let first = try chain(0, uses: enough - 1)
+        cache.insert(first)
+        #expect(cache.beginTable() == nil)
+        use(first, 1)
+        #expect(cache.beginTable() === first)
+        // One at a time.
+        let second = try chain(1, uses: 10 * enough)
+        cache.insert(second)
+        #expect(cache.beginTable() == nil)
+        // While it was made others pushed the first out.
+        for number in 0..<AppStoreLimits.chainsCachedMax - 1 { cache.insert(try chain(10 + number, uses: 0)) }
+        let table = SignatureTable(first.path.leafKey)
+        cache.endTable(table, for: first)
+        #expect(first.table == nil)
+        // Counting begins anew with each table.
+        #expect(cache.beginTable() == nil)
+        use(second, enough)
+        #expect(cache.beginTable() === second)
+        cache.endTable(table, for: second)
+        #expect(second.table === table)
+        // What is pushed out gives up its own.
+        for number in 0..<AppStoreLimits.chainsCachedMax { cache.insert(try chain(100 + number, uses: 0)) }
+        #expect(second.table == nil)
+    }
+
+    @Test func tablesAreBoundedAndTheChainUsedLeastGivesUpItsOwn() throws {
+        let enough = AppStoreLimits.signaturesPerTableMin
+        let most = AppStoreLimits.signatureTablesMax
+        var cache = ChainCache()
+        let chains = try (0...most).map { try chain($0, uses: 0) }
+        for chain in chains { cache.insert(chain) }
+        let table = SignatureTable(chains[0].path.leafKey)
+        for chain in chains.prefix(most) {
+            use(chain, enough)
+            #expect(cache.beginTable() === chain)
+            cache.endTable(table, for: chain)
+        }
+        // Where all others are used as much, nobody gives up anything.
+        for chain in chains { use(chain, enough) }
+        #expect(cache.beginTable() == nil)
+        for (number, chain) in chains.enumerated() { use(chain, number == 1 ? 0 : 1) }
+        #expect(cache.beginTable() === chains[most])
+        cache.endTable(table, for: chains[most])
+        #expect(chains.map { $0.table != nil } == (0...most).map { $0 != 1 })
+    }
+
     /// A key with a known secret, as SEC 1 DER: `30 … 02 01 01 04 20 secret a0 0a 06 08 prime256v1 a1 44 03 42 00
     /// point`.
     private static func key(secret: [UInt8]) -> Key? {

@@ -74,6 +74,8 @@ import Testing
             #expect(throws: Never.self) { try verifier.verify(transaction: jws, now: Fixture.now) }
             #expect(verifier.cachedChainCount == min(i + 1, AppStoreLimits.chainsCachedMax))
         }
+        // Each was used once: none is worth a table.
+        #expect(verifier.preparedChainCount == 0)
     }
 
     @Test func aRememberedChainIsStillJudgedAtSignedDate() throws {

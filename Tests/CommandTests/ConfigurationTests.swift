@@ -1,4 +1,6 @@
 import Foundation
+import Ledger
+import LedgerClient
 import Testing
 
 @testable import currency_ledger
@@ -335,5 +337,59 @@ import Testing
         #expect(finished.error.contains("\(anchors[1]): cannot be read: there is no such file"))
         #expect(finished.error.contains("\(anchors[2]): is not a certificate in DER or PEM"))
         #expect(!FileManager.default.fileExists(atPath: studio.folder.path("ledger")))
+    }
+
+    /// Certificates of a file are all of them anchors, also of one name.
+    @Test func everyCertificateOfAnAnchorsFileIsTrusted() async throws {
+        let studio = try Studio(), other = try Studio()
+        let both = try [other, studio].flatMap { try $0.chain.root.pem() }
+        try Data(both).write(to: studio.folder.url.appendingPathComponent("both.pem"))
+        let service = try RunningService(studio.folder, arguments: ["--anchors", studio.folder.path("both.pem")])
+        let client = try await service.client()
+        for (number, studio) in [studio, other].enumerated() {
+            let receipt = try await client.credit(
+                signedTransaction: try studio.purchase(number + 1), account: AccountName("player-1")!)
+            #expect(receipt.outcome == .credited)
+        }
+        try? await client.close()
+        #expect(service.stop(SIGTERM) == 0)
+        #expect(try !service.said.contains("not Apple's"))
+    }
+
+    @Test func anAnchorWithWhoseKeyNothingIsVerifiedIsRefusedByName() throws {
+        let studio = try Studio()
+        try studio.folder.write(
+            "ed25519.pem",
+            """
+            -----BEGIN CERTIFICATE-----
+            MIIBXzCCARGgAwIBAgIUGUn330Fo+fiI66kUtuq4hX1z5OUwBQYDK2VwMCQxDTAL
+            BgNVBAoMBEdhbWUxEzARBgNVBAMMCk90aGVyIGtpbmQwIBcNMjYxMTIzMTc1NzAw
+            WhgPMjEyNjEwMzAxNzU3MDBaMCQxDTALBgNVBAoMBEdhbWUxEzARBgNVBAMMCk90
+            aGVyIGtpbmQwKjAFBgMrZXADIQCnJJi8QQ2G/9Et6jPz6drvA2cFrAGQ+secZVGy
+            6TVo5qNTMFEwHQYDVR0OBBYEFADGjAusXGO0K5JtnPQHmKo3lpUHMB8GA1UdIwQY
+            MBaAFADGjAusXGO0K5JtnPQHmKo3lpUHMA8GA1UdEwEB/wQFMAMBAf8wBQYDK2Vw
+            A0EAe2MNjxUZyu4X+ATHtnditcBpsTONhfu8z54JJBvpLw4G6aAdTAYBv6I2I6V/
+            /b04rdQDtBm3Z0bMF+oIdt+iBA==
+            -----END CERTIFICATE-----
+
+            """)
+        let finished = try Command.run([
+            "serve", "--create", "--config", studio.folder.path("ledger.json"), "--anchors",
+            studio.folder.path("ed25519.pem"),
+        ])
+        #expect(finished.status == 78)
+        #expect(
+            finished.error.contains(
+                "ed25519.pem: CN=Other kind,O=Game: its key is not on P-256 or P-384, nor one of RSA with 2048 to 4096"
+                    + " bits and a public exponent of 17 to 32"), "\(finished.error)")
+    }
+
+    @Test func anchorsBesideApplesAreAnnouncedInProduction() throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder, environment: ["LEDGER_APP_ENVIRONMENT": "Production"])
+        let fingerprint = studio.chain.root.fingerprint.map { String(format: "%02x", $0) }.joined()
+        let line = try #require(try service.said.split(separator: "\n").first { $0.contains("that is not Apple's") })
+        #expect(line.contains("warning") && line.contains("Sandbox Root CA") && line.contains(fingerprint))
+        #expect(service.stop(SIGTERM) == 0)
     }
 }

@@ -25,14 +25,16 @@ import Testing
         private let outlet = Outlet.queue()
         private let notes: Monitor<Notes>
 
-        init(limits: EngineLimits = EngineLimits()) throws {
+        /// - Parameter anchors: are trusted beside the app's own.
+        init(limits: EngineLimits = EngineLimits(), anchors: [Certificate] = []) throws {
             app = try SandboxApp()
             verifiers = try WorkerPool("test-verify", threads: 2)
             feed = try Feed()
             let notes = Monitor(Notes())
             self.notes = notes
             sequencer = try Sequencer(
-                store: store, verifier: app.verifier, feed: feed, verifiers: verifiers, limits: limits,
+                store: store, verifier: Verifier(app: app.app, anchors: [app.root] + anchors),
+                feed: feed, verifiers: verifiers, limits: limits,
                 now: { SequencerTests.now }, report: { event in notes.withLock { $0.events.append(event) } })
         }
 
@@ -210,6 +212,34 @@ import Testing
         #expect(bench.results(granting).count == 1)
         let lanes = bench.deliveredLanes
         #expect(try #require(lanes.firstIndex(of: granting)) < #require(lanes.lastIndex(of: crediting)))
+        bench.stop()
+    }
+
+    /// Certificates that name the anchor, and were never seen: each costs a signature's check.
+    @Test func aStormOfForgedCertificatesHoldsOnlyItsOwnLane() throws {
+        let day: Int64 = 86_400_000
+        let chain = try SandboxChain(notBefore: SandboxApp.date - day, notAfter: SandboxApp.date + day)
+        let bench = try Bench(anchors: [chain.root])
+        let ((honest, lane), (storm, stormLane)) = (bench.lane(), bench.lane())
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        #expect(try eventually { bench.results(honest).count == 1 })
+        let forged = try (0..<256).map { number -> LedgerOperation in
+            // Another signature each.
+            let der = chain.intermediate.der.dropLast(2) + [UInt8(number), 1]
+            let list = [chain.leaf, try Certificate(der: Array(der)), chain.root]
+            return .signed(
+                .transaction(try chain.jws(payload: Array("{}".utf8), certificates: list)), account: nil)
+        }
+        bench.sequencer.submit(forged + [Self.grant("behind")], from: stormLane)
+        bench.sequencer.submit([try Self.credit(bench, 2), Self.grant("k"), try Self.credit(bench, 3)], from: lane)
+        #expect(try eventually { bench.results(storm).count == forged.count + 1 })
+        #expect(try eventually { bench.results(honest).count == 4 })
+        #expect(bench.results(honest) == ["credited 1", "credited 2", "entry 3", "credited 3"])
+        #expect(
+            bench.results(storm) == Array(repeating: "invalidCertificateChain", count: forged.count) + ["entry 5"])
+        // Though it came later, and was verified on the same threads.
+        let lanes = bench.deliveredLanes
+        #expect(try #require(lanes.lastIndex(of: honest)) < #require(lanes.firstIndex(of: storm)))
         bench.stop()
     }
 
