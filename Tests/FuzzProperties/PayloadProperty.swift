@@ -58,6 +58,10 @@ enum PayloadProperty {
         }
     }
 
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        "0123456789abcdefABCDEF".utf8.contains(byte)
+    }
+
     private static func check(_ payload: TransactionPayload, _ json: [UInt8]) {
         let id = payload.transactionID
         require(Int64(id).map { $0 >= 0 && String($0) == id } ?? false, "a transaction id is a number of 64 bits")
@@ -66,7 +70,9 @@ enum PayloadProperty {
         require(payload.signedDate <= date + 300_000, "it was not signed in the future")
         require(SignedSamples.validity.contains(payload.signedDate), "its certificates were valid")
         if let token = payload.appAccountToken {
-            require(!token.isEmpty && token == token.lowercased(), "a token has one form")
+            let parts = token.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)
+            let isUUID = parts == [8, 4, 4, 4, 12] && token.utf8.allSatisfy { $0 == 0x2D || isHexadecimal($0) }
+            require(!token.isEmpty && (!isUUID || token == token.lowercased()), "a UUID has one form")
         }
         guard payload.type == .consumable else { return }
         let largest: Int64 = 1 << 53 - 1
