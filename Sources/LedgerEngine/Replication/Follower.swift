@@ -14,7 +14,7 @@ import Ledger
 /// Its thread is the only one that uses the log's writer, until it is stopped.
 final class Follower: Sendable {
     /// What the leader sent cannot be what it has: it is asked again on another connection.
-    private struct Garbled: Error, CustomStringConvertible {
+    struct Garbled: Error, CustomStringConvertible {
         var description: String
     }
 
@@ -61,8 +61,8 @@ final class Follower: Sendable {
 
     private let following: Following
     private let ledger: BlockRows.LedgerRow
-    private let log: any BlockLog
-    private let appender: Appender
+    let log: any BlockLog
+    let appender: Appender
     private let projector: Projector
     private let standbys: Standbys
     private let entries: Feed?
@@ -100,7 +100,7 @@ final class Follower: Sendable {
         following.status.note(block: appender.head.number)
     }
 
-    private var leader: String { following.leader }
+    var leader: String { following.leader }
 
     /// Why it does not go on; `nil` where it does.
     var fault: FollowingFault? { state.withLock { $0.fault } }
@@ -311,7 +311,7 @@ final class Follower: Sendable {
         }
     }
 
-    private func query(after head: LogHead, durable: BlockNumber) -> BlocksQuery {
+    func query(after head: LogHead, durable: BlockNumber) -> BlocksQuery {
         BlocksQuery(
             standby: following.name, after: head.number, hash: head.hash.bytes, durable: durable,
             waitMilliseconds: limits.followWaitMilliseconds, bytesMax: limits.followBytesMax)
@@ -381,46 +381,5 @@ final class Follower: Sendable {
         following.status.note(block: sealed.number)
         standbys.feed.committed(through: sealed.number)
         entries?.committed(through: block.position.entry)
-    }
-
-    // MARK: Chains that differ
-
-    /// Finds the first block that the leader does not have.
-    private func difference(_ connection: any LeaderConnection, _ leaderBlock: BlockNumber) throws -> FollowingFault {
-        let own = appender.head.number
-        let common = min(own, leaderBlock)
-        if own > leaderBlock, try accepts(connection, common) {
-            return .ahead(leader: leader, block: own, leaderBlock: leaderBlock)
-        }
-        var (equal, different) = (BlockNumber(0), common)
-        while different - equal > 1 {
-            let middle = equal + (different - equal) / 2
-            if try accepts(connection, middle) { equal = middle } else { different = middle }
-        }
-        guard try !accepts(connection, different) else {
-            throw Garbled(description: "the leader did not know block \(different), and knows it now")
-        }
-        return .forked(leader: leader, first: different, block: own, leaderBlock: leaderBlock)
-    }
-
-    /// Whether the leader has the block of a number that is here.
-    private func accepts(_ connection: any LeaderConnection, _ number: BlockNumber) throws -> Bool {
-        var head = LogHead.empty
-        if number > 0 {
-            guard let sealed = try log.read(after: number - 1, bytesMax: 0).first else {
-                throw LogError(.corrupt, "block \(number) is missing from the log")
-            }
-            head = sealed.head
-        }
-        var question = query(after: head, durable: 0)
-        question.waitMilliseconds = 0
-        question.bytesMax = 1
-        connection.ask(question)
-        do {
-            _ = try connection.answer()
-            return true
-        } catch is ChainMismatch {
-            return false
-        }
     }
 }
