@@ -1,4 +1,5 @@
 import LedgerEngine
+import LedgerWire
 import Logging
 import NIOCore
 
@@ -11,17 +12,26 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    let id: ConnectionRegistry.ID
     private let service: ConnectionServices
     private let eventLoop: any EventLoop
     private var state: ConnectionState
     private var context: ChannelHandlerContext?
     private var session: LedgerSession?
     private var isInTurn = false
+    /// When something last came, or was taken.
+    private var lastProgress = NIODeadline.now()
+    /// Looks after what the connection has not done in time.
+    private var timer: Scheduled<Void>?
 
     init(_ service: ConnectionServices, eventLoop: any EventLoop) {
         self.service = service
         self.eventLoop = eventLoop
-        state = ConnectionState(tokens: service.tokens, info: service.info, limits: service.limits)
+        let (id, connections) = (service.connections.nextID(), service.connections)
+        self.id = id
+        state = ConnectionState(tokens: service.tokens, info: service.info, limits: service.limits) { name in
+            connections.seat(id, as: name)
+        }
     }
 
     // MARK: Channel
@@ -31,6 +41,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         session = service.ledger.session(outlet: Outlet(eventLoop)) { [weak self] answers in
             self?.turn { $0.answered(answers) }
         }
+        look(in: state.isAuthenticated ? service.limits.idleMilliseconds : service.limits.unauthenticatedMilliseconds)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -55,6 +66,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        lastProgress = .now()
         turn { _ in }
         context.fireChannelReadComplete()
     }
@@ -64,12 +76,19 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { turn { _ in } }
+        if context.channel.isWritable {
+            lastProgress = .now()
+            turn { _ in }
+        }
         context.fireChannelWritabilityChanged()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .some(.inputClosed) = event as? ChannelEvent { turn { $0.inputClosed() } }
+        if case .some(.inputClosed) = event as? ChannelEvent {
+            // It sends nothing more, and waits for its last answers alone: not for what may come.
+            session?.endWaits()
+            turn { $0.inputClosed() }
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -92,6 +111,37 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         context?.close(promise: nil)
     }
 
+    /// Ends a connection that has not authenticated, for another needs its place.
+    func putOut(_ error: WireError) { end(because: error) }
+
+    // MARK: What was not done in time
+
+    private func look(in milliseconds: Int64) {
+        timer = eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.look() }
+    }
+
+    /// Ends the connection where it has not authenticated in time, or was idle for too long.
+    private func look() {
+        guard let context else { return }
+        guard state.isAuthenticated else {
+            service.notices.note(.neverAuthenticated, ["peer": "\(context.channel.peerWords)"])
+            return end(because: .notAuthenticatedInTime)
+        }
+        // Answers that the client does not read are no reason to wait for it.
+        let isWaiting = state.awaitsAnswers && context.channel.isWritable
+        let since = isWaiting ? NIODeadline.now() : lastProgress
+        let left = since + .milliseconds(service.limits.idleMilliseconds) - .now()
+        if left > .nanoseconds(0) { return look(in: left.nanoseconds / 1_000_000 + 1) }
+        service.logger.debug("an idle connection was closed", metadata: ["peer": "\(context.channel.peerWords)"])
+        end(because: nil)
+    }
+
+    /// Ends the connection within the time that it is given to read why.
+    private func end(because error: WireError?) {
+        turn { $0.end(error) }
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
+    }
+
     // MARK: The turn
 
     /// Tells the state what came, and does all that can be done now, with one flush at the end.
@@ -112,12 +162,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
         switch action {
         case .submit(let operations):
-            if operations.contains(where: \.isOfStandby) { service.connections.noteStandby(self) }
+            if operations.contains(where: \.isOfStandby) { service.connections.noteStandby(id) }
             session?.submit(operations)
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             context.write(wrapOutboundOut(bytes), promise: nil)
-        case .flush: context.flush()
+        case .flush:
+            if context.channel.isWritable { lastProgress = .now() }
+            context.flush()
         case .read: context.read()
         case .close: whenWritten(context) { context.close(promise: nil) }
         case .linger:
@@ -133,6 +185,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     private func end() {
         eventLoop.preconditionInEventLoop()
+        timer?.cancel()
+        timer = nil
         state.closed()
         session?.close()
     }

@@ -1,8 +1,14 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// The connections that are being served, counted and bounded, so that a shutdown reaches each of them.
+/// The connections that are being served, counted and bounded, so that a shutdown reaches each of them, and so that
+/// who has a token finds a place.
+///
+/// A connection is a *stranger* until it has authenticated. Strangers have few of the places, and the oldest of them
+/// goes where a further one comes: those who mean to stay authenticate at once. Without tokens nobody is a stranger.
 final class ConnectionRegistry: Sendable {
+    typealias ID = UInt64
+
     enum Admission {
         case served
         /// Over the limit: to be told so.
@@ -14,58 +20,149 @@ final class ConnectionRegistry: Sendable {
     private struct Member {
         let handler: ConnectionHandler
         let eventLoop: any EventLoop
+        let peer: PeerAddress
+        /// Under which it has authenticated, where it has.
+        var name: String?
         /// Whether a standby reads from it.
         var isOfStandby = false
     }
 
+    /// A stranger that must go for another.
+    private struct PutOut {
+        let member: Member
+        /// Whether it is told why.
+        let isTold: Bool
+    }
+
     private struct Members {
-        var served: [ObjectIdentifier: Member] = [:]
-        var refused = 0
+        var lastID: ID = 0
+        var served: [ID: Member] = [:]
+        /// Of those that are served, the oldest first.
+        var strangers: [ID] = []
+        /// How many of those that are served have a name.
+        var named: [String: Int] = [:]
+        /// Refused, or put out, and told so: they are closed soon.
+        var leaving: Set<ID> = []
         var isClosed = false
         /// What waits until only standbys' connections are left, or none.
         var waiters: [(includesStandbys: Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
         func isEmpty(includingStandbys: Bool) -> Bool {
-            refused == 0 && (includingStandbys ? served.isEmpty : served.values.allSatisfy(\.isOfStandby))
+            leaving.isEmpty && (includingStandbys ? served.isEmpty : served.values.allSatisfy(\.isOfStandby))
+        }
+
+        mutating func remove(_ id: ID) -> Member? {
+            leaving.remove(id)
+            guard let member = served.removeValue(forKey: id) else { return nil }
+            strangers.removeAll { $0 == id }
+            forget(member.name)
+            return member
+        }
+
+        mutating func forget(_ name: String?) {
+            guard let name, let count = named[name] else { return }
+            named[name] = count > 1 ? count - 1 : nil
         }
     }
 
     private let members = NIOLockedValueBox(Members())
-    private let servedMax: Int
-    private let refusedMax: Int
+    private let limits: ServerLimits
+    private let hasStrangers: Bool
+    private let notices: ConnectionNotices
 
-    init(_ limits: ServerLimits) {
-        servedMax = limits.connectionsMax
-        refusedMax = limits.refusedConnectionsMax
+    /// - Parameter hasStrangers: whether connections have to authenticate.
+    init(_ limits: ServerLimits, hasStrangers: Bool, notices: ConnectionNotices) {
+        self.limits = limits
+        self.hasStrangers = hasStrangers
+        self.notices = notices
     }
 
     /// How many connections are served.
     var count: Int { members.withLockedValue { $0.served.count } }
 
+    /// The id of the next connection; none is used again.
+    func nextID() -> ID {
+        members.withLockedValue { members in
+            members.lastID += 1
+            return members.lastID
+        }
+    }
+
+    // MARK: Places
+
     /// Takes a new connection in, until its channel closes.
     func admit(_ handler: ConnectionHandler, _ channel: any Channel) -> Admission {
-        let id = ObjectIdentifier(handler)
-        let admission = members.withLockedValue { members in
-            if members.isClosed { return Admission.dropped }
-            if members.served.count < servedMax {
-                members.served[id] = Member(handler: handler, eventLoop: channel.eventLoop)
-                return .served
+        let id = handler.id
+        let new = Member(
+            handler: handler, eventLoop: channel.eventLoop, peer: PeerAddress(channel.remoteAddress))
+        let (admission, putOut) = members.withLockedValue { members -> (Admission?, PutOut?) in
+            if members.isClosed { return (nil, nil) }
+            let putOut = hasStrangers ? makeRoom(for: new.peer, &members) : nil
+            if members.served.count < limits.connectionsMax {
+                members.served[id] = new
+                if hasStrangers { members.strangers.append(id) }
+                return (.served, putOut)
             }
-            if members.refused == refusedMax { return .dropped }
-            members.refused += 1
-            return .refused
+            if members.leaving.count >= limits.refusedConnectionsMax { return (.dropped, nil) }
+            members.leaving.insert(id)
+            return (.refused, nil)
         }
-        switch admission {
-        case .served: channel.closeFuture.whenComplete { _ in self.leave { $0.served[id] = nil } }
-        case .refused: channel.closeFuture.whenComplete { _ in self.leave { $0.refused -= 1 } }
-        case .dropped: break
+        guard let admission else { return .dropped }
+        if admission != .served { notices.note(.everyPlaceTaken, ["peer": "\(channel.peerWords)"]) }
+        if admission != .dropped {
+            channel.closeFuture.whenComplete { _ in self.leave { _ = $0.remove(id) } }
+        }
+        if let putOut {
+            notices.note(.strangerPutOut, ["peer": "\(channel.peerWords)"])
+            let handler = putOut.member.handler
+            putOut.member.eventLoop.execute {
+                if putOut.isTold { handler.putOut(.overloaded) } else { handler.closeNow() }
+            }
         }
         return admission
     }
 
+    /// Puts out the stranger that is in the way of one more from `peer`, if any: the oldest from there, or of all.
+    private func makeRoom(for peer: PeerAddress, _ members: inout Members) -> PutOut? {
+        let ofPeer = members.strangers.filter { members.served[$0]?.peer == peer }
+        let oldest: ID?
+        if ofPeer.count >= limits.unauthenticatedPerAddressMax {
+            oldest = ofPeer.first
+        } else if members.strangers.count >= limits.unauthenticatedMax
+            || members.served.count >= limits.connectionsMax
+        {
+            oldest = members.strangers.first
+        } else {
+            return nil
+        }
+        guard let oldest, let member = members.remove(oldest) else { return nil }
+        let isTold = members.leaving.count < limits.refusedConnectionsMax
+        if isTold { members.leaving.insert(oldest) }
+        return PutOut(member: member, isTold: isTold)
+    }
+
+    /// A connection has authenticated under this name.
+    /// - Returns: whether it may have one of the name's places; where not, it is what it was.
+    func seat(_ id: ID, as name: String) -> Bool {
+        let isSeated = members.withLockedValue { members -> Bool in
+            // One that was put out meanwhile has no place to keep.
+            guard var member = members.served[id] else { return false }
+            if member.name == name { return true }
+            guard members.named[name, default: 0] < limits.connectionsPerNameMax else { return false }
+            members.forget(member.name)
+            members.named[name, default: 0] += 1
+            members.strangers.removeAll { $0 == id }
+            member.name = name
+            members.served[id] = member
+            return true
+        }
+        if !isSeated { notices.note(.everyPlaceOfNameTaken, ["name": "\(name)"]) }
+        return isSeated
+    }
+
     /// A connection turns out to be a standby's.
-    func noteStandby(_ handler: ConnectionHandler) {
-        leave { $0.served[ObjectIdentifier(handler)]?.isOfStandby = true }
+    func noteStandby(_ id: ID) {
+        leave { $0.served[id]?.isOfStandby = true }
     }
 
     private func leave(_ change: (inout Members) -> Void) {
@@ -77,6 +174,8 @@ final class ConnectionRegistry: Sendable {
         }
         for waiter in ended { waiter.continuation.resume() }
     }
+
+    // MARK: The end
 
     /// Lets every connection answer what it accepted and close, and closes what is still open after `timeout`. Those of
     /// standbys are the last: answers to the others may wait for what they say.
@@ -119,5 +218,13 @@ final class ConnectionRegistry: Sendable {
                 for member in own { message(member.handler) }
             }
         }
+    }
+}
+
+extension Channel {
+    /// Where it comes from, for the log.
+    var peerWords: String {
+        guard let remoteAddress else { return "unknown" }
+        return remoteAddress.ipAddress ?? "unix"
     }
 }

@@ -6,9 +6,11 @@ import Logging
 final class ConnectionServices: Sendable {
     let ledger: RunningLedger
     let limits: ServerLimits
+    let socketMode: UInt32
     let tokens: TokenTable
     let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
+    let notices: ConnectionNotices
     let logger: Logger
 
     init(
@@ -17,9 +19,11 @@ final class ConnectionServices: Sendable {
     ) {
         self.ledger = ledger
         limits = configuration.limits
+        socketMode = configuration.socketMode
         tokens = TokenTable(configuration.tokens)
         self.info = info
-        connections = ConnectionRegistry(configuration.limits)
+        notices = ConnectionNotices(logger, limits: configuration.limits)
+        connections = ConnectionRegistry(configuration.limits, hasStrangers: !tokens.isEmpty, notices: notices)
         self.logger = logger
     }
 }

@@ -48,6 +48,8 @@ struct ConnectionState {
     private let tokens: TokenTable
     private let info: @Sendable () -> ServerInfo
     private let limits: ServerLimits
+    /// Whether one more connection may authenticate under a name.
+    private let seat: @Sendable (String) -> Bool
 
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
@@ -62,15 +64,25 @@ struct ConnectionState {
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
 
-    init(tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits) {
+    init(
+        tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits,
+        seat: @escaping @Sendable (String) -> Bool
+    ) {
         self.tokens = tokens
         self.info = info
         self.limits = limits
+        self.seat = seat
         role = tokens.roleWithoutToken
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
     var inFlight: (requests: Int, bytes: Int) { (replies.requests, replies.bytes) }
+
+    /// Whether it may ask anything of the ledger.
+    var isAuthenticated: Bool { role != nil }
+
+    /// Whether an answer is still to come.
+    var awaitsAnswers: Bool { !replies.isEmpty }
 
     // MARK: What came
 
@@ -95,6 +107,13 @@ struct ConnectionState {
     mutating func shutDown() {
         isShuttingDown = true
         if case .open(let input) = phase { phase = .ending(input) }
+    }
+
+    /// The server ends the connection, and says why: nothing that comes from now on is looked at.
+    mutating func end(_ error: WireError?) {
+        guard case .open = phase else { return }
+        if let error { replies.append(.error(error), id: .null, bytes: 0) }
+        ignoreInput()
     }
 
     /// The ledger's next answers.
@@ -271,6 +290,7 @@ struct ConnectionState {
             return .pong
         case .authenticate(let token):
             guard let role = tokens.role(of: token) else { return .error(.unknownToken) }
+            guard tokens.isEmpty || seat(role.rawValue) else { return .error(.overloaded) }
             self.role = role
             actor = tokens.isEmpty ? nil : role.rawValue
             return .authenticated(role)

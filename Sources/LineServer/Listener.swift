@@ -29,12 +29,10 @@ struct Listener {
         do {
             switch address {
             case .tcp:
-                return try await bootstrap().childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-                    .bind(to: socket).get()
+                return try await bindTCP(socket)
             case .unix(let path):
                 try await refuseIfServed(path, socket)
-                return try await bootstrap()
-                    .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+                return try await bindUnix(path)
             }
         } catch let error as ServerError {
             throw error
@@ -54,7 +52,7 @@ struct Listener {
             return reason
         case let error as SocketAddressError.UnknownHost:
             return "the host \(error.host) is not known: \(error.errorDescription)"
-        case is UnixDomainSocketPathWrongType:
+        case is UnixSocket.WrongKindOfFile:
             return "what is at this path is no socket; it is left as it is"
         case SocketAddressError.unsupported:
             return "the host has no address of IPv4 or IPv6"
@@ -96,12 +94,37 @@ struct Listener {
         throw ServerError(.alreadyServed, "cannot listen on unix:\(path): another server does")
     }
 
+    private func bindTCP(_ socket: SocketAddress) async throws -> any Channel {
+        let limits = services.limits
+        return try await bootstrap()
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // A peer that vanished without a word keeps no place (tcp(7)).
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .childChannelOption(.tcpOption(.keepIdle), value: limits.keepaliveSeconds)
+            .childChannelOption(.tcpOption(.keepInterval), value: limits.keepaliveIntervalSeconds)
+            .childChannelOption(.tcpOption(.keepCount), value: limits.keepaliveProbes)
+            .bind(to: socket).get()
+    }
+
+    private func bindUnix(_ path: String) async throws -> any Channel {
+        let descriptor = try UnixSocket.bind(path, mode: services.socketMode)
+        let channel = try await bootstrap().withBoundSocket(descriptor).get()
+        // NIO listens to a bound socket with a queue of its own length.
+        listen(descriptor, services.limits.listenBacklog)
+        return channel
+    }
+
     private func bootstrap() -> ServerBootstrap {
         let services = services
         let limits = services.limits
         return ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: limits.listenBacklog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler(services))
+                }
+            }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(
                 .writeBufferWaterMark,
@@ -122,4 +145,10 @@ struct Listener {
                 }
             }
     }
+}
+
+extension NIOBSDSocket.Option {
+    fileprivate static let keepIdle = NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE)
+    fileprivate static let keepInterval = NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL)
+    fileprivate static let keepCount = NIOBSDSocket.Option(rawValue: TCP_KEEPCNT)
 }

@@ -16,11 +16,20 @@ package struct ServerConfiguration: Sendable {
     package var listen: [ServerAddress]
     /// Without any, only this machine may connect, and everyone has every role.
     package var tokens: [Token]
+    /// The mode of a Unix-domain socket's file: who may write it may connect.
+    package var socketMode: UInt32
     package var limits: ServerLimits
 
-    package init(listen: [ServerAddress], tokens: [Token] = [], limits: ServerLimits = ServerLimits()) {
+    /// By default the service's user and group may connect to a Unix-domain socket.
+    package static let socketModeDefault: UInt32 = 0o660
+
+    package init(
+        listen: [ServerAddress], tokens: [Token] = [], socketMode: UInt32 = socketModeDefault,
+        limits: ServerLimits = ServerLimits()
+    ) {
         self.listen = listen
         self.tokens = tokens
+        self.socketMode = socketMode
         self.limits = limits
     }
 }

@@ -4,8 +4,36 @@ package struct ServerLimits: Sendable {
     /// Connections served at once; a further one is told `overloaded`. Game servers keep a few connections each; with
     /// the bounds below this also bounds what clients can make the server hold.
     package var connectionsMax = 1_024
-    /// Connections over the limit that are told so at once; beyond these one is closed without a word.
+    /// Of these, connections that have not authenticated. A further one takes the place of the oldest: an honest client
+    /// authenticates within a round trip, so to lock it out strangers must make this many connections in that time.
+    package var unauthenticatedMax = 128
+    /// Of these, connections from one address (of IPv6: from one network of 64 bits, which is what one customer gets):
+    /// half, so that one machine's flood takes places only from itself. All clients behind a load balancer share it.
+    package var unauthenticatedPerAddressMax = 64
+    /// Milliseconds until a connection must have authenticated, its TLS handshake included: round trips take at most
+    /// some hundred, a lost packet is sent again within a few seconds, and no honest client waits before its token.
+    package var unauthenticatedMilliseconds: Int64 = 10_000
+    /// Connections that have authenticated under one name: half of all, so that one client that does not close what it
+    /// opens leaves places for those of other names.
+    package var connectionsPerNameMax = 512
+    /// Milliseconds after which a connection that has authenticated is closed, if nothing came on it and nothing was
+    /// taken from it, and it waits for nothing: longer than pauses between a game server's requests, and soon enough
+    /// that forgotten connections do not pile up.
+    package var idleMilliseconds: Int64 = 600_000
+    /// Seconds of silence after which TCP asks whether the peer is still there, and those between further questions:
+    /// with the number of these a peer that has vanished is noticed within two minutes, before its place is missed.
+    package var keepaliveSeconds = 60
+    package var keepaliveIntervalSeconds = 15
+    package var keepaliveProbes = 4
+    /// Connections over the limit, or put out, that are told so; beyond these one is closed without a word.
     package var refusedConnectionsMax = 64
+    /// Descriptors that are kept for all that is no connection: segments of the log, the tables and those that are made
+    /// anew beside them, listening sockets, event loops. A service that has just started has some 40 open.
+    package var reservedDescriptors = 160
+    /// Milliseconds until accepting is tried again where the system has no more descriptors or memory for it.
+    package var acceptPauseMilliseconds: Int64 = 100
+    /// Milliseconds within which the same notice about connections is logged once, with how often there was reason.
+    package var noticeMilliseconds: Int64 = 10_000
     /// Requests of one connection that are accepted and not yet answered. A batch is accepted whole, so there can be
     /// `WireLimits.batchRequestsMax` more. Two full batches keep the writer busy while the replies travel.
     package var requestsInFlightMax = 4_096

@@ -55,7 +55,9 @@ enum Composition {
                 standby: following.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
-        let server = ServerConfiguration(listen: settings.listen, tokens: tokens)
+        let server = ServerConfiguration(
+            listen: settings.listen, tokens: tokens, socketMode: settings.socketMode,
+            limits: try serverLimits(logger))
         let ledger = try RunningLedger(
             store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
             publication: publication(settings), entries: entries, standbys: standbys, limits: limits(settings),
@@ -118,6 +120,22 @@ enum Composition {
         limits.cachedPlayersMax = settings.cachedPlayers
         limits.verifierThreads = System.coreCount
         return limits
+    }
+
+    /// As many connections as the system's limit of open files allows, which is raised as far as it goes.
+    private static func serverLimits(_ logger: Logger) throws(ServerError) -> ServerLimits {
+        let limits = ServerLimits()
+        let descriptors = DescriptorLimit.raise()
+        let fitting = try limits.fitting(descriptors: descriptors)
+        if fitting.connectionsMax < limits.connectionsMax {
+            logger.warning(
+                "fewer connections are served than could be, for the process may not have more files open",
+                metadata: [
+                    "connections": "\(fitting.connectionsMax)", "of": "\(limits.connectionsMax)",
+                    "openFiles": "\(descriptors)",
+                ])
+        }
+        return fitting
     }
 
     /// Whom this service follows; `nil` where it leads: nobody was configured, or it was promoted.

@@ -36,6 +36,20 @@ import Testing
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
     }
 
+    @Test func theModeOfASocketIsRead() throws {
+        #expect(try load(minimal).socketMode == 0o660)
+        for (text, mode) in [("0600", 0o600), ("660", 0o660), ("0777", 0o777)] as [(String, UInt32)] {
+            #expect(try load(#"{"socketMode": "\#(text)", "# + minimal.dropFirst()).socketMode == mode)
+        }
+        #expect(try load(minimal, flags: [.socketMode: "0666"]).socketMode == 0o666)
+        for text in ["", "0", "060", "0068", "1660", "00660", "0o660", "rw-rw----", "400", "-660", "+660"] {
+            let faults = try faults(#"{"socketMode": "\#(text)", "# + minimal.dropFirst())
+            #expect(faults.count == 1 && faults[0].contains("socketMode: must be an octal mode"), "\(faults)")
+        }
+        let faults = try faults(#"{"socketMode": 660, "# + minimal.dropFirst())
+        #expect(faults.count == 1 && faults[0].contains("socketMode"), "\(faults)")
+    }
+
     @Test func whomItFollowsAndWhoFollowsIsRead() throws {
         let follow = #""follow": {"leader": "ledger-1:7117", "token": "a standby's secret", "name": "b:1"}, "#
         let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#

@@ -111,11 +111,20 @@ final class RunningService: @unchecked Sendable {
     let address: String
     private let log: String
 
-    init(_ folder: TemporaryFolder, arguments: [String] = [], environment: [String: String] = [:]) throws {
+    /// - Parameter shell: what a shell does first, in the process that then becomes the service.
+    init(
+        _ folder: TemporaryFolder, arguments: [String] = [], environment: [String: String] = [:],
+        through shell: String? = nil
+    ) throws {
         log = folder.path("serve-\(UUID().uuidString).log")
         _ = FileManager.default.createFile(atPath: log, contents: nil)
         process.executableURL = Command.executable
         process.arguments = ["serve", "--create", "--config", folder.path("ledger.json")] + arguments
+        if let shell {
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            process.arguments =
+                ["-c", "\(shell); exec \"$0\" \"$@\"", Command.executable.path] + (process.arguments ?? [])
+        }
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(forWritingAtPath: log)

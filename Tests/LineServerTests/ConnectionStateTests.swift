@@ -23,7 +23,7 @@ import Testing
                 info: {
                     ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [])
                 },
-                limits: limits)
+                limits: limits, seat: { _ in true })
         }
 
         /// Does all that it says.

@@ -2,6 +2,7 @@ import Foundation
 import Ledger
 import LedgerTestKit
 import LedgerWire
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import LineServer
@@ -98,6 +99,50 @@ extension ServerTests {
             let other = await Self.failure(
                 listen: [.tcp(host: "192.0.2.1", port: 0)], tokens: [.init(token: "t", role: .admin)])
             #expect(other == "cannot listen on 192.0.2.1:0: Cannot assign requested address")
+        }
+
+        @Test(arguments: [0o660, 0o600, 0o666] as [UInt32])
+        func aSocketFileHasItsModeWhateverTheUmask(mode: UInt32) async throws {
+            for mask in [0, 0o077] as [mode_t] {
+                let path = Self.socketPath()
+                let before = umask(mask)
+                defer { umask(before) }
+                try await TestServer.run(listen: [.unix(path: path)], socketMode: mode) { server in
+                    var status = stat()
+                    #expect(stat(path, &status) == 0 && status.st_mode & 0o7777 == mode)
+                    let pong = try await RawClient(server.address).ask(Requests.ping(1))
+                    #expect(pong.id == 1)
+                }
+            }
+        }
+
+        /// Another thread looks all the time, under a umask that takes nothing away.
+        @Test func aSocketFileIsAtNoMomentWider() async throws {
+            let path = Self.socketPath()
+            let before = umask(0)
+            defer { umask(before) }
+            let isDone = NIOLockedValueBox(false)
+            let (seen, looks) = try await withThrowingTaskGroup(of: (Set<mode_t>, Int).self) { tasks in
+                tasks.addTask {
+                    var (seen, looks) = (Set<mode_t>(), 0)
+                    while !isDone.withLockedValue({ $0 }) {
+                        var status = stat()
+                        guard stat(path, &status) == 0 else { continue }
+                        looks += 1
+                        seen.insert(status.st_mode & 0o7777)
+                    }
+                    return (seen, looks)
+                }
+                for _ in 0..<2_000 {
+                    let descriptor = try UnixSocket.bind(path, mode: 0o600)
+                    // Nobody can connect to what does not listen yet.
+                    close(descriptor)
+                }
+                isDone.withLockedValue { $0 = true }
+                return try await tasks.next() ?? ([], 0)
+            }
+            unlink(path)
+            #expect(seen == [0o600] && looks > 100, "\(seen.map { String($0, radix: 8) }), \(looks) looks")
         }
 
         @Test func aSocketFileLeftBehindIsTakenOver() async throws {

@@ -25,6 +25,9 @@ extension WireError {
 
     package static let unauthenticated = WireError(.unauthenticated, "authenticate with a token first")
 
+    package static let notAuthenticatedInTime = WireError(
+        .unauthenticated, "the connection did not authenticate in time, and is closed")
+
     package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
 
     package static func forbidden(_ method: Method, _ role: Role) -> WireError {

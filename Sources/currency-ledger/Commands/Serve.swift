@@ -37,6 +37,9 @@ struct Serve: AsyncParsableCommand {
             "Addresses, separated by commas: host:port or unix:/path; port 0 picks a free one. Default: 127.0.0.1:7117")
     var listen: String?
 
+    @Option(help: "The mode of a Unix-domain socket's file, in octal: who may write it may connect. Default: 0660")
+    var socketMode: String?
+
     @Option(help: "The app whose purchases are credited.")
     var bundleId: String?
 
@@ -84,7 +87,8 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .bundleID: bundleId, .appAppleID: appAppleId, .environment: environment,
+            .path: path, .listen: listen, .socketMode: socketMode, .bundleID: bundleId, .appAppleID: appAppleId,
+            .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,

@@ -2,6 +2,7 @@
 enum Setting: String, CaseIterable {
     case path
     case listen
+    case socketMode
     case bundleID = "app.bundleId"
     case appAppleID = "app.appAppleId"
     case environment = "app.environment"
@@ -33,8 +34,8 @@ enum Setting: String, CaseIterable {
 
     var form: Form {
         switch self {
-        case .path, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .headKey, .headFile,
-            .headPublicKey, .logLevel:
+        case .path, .socketMode, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .headKey,
+            .headFile, .headPublicKey, .logLevel:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
         case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens: .texts
@@ -45,7 +46,8 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: true
-        case .path, .listen, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followName,
+        case .path, .listen, .socketMode, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader,
+            .followName,
             .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
             .logLevel:
             false
@@ -57,6 +59,7 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path: "--path"
         case .listen: "--listen"
+        case .socketMode: "--socket-mode"
         case .bundleID: "--bundle-id"
         case .appAppleID: "--app-apple-id"
         case .environment: "--environment"

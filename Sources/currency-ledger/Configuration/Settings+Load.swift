@@ -63,6 +63,11 @@ private struct Source {
             settings.listen = given.compactMap { address($0) }
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
+        if let given = scalar(.socketMode) {
+            let mode = SocketMode.read(given.text)
+            if mode == nil { mustBe(SocketMode.rule, given) }
+            settings.socketMode = mode ?? settings.socketMode
+        }
         settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
         settings.headKey = filled(.headKey).map { path($0) }
         settings.headFile = filled(.headFile).map { path($0) }
@@ -225,6 +230,19 @@ private struct Source {
         } else {
             faults.append("\(file.map { "\($0.json.name): " } ?? "")\(setting.rawValue): \(rule)")
         }
+    }
+}
+
+/// A file's mode as chmod(1) takes it.
+private enum SocketMode {
+    static let rule = "an octal mode, as 0660, in which the owner may read and write"
+
+    static func read(_ text: String) -> UInt32? {
+        let digits = text.utf8.count == 4 && text.hasPrefix("0") ? text.dropFirst() : text[...]
+        guard digits.utf8.count == 3, digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 8 }),
+            let mode = UInt32(digits, radix: 8), mode & 0o600 == 0o600
+        else { return nil }
+        return mode
     }
 }
 

@@ -1,5 +1,6 @@
 import AppStore
 import LedgerWire
+import LineServer
 import Logging
 
 /// What the service is told by its configuration: a JSON file, environment variables over it, flags over both.
@@ -24,6 +25,7 @@ struct Settings: Sendable {
 
     var path = "ledger"
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
+    var socketMode = ServerConfiguration.socketModeDefault
     var bundleID: String
     var appAppleID: Int64?
     var environment: Environment

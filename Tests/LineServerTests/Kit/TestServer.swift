@@ -28,7 +28,8 @@ struct TestServer {
     /// Runs a server while `body` runs, and shuts it down.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
-        tokens: [ServerConfiguration.Token] = [], verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
+        tokens: [ServerConfiguration.Token] = [], socketMode: UInt32 = ServerConfiguration.socketModeDefault,
+        verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, limits: (inout ServerLimits) -> Void = { _ in },
         engineLimits: (inout EngineLimits) -> Void = { _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void = { _ in },
@@ -46,8 +47,9 @@ struct TestServer {
             store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = LineService(
-            configuration: ServerConfiguration(listen: listen, tokens: tokens, limits: chosen), ledger: ledger,
-            group: loops,
+            configuration: ServerConfiguration(
+                listen: listen, tokens: tokens, socketMode: socketMode, limits: chosen),
+            ledger: ledger, group: loops,
             info: {
                 ServerInfo(
                     version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
