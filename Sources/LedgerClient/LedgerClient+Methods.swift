@@ -7,8 +7,8 @@ extension LedgerClient {
         _ = try await call(Methods.ping, NoParams())
     }
 
-    /// Gives the connection the role of a token, from here on.
-    public func authenticate(token: String) async throws -> Role {
+    /// Gives the connection the name and the roles of a token, from here on.
+    public func authenticate(token: String) async throws -> Identity {
         try await call(Methods.authenticate, Authentication(token: token), token: token)
     }
 

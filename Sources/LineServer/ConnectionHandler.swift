@@ -29,9 +29,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         self.eventLoop = eventLoop
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
-        state = ConnectionState(tokens: service.tokens, info: service.info, limits: service.limits) { name in
+        state = ConnectionState(
+            tokens: service.tokens, info: service.info, limits: service.limits, clock: service.clock
+        ) { name in
             connections.seat(id, as: name)
         }
+        state.noteRefusal = { [weak self] refusal, name in self?.note(refusal, of: name) }
+    }
+
+    private func note(_ refusal: SecurityRefusal, of name: String?) {
+        service.security.note(refusal, peer: context?.remoteAddress, name: name, on: eventLoop)
     }
 
     // MARK: Channel

@@ -11,19 +11,24 @@ final class ConnectionServices: Sendable {
     let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
     let notices: ConnectionNotices
+    let security: SecurityLog
+    let clock: @Sendable () -> UInt64
     let logger: Logger
 
     init(
-        ledger: RunningLedger, configuration: ServerConfiguration, info: @escaping @Sendable () -> ServerInfo,
-        logger: Logger
+        ledger: RunningLedger, configuration: ServerConfiguration, tokens: TokenTable,
+        info: @escaping @Sendable () -> ServerInfo, logger: Logger
     ) {
         self.ledger = ledger
         limits = configuration.limits
         socketMode = configuration.socketMode
-        tokens = TokenTable(configuration.tokens)
+        self.tokens = tokens
+        clock = configuration.clock
         self.info = info
         notices = ConnectionNotices(logger, limits: configuration.limits)
-        connections = ConnectionRegistry(configuration.limits, hasStrangers: !tokens.isEmpty, notices: notices)
+        connections = ConnectionRegistry(
+            configuration.limits, hasStrangers: tokens.holderWithoutToken == nil, notices: notices)
+        security = SecurityLog(logger, limits: configuration.limits)
         self.logger = logger
     }
 }

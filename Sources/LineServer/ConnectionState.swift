@@ -28,8 +28,8 @@ struct ConnectionState {
     /// What the client sends.
     private enum Input {
         case lines
-        /// It is not looked at: after a line too long nobody knows where the next one begins, and another protocol's
-        /// lines are not meant for a ledger.
+        /// It is not looked at: after a line too long nobody knows where the next one begins, another protocol's lines
+        /// are not meant for a ledger, and who sends one wrong token after the other is not listened to.
         case ignored
         /// Nothing more comes.
         case closed
@@ -45,7 +45,11 @@ struct ConnectionState {
     /// A reply buffer that is kept for the next turn; one grown larger by a report is given back.
     private static let keptReplyBytesMax = 64 << 10
 
+    /// Told what is refused for security's sake, and the name of the token that asked.
+    var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
+
     private let tokens: TokenTable
+    private let clock: @Sendable () -> UInt64
     private let info: @Sendable () -> ServerInfo
     private let limits: ServerLimits
     /// Whether one more connection may authenticate under a name.
@@ -53,9 +57,13 @@ struct ConnectionState {
 
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
-    private var role: Role?
-    /// The name of the token that gave the role: entries keep it. Without tokens nobody is known.
-    private var actor: String?
+    /// Who the client is, once it has authenticated, by which digest, and as of which of the table's generations.
+    private var holder: TokenHolder?
+    private var digest: Digest?
+    private var generation: Int
+    private var wrongTokens = 0
+    /// It has sent as many wrong tokens as it may.
+    private var isGuessing: Bool { wrongTokens >= limits.wrongTokensMax }
     private var isShuttingDown = false
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -66,20 +74,22 @@ struct ConnectionState {
 
     init(
         tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits,
-        seat: @escaping @Sendable (String) -> Bool
+        clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
         self.tokens = tokens
         self.info = info
         self.limits = limits
+        self.clock = clock
         self.seat = seat
-        role = tokens.roleWithoutToken
+        holder = tokens.holderWithoutToken
+        generation = tokens.generation
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
     var inFlight: (requests: Int, bytes: Int) { (replies.requests, replies.bytes) }
 
     /// Whether it may ask anything of the ledger.
-    var isAuthenticated: Bool { role != nil }
+    var isAuthenticated: Bool { holder != nil }
 
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
@@ -117,7 +127,12 @@ struct ConnectionState {
     }
 
     /// The ledger's next answers.
-    mutating func answered(_ answers: [Answer]) { replies.settle(answers, into: &writer) }
+    mutating func answered(_ answers: [Answer]) {
+        for case .failure(let fault) in answers {
+            if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
+        }
+        replies.settle(answers, into: &writer)
+    }
 
     /// The channel wants to read.
     /// - Returns: whether it may now; where not, ``Action/read`` says when.
@@ -229,7 +244,7 @@ struct ConnectionState {
                     (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
                 }
                 accept(line, bytes: end)
-                if isForeign { return ignoreInput() }
+                if isForeign || isGuessing { return ignoreInput() }
             }
         }
     }
@@ -274,30 +289,53 @@ struct ConnectionState {
             if let reply = answer(asked) {
                 replies.append(reply, id: message.id, bytes: bytes)
             } else if case .ledger(let request) = asked.request {
-                let operation = LedgerOperation(request, by: actor)
+                let operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
                 operations.append(operation)
                 replies.appendSubmitted(isRead: operation.isQuery, id: message.id, bytes: bytes)
             }
         }
     }
 
-    /// Answers what concerns only the connection, and what its role does not allow; `nil` for what the ledger answers.
-    /// Roles change in the order sent.
+    /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
+    /// Who the client is changes in the order sent.
     private mutating func answer(_ asked: Message.Asked) -> Reply? {
-        if let denial = asked.method.denial(to: role) { return .error(denial) }
-        switch asked.request {
-        case .ping:
-            return .pong
-        case .authenticate(let token):
-            guard let role = tokens.role(of: token) else { return .error(.unknownToken) }
-            guard tokens.isEmpty || seat(role.rawValue) else { return .error(.overloaded) }
-            self.role = role
-            actor = tokens.isEmpty ? nil : role.rawValue
-            return .authenticated(role)
-        case .info:
-            return .info(info())
-        case .ledger:
-            return isShuttingDown ? .error(.shuttingDown) : nil
+        if let refusal = refusal(of: asked) {
+            noteRefusal(refusal, holder?.name)
+            return .error(refusal.error)
         }
+        switch asked.request {
+        case .ping: return .pong
+        case .authenticate(let token): return authenticate(token)
+        case .info: return .info(info())
+        case .ledger: return isShuttingDown ? .error(.shuttingDown) : nil
+        }
+    }
+
+    private mutating func authenticate(_ token: String) -> Reply {
+        guard let (holder, digest) = tokens.holder(of: token) else {
+            noteRefusal(.unknownToken, nil)
+            wrongTokens += 1
+            return .error(.unknownToken)
+        }
+        if let name = holder.name, !seat(name) { return .error(.overloaded) }
+        self.holder = holder
+        self.digest = digest
+        return .authenticated(holder.identity)
+    }
+
+    /// Why the client may not ask this; `nil` where it may.
+    private mutating func refusal(of asked: Message.Asked) -> SecurityRefusal? {
+        renewHolder()
+        if asked.method.access == .everyone { return nil }
+        guard let holder else { return .unauthenticated(asked.method) }
+        return holder.refusal(of: asked, now: clock)
+    }
+
+    /// Where the tokens were replaced, the client is who its token makes it now, or nobody.
+    private mutating func renewHolder() {
+        let generation = tokens.generation
+        if generation == self.generation { return }
+        self.generation = generation
+        holder = digest.flatMap { tokens.holder(of: $0) } ?? tokens.holderWithoutToken
     }
 }

@@ -14,6 +14,7 @@ package final class LineService: Service {
     private let logger: Logger
     private let bound = Announcement<[ServerAddress]>()
     private let stop: StopSignal
+    private let tokens: TokenTable
 
     /// Ends a service from within the process.
     package final class StopSignal: Sendable {
@@ -39,6 +40,7 @@ package final class LineService: Service {
         self.info = info
         self.logger = logger
         self.stop = stop
+        tokens = TokenTable(configuration.access)
     }
 
     /// Where it listens, with the ports it was given; waits until it does.
@@ -47,18 +49,23 @@ package final class LineService: Service {
         get async throws { try await bound.value() }
     }
 
+    /// From now on these tokens hold, and no others, for connections that are open too. Without an effect where the
+    /// service was started without tokens.
+    package func replaceTokens(by replacement: [Token]) { tokens.replace(by: replacement) }
+
     /// Serves until the task is cancelled or gracefully shut down. Then nothing new is accepted, and everything
     /// accepted is answered. The ledger goes on.
     /// - Throws: ``ServerError`` where it cannot listen.
     package func run() async throws {
-        let services = ConnectionServices(ledger: ledger, configuration: configuration, info: info, logger: logger)
+        let services = ConnectionServices(
+            ledger: ledger, configuration: configuration, tokens: tokens, info: info, logger: logger)
         var failure: (any Error)?
         var listeners: [any Channel] = []
         do {
             for address in configuration.listen {
                 listeners.append(
                     try await Listener(group: group, services: services)
-                        .bind(address, isOpen: !configuration.tokens.isEmpty))
+                        .bind(address, isOpen: tokens.holderWithoutToken == nil))
             }
             announce(listeners)
             await shutdownSignal()
@@ -71,6 +78,7 @@ package final class LineService: Service {
         for listener in listeners { await close(listener) }
         let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
+        services.security.close()
         if late > 0 {
             logger.warning("connections were closed with requests unanswered", metadata: ["connections": "\(late)"])
         }
@@ -79,7 +87,7 @@ package final class LineService: Service {
 
     private func announce(_ listeners: [any Channel]) {
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
-        if configuration.tokens.isEmpty {
+        if tokens.holderWithoutToken != nil {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
         logger.info(

@@ -47,6 +47,15 @@ package struct ServerLimits: Sendable {
     /// Bytes of a batch's replies, which are held until the last is there, after which its further reads are answered
     /// `overloaded`: a thousand balances fit well, a thousand long pages are asked for one by one.
     package var batchReplyBytesMax = 8 << 20
+    /// Wrong tokens that a connection may send before it is closed: a client that changes its token may try both.
+    /// Tokens are 32 random bytes, so this is no defence against guessing, which is hopeless; it keeps guesses from
+    /// costing anything.
+    package var wrongTokensMax = 3
+    /// Lines that the log gets of one kind of refusal and one address in a time, that time, and the addresses that are
+    /// told apart in it: enough to see who is refused what, and a thousandth of what somebody can send.
+    package var securityLinesMax = 3
+    package var securityLinesMilliseconds: Int64 = 10_000
+    package var securityPeersMax = 32
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.
     package var listenBacklog: Int32 = 256
     /// Event loops: parsing a request and writing its reply take a few microseconds, so few of them serve many

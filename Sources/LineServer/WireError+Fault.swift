@@ -24,6 +24,7 @@ extension WireError {
         case .futureTime: self = .invalidParams(path: "asOf", "is in the future")
         case .unexpected: self = .internalError
         case .overloaded: self = .overloaded
+        case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
         case .otherStandby(let own):
             self = .invalidParams(path: "standby", "must be \(own), as before: a connection is one standby's")
         case .chainMismatch(let head): self = .chainMismatch(head: head)

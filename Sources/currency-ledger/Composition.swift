@@ -47,7 +47,6 @@ enum Composition {
         if try !store.wait(milliseconds: openingMilliseconds) {
             logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
         }
-        let tokens = settings.tokens.map { ServerConfiguration.Token(token: $0.secret, role: $0.role) }
         let info: @Sendable () -> ServerInfo = {
             ServerInfo(
                 version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
@@ -56,7 +55,7 @@ enum Composition {
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
         let server = ServerConfiguration(
-            listen: settings.listen, tokens: tokens, socketMode: settings.socketMode,
+            listen: settings.listen, access: settings.access, socketMode: settings.socketMode,
             limits: try serverLimits(logger))
         let ledger = try RunningLedger(
             store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
@@ -289,7 +288,7 @@ enum Composition {
         guard let config else { return named ?? "ledger" }
         return try Settings.load(
             file: config, flags: [.path: named].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment
+            environment: ProcessInfo.processInfo.environment, serves: false
         ).path
     }
 

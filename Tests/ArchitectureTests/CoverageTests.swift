@@ -10,7 +10,7 @@ import Testing
     /// The keys of the configuration: the cases of `Setting`, or their raw values.
     private static func settings(_ source: String) -> Set<String> {
         let keys = source.matches(of: /(?m)^ {4}case (\w+)(?: = "([^"]+)")?$/).map { String($0.2 ?? $0.1) }
-        return Set(keys.map { $0.hasPrefix("tokens.") ? "tokens.ROLE" : $0 })
+        return Set(keys)
     }
 
     /// A key's variable: words apart, in capitals (`app.bundleId` is `LEDGER_APP_BUNDLE_ID`).
@@ -21,7 +21,7 @@ import Testing
 
     @Test func everySettingIsInTheTableWithItsVariable() throws {
         let keys = Self.settings(try Repository.source(named: "Setting.swift"))
-        #expect(keys.count >= 10 && keys.contains("tokens.ROLE"))
+        #expect(keys.count >= 10 && keys.contains("tokens"))
         var listed: [String: String] = [:]
         for row in try Repository.page(named: "Configuration.md").matches(of: /(?m)^\| `([^`]+)` \| `([^`]+)` \|/) {
             listed[String(row.1)] = String(row.2)
@@ -35,12 +35,12 @@ import Testing
             enum Setting: String {
                 case path
                 case bundleID = "app.bundleId"
-                case gameTokens = "tokens.game"
+                case tokens
                 enum Form {
                     case text
                 }
             """
-        #expect(Self.settings(source) == ["path", "app.bundleId", "tokens.ROLE"])
+        #expect(Self.settings(source) == ["path", "app.bundleId", "tokens"])
         #expect(Self.variable("app.appAppleId") == "LEDGER_APP_APP_APPLE_ID")
     }
 
@@ -178,7 +178,9 @@ import Testing
     @Test func everyCommandIsOnAPage() throws {
         let source = try Repository.source(named: "CurrencyLedger.swift")
         let list = try #require(source.firstMatch(of: /subcommands: \[([^\]]+)\]/)).1
-        let commands = list.matches(of: /(\w+)\.self/).map { $0.1.lowercased() }
+        let commands = list.matches(of: /(\w+)\.self/).map {
+            $0.1.lowercased().replacing(/command$/, with: "")
+        }
         #expect(commands.count > 5)
         let pages = try Repository.pages.map { try Repository.text($0) }.joined(separator: "\n")
         for command in commands { #expect(pages.contains("currency-ledger \(command)"), "\(command)") }

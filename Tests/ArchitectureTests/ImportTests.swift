@@ -22,8 +22,7 @@ import Testing
         ],
         "LineServer": [
             "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",
-            "Logging",
-            "ServiceLifecycle", "Glibc", "Musl",
+            "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
         ],
         "LedgerClient": [
             "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "Synchronization", "Glibc", "Musl",

@@ -1,6 +1,7 @@
 import Foundation
 import Ledger
 import LedgerClient
+import LineServer
 import Testing
 
 @testable import currency_ledger
@@ -11,10 +12,19 @@ import Testing
     ) throws -> Settings {
         let folder = try TemporaryFolder()
         try folder.write("ledger.json", json)
-        return try Settings.load(file: folder.path("ledger.json"), flags: flags, environment: environment)
+        return try Settings.load(
+            file: folder.path("ledger.json"), flags: flags, environment: Self.open(json, environment))
     }
 
     private let minimal = #"{"app": {"bundleId": "a.b", "environment": "Sandbox"}, "catalog": "c.json"}"#
+
+    /// Most of these tests are not about who may do what.
+    private static func open(_ json: String, _ environment: [String: String]) -> [String: String] {
+        if json.contains("tokens") || json.contains("insecureLoopback") || environment["LEDGER_TOKENS"] != nil {
+            return environment
+        }
+        return environment.merging(["LEDGER_INSECURE_LOOPBACK": "true"]) { own, _ in own }
+    }
 
     @Test func defaultsApplyWhereNothingIsSaid() throws {
         let settings = try load(minimal)
@@ -53,12 +63,12 @@ import Testing
     @Test func whomItFollowsAndWhoFollowsIsRead() throws {
         let follow = #""follow": {"leader": "ledger-1:7117", "token": "a standby's secret", "name": "b:1"}, "#
         let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#
-        let tokens = #""tokens": {"replica": ["another standby's secret"]}, "#
+        let tokens = "\"tokens\": {\(TokenCommand.configuration("b", .replica, "another standby's secret"))}, "
         let settings = try load("{" + follow + standbys + tokens + minimal.dropFirst())
         #expect(settings.follow?.leader.description == "ledger-1:7117")
         #expect(settings.follow?.token == "a standby's secret" && settings.follow?.name.text == "b:1")
         #expect(settings.standbysRequired == 2 && settings.standbysTimeoutMilliseconds == 100)
-        #expect(settings.tokens.map(\.role) == [.replica])
+        #expect(settings.tokens.map(\.roles) == [.replica])
         #expect(try load(minimal).follow == nil && load(minimal).standbysRequired == 0)
         let environment = [
             "LEDGER_FOLLOW_LEADER": "unix:/run/l", "LEDGER_FOLLOW_TOKEN": "t", "LEDGER_STANDBYS_REQUIRED": "1",
@@ -91,7 +101,7 @@ import Testing
         try folder.write("ledger.json", json)
         let path = folder.path("ledger.json")
         let error = #expect(throws: ConfigurationError.self) {
-            try Settings.load(file: path, flags: flags, environment: environment)
+            try Settings.load(file: path, flags: flags, environment: Self.open(json, environment))
         }
         return try #require(error).faults.map { $0.replacingOccurrences(of: path, with: "ledger.json") }
     }
@@ -145,14 +155,18 @@ import Testing
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "", "anchors": []}"#,
             "1:65: catalog: must not be empty"
         ),
-        (
-            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"boss": []}}"#,
-            "1:81: tokens.boss: is not a role; there are purchases, game, finance, replica and admin"
-        ),
         (#"{"catalog": "#, "1:13: is not JSON: the text ends where a value should begin"),
         (
-            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"game": ["short"]}}"#,
-            "1:90: tokens.game[0]: must have at least 16 bytes"
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {"game": ["a secret"]}}"#,
+            #"1:89: tokens.game: must be an object with role and sha256, as "currency-ledger token new" prints it"#
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "tokens": {}}"#,
+            "1:80: tokens: must have a token"
+        ),
+        (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "insecureLoopback": "yes"}"#,
+            #"1:90: insecureLoopback: must be true or false, not "yes""#
         ),
         (
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "cache": {"players": 1}}"#,
@@ -171,23 +185,29 @@ import Testing
             {
               "app": {"bundleId": 7, "color": "red"},
             \t"catalog": "c",   "é語": 1,
-              "tokens": {"game": ["a-token-of-a-game", "a-token-of-a-game"], "admin": "a-token-of-admin"}
+              "tokens": {"game": ["a-token-of-a-game"], "admin": {"role": "king", "sha256": "a-token-of-admin"}}
             }
             """, flags: [.cachedPlayers: "many", .listen: ","],
-            environment: ["LEDGER_LOG_LEVEL": "loud", "LEDGER_TOKENS_FINANCE": "secret", "LEDGER_PATH": ""])
+            environment: ["LEDGER_LOG_LEVEL": "loud", "LEDGER_TOKENS_GAMES": "secret", "LEDGER_PATH": ""])
         #expect(
             faults == [
                 "ledger.json:2:23: app.bundleId: must be a string, not 7",
                 "ledger.json:2:26: app.color: is not a setting",
                 #"ledger.json:3:20: "é語": is not a setting"#,
-                "ledger.json:4:44: tokens.game[1]: is a token that is given twice, for this role or another",
-                "ledger.json:4:75: tokens.admin: must be an array",
+                """
+                ledger.json:4:22: tokens.game: must be an object with role and sha256, as "currency-ledger token new" \
+                prints it
+                """,
+                """
+                ledger.json:4:63: tokens.admin.role: must be one of purchases, game, finance, replica, admin, not "king"
+                """,
+                "ledger.json:4:81: tokens.admin.sha256: must be a SHA-256: 64 hexadecimal digits",
                 "ledger.json: app.environment: is required: in the configuration file, or as LEDGER_APP_ENVIRONMENT",
                 "LEDGER_PATH: must not be empty",
                 "--listen: must name an address",
                 #"--cache-players: must be an integer from 1000 to 100000000, not "many""#,
                 #"LEDGER_LOG_LEVEL: must be trace, debug, info, notice, warning, error or critical, not "loud""#,
-                "LEDGER_TOKENS_FINANCE: must have at least 16 bytes",
+                "LEDGER_TOKENS_GAMES: is not a variable of a setting",
             ])
     }
 
@@ -304,7 +324,9 @@ import Testing
 
     @Test func serveNamesTheWrongSettingAndExitsWithTheStatusForIt() throws {
         let folder = try TemporaryFolder()
-        try folder.write("ledger.json", #"{"app": {"bundleId": "a", "environment": "Mars"}, "catalog": "c"}"#)
+        try folder.write(
+            "ledger.json",
+            #"{"app": {"bundleId": "a", "environment": "Mars"}, "catalog": "c", "insecureLoopback": true}"#)
         let finished = try Command.run(["serve", "--config", folder.path("ledger.json")])
         #expect(finished.status == 78)
         #expect(
@@ -330,7 +352,7 @@ import Testing
         let help = try Command.run(["serve", "--help"]).output
         for setting in Setting.allCases {
             if let flag = setting.flag {
-                #expect(help.contains("\(flag) <"))
+                #expect(help.contains(setting.form == .boolean ? "\(flag) " : "\(flag) <"), "\(flag)")
             } else {
                 #expect(
                     help.contains("LEDGER_" + setting.rawValue.uppercased().replacingOccurrences(of: ".", with: "_")))
@@ -405,5 +427,14 @@ import Testing
         let line = try #require(try service.said.split(separator: "\n").first { $0.contains("that is not Apple's") })
         #expect(line.contains("warning") && line.contains("Sandbox Root CA") && line.contains(fingerprint))
         #expect(service.stop(SIGTERM) == 0)
+    }
+}
+
+extension Settings {
+    fileprivate var tokens: [Token] {
+        switch access {
+        case .everyoneOnThisMachine: []
+        case .tokens(let tokens): tokens
+        }
     }
 }

@@ -12,7 +12,7 @@ import Testing
         try studio.folder.write(
             "ledger.json",
             """
-            {"path": "ledger", "listen": ["127.0.0.1:0"], "tokens": {"admin": ["\(token)"]},
+            {"path": "ledger", "listen": ["127.0.0.1:0"], "tokens": \(Studio.tokens(("game", "admin", token))),
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["root.der"], "catalog": "catalog.json"}
             """)

@@ -15,7 +15,11 @@ import Testing
 
     /// A service that knows the game's token.
     private static func service(_ studio: Studio) throws -> RunningService {
-        try RunningService(studio.folder, environment: ["LEDGER_TOKENS_GAME": token])
+        try RunningService(
+            studio.folder,
+            environment: [
+                "LEDGER_TOKENS": Studio.tokens(("shop", "game", token)), "LEDGER_INSECURE_LOOPBACK": "false",
+            ])
     }
 
     /// What an example leaves that is run by `interpreter`, as often as asked, against a service of its own.

@@ -47,6 +47,11 @@ enum Command {
     static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+    /// That of the tests, without the variables that are meant for them: the command would take them for its settings.
+    static var ownEnvironment: [String: String] {
+        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LEDGER_") }
+    }
+
     @discardableResult
     static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Finished {
         try run(executable, arguments, environment: environment)
@@ -67,7 +72,7 @@ enum Command {
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment = ownEnvironment.merging(environment) { $1 }
         let files = try ["out", "err"].map { name in
             _ = FileManager.default.createFile(atPath: folder.path(name), contents: nil)
             return try #require(FileHandle(forWritingAtPath: folder.path(name)))
@@ -125,7 +130,7 @@ final class RunningService: @unchecked Sendable {
             process.arguments =
                 ["-c", "\(shell); exec \"$0\" \"$@\"", Command.executable.path] + (process.arguments ?? [])
         }
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.environment = Command.ownEnvironment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(forWritingAtPath: log)
         process.standardError = FileHandle(forWritingAtPath: log)
@@ -187,8 +192,19 @@ struct Studio {
             """
             {"path": "ledger", "listen": ["127.0.0.1:0"],
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
-             "anchors": ["root.der"], "catalog": "catalog.json"}
+             "anchors": ["root.der"], "catalog": "catalog.json", "insecureLoopback": true}
             """)
+    }
+
+    /// The setting `tokens`, as JSON.
+    static func tokens(_ tokens: (name: String, role: String, secret: String)...) -> String {
+        let members = tokens.map { token in
+            let digest = SHA256.hash(Array(token.secret.utf8)).map { byte in
+                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            }
+            return #""\#(token.name)": {"role": "\#(token.role)", "sha256": "\#(digest.joined())"}"#
+        }
+        return "{\(members.joined(separator: ", "))}"
     }
 
     func purchase(_ number: Int) throws -> String {

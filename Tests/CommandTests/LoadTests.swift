@@ -157,7 +157,11 @@ import Testing
         #expect(try Command.run(["sandbox", "init", studio.folder.path("chain")]).status == 0)
         let anchors = ["--anchors", studio.folder.path("chain/root.der")]
         let service = try RunningService(
-            studio.folder, arguments: anchors, environment: ["LEDGER_TOKENS_ADMIN": "a token of some length"])
+            studio.folder, arguments: anchors,
+            environment: [
+                "LEDGER_TOKENS": Studio.tokens(("load", "admin", "a token of some length")),
+                "LEDGER_INSECURE_LOOPBACK": "false",
+            ])
         let arguments = [
             "load", "--server", service.address, "--chain", studio.folder.path("chain"), "--count", "200", "--warmup",
             "0", "--json", "--pid", "\(service.process.processIdentifier)",

@@ -40,11 +40,12 @@ final class Node: Sendable {
         bundleID: String = "com.example.game",
         more: String = ""
     ) throws {
+        let open = more.contains("\"tokens\"") ? "" : #""insecureLoopback": true, "#
         let follow = leader.map { #""follow": {"leader": "\#($0)", "name": "\#(name)"},"# } ?? ""
         try folder.write(
             "ledger.json",
             """
-            {"path": "ledger", "listen": ["\(address)"], \(follow) \(more)
+            {"path": "ledger", "listen": ["\(address)"], \(follow) \(more) \(open)
              "standbys": {"required": \(required), "timeoutMilliseconds": \(timeout)},
              "app": {"bundleId": "\(bundleID)", "environment": "Sandbox"},
              "anchors": ["\(studio.path("root.der"))"], "catalog": "\(studio.path("catalog.json"))"}

@@ -13,7 +13,7 @@ import Testing
             """
             {"path": "ledger", "listen": ["unix:\(folder.path("s"))"],
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
-             "anchors": ["chain/root.der"], "catalog": "catalog.json"}
+             "anchors": ["chain/root.der"], "catalog": "catalog.json", "insecureLoopback": true}
             """)
         return folder
     }

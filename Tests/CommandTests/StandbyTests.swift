@@ -192,7 +192,8 @@ import Testing
     @Test func aStandbyNeedsATokenOfItsRole() async throws {
         let studio = try Studio()
         let (a, b) = (try Node(studio, "a"), try Node(studio, "b"))
-        let tokens = #""tokens": {"replica": ["a token of a standby"], "game": ["a token of a game"]},"#
+        let all = Studio.tokens(("b", "replica", "a token of a standby"), ("eu", "game", "a token of a game"))
+        let tokens = #""tokens": \#(all),"#
         let leader = try a.start(more: tokens)
         let wrong = try b.start(following: a.address, environment: ["LEDGER_FOLLOW_TOKEN": "a token of a game"])
         #expect(try await eventually { try wrong.said.contains("the role game may not call blocks") })

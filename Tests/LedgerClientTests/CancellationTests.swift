@@ -59,7 +59,7 @@ import Testing
     /// A server whose first connection breaks at its first line, and where nobody answers the token after that.
     private static let vanishing: Peer.ConnectionScript = { connection, index, line in
         guard let line, connection == 0 else { return [] }
-        return index == 0 ? [.send(answer(line) { _ in .authenticated(.game) })] : [.close]
+        return index == 0 ? [.send(answer(line) { _ in .authenticated(Samples.game) })] : [.close]
     }
 
     @Test func aCallThatWaitsForANewConnectionEndsAtOnce() async throws {

@@ -78,7 +78,7 @@ import Testing
             configuration: Self.configuration(2_000, .standard), token: "t",
             { connection, index, line in
                 guard let line, connection == 0 else { return [] }
-                return index == 0 ? [.send(answer(line) { _ in .authenticated(.game) })] : [.close]
+                return index == 0 ? [.send(answer(line) { _ in .authenticated(Samples.game) })] : [.close]
             }
         ) { peer, client in
             let error = await failure { try await client.ping() }

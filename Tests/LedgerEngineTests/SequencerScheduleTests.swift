@@ -133,7 +133,7 @@ import Testing
             switch operation {
             case .signed(.transaction(let text), _, _): Int(String(decoding: text, as: UTF8.self)) ?? -1
             case .command(.balance(let account, _), _): Int(account.text) ?? -1
-            case .signed, .command, .query, .promote, .refused: -1
+            case .signed, .command, .granting, .query, .promote, .refused: -1
             }
         }
     }

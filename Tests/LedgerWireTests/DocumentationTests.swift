@@ -33,7 +33,7 @@ import Testing
             switch method.access {
             case .everyone: roles = ["none"]
             case .anyRole: roles = ["any"]
-            case .roles(let allowed): roles = allowed.map(\.rawValue)
+            case .roles(let allowed): roles = allowed.all.map(\.rawValue)
             }
             #expect(Set(row[1].components(separatedBy: ", ")) == Set(roles), "\(method)")
         }

@@ -26,14 +26,14 @@ import Testing
     @Test func eachRoleMayCallWhatTheTableSays() {
         #expect(Set(Self.table.map(\.method)) == Set(Methods.all) && Self.table.count == Methods.all.count)
         for (method, allowed) in Self.table {
-            for role in [nil, .purchases, .game, .finance, .replica, .admin] as [Role?] {
-                let denial = method.denial(to: role)
-                if allowed.contains(role) {
-                    #expect(denial == nil, "\(method) \(String(describing: role))")
-                } else {
-                    #expect(denial?.reason == (role == nil ? "unauthenticated" : "forbidden"))
-                }
+            #expect((method.access == .everyone) == allowed.contains(nil), "\(method)")
+            for role in Role.allCases {
+                #expect(method.isAllowed(to: Roles(role)) == allowed.contains(role), "\(method) \(role)")
             }
+            // Of several roles one is enough.
+            let denied = Roles(Role.allCases.filter { !allowed.contains($0) }.map { Roles($0) })
+            #expect(method.isAllowed(to: denied.union(.admin)))
+            #expect(denied.isEmpty || !method.isAllowed(to: denied), "\(method)")
         }
     }
 
@@ -46,6 +46,10 @@ import Testing
     }
 
     @Test func aDenialNamesRoleAndMethod() {
-        #expect(Methods.report.method.denial(to: .game)?.message == "the role game may not call report")
+        let report = Methods.report.method
+        #expect(WireError.forbidden(report, .game).message == "the role game may not call report")
+        #expect(
+            WireError.forbidden(report, [.game, .purchases]).message
+                == "the roles purchases, game may not call report")
     }
 }

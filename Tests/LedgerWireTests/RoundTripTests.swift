@@ -71,8 +71,12 @@ import Testing
         writer.write(.pong, id: .string("p"))
         #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"jsonrpc":"2.0","id":"p","result":{}}"# + "\n")
         for role in Role.allCases {
-            try read(.authenticated(role), #"{"role":"\#(role.rawValue)"}"#, as: role)
+            let identity = Identity(name: "eu-game-1", roles: [role])
+            let text = #"{"name":"eu-game-1","role":"\#(role.rawValue)","roles":["\#(role.rawValue)"]}"#
+            try read(.authenticated(identity), text, as: identity)
         }
+        let both = Identity(name: nil, roles: [.purchases, .game])
+        try read(.authenticated(both), #"{"roles":["purchases","game"]}"#, as: both)
         let info = ServerInfo(
             version: "1.0", environment: "Sandbox", bundleID: "com.example", engine: "sqlite 3.45",
             currencies: [try Samples.currency("gems"), try Samples.currency("tickets")])

@@ -17,13 +17,13 @@ import Testing
         /// What it did besides, since the last time.
         private var did: [String] = []
 
-        init(tokens: [ServerConfiguration.Token] = [], limits: ServerLimits = ServerLimits()) {
+        init(tokens: [Token] = [], limits: ServerLimits = ServerLimits()) {
             state = ConnectionState(
-                tokens: TokenTable(tokens),
+                tokens: TokenTable(tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens)),
                 info: {
                     ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [])
                 },
-                limits: limits, seat: { _ in true })
+                limits: limits, clock: { 0 }, seat: { _ in true })
         }
 
         /// Does all that it says.
@@ -64,6 +64,7 @@ import Testing
             case .command(.keyed(.grant(let grant)), _): "grant \(grant.key)"
             case .command(.balance(let account, _), _): "balance \(account)"
             case .command: "command"
+            case .granting: "grant within a limit"
             case .query(.history(let query)): "history \(query.account)"
             case .query(.report): "report"
             case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"

@@ -16,7 +16,7 @@ extension ServerTests {
         }
 
         private static func failure(
-            listen: [ServerAddress], tokens: [ServerConfiguration.Token] = [], store: MemoryStore = MemoryStore()
+            listen: [ServerAddress], tokens: [Token] = [], store: MemoryStore = MemoryStore()
         ) async -> String? {
             do {
                 try await TestServer.run(store: store, listen: listen, tokens: tokens) { _ in }
@@ -196,7 +196,7 @@ extension ServerTests {
                 ("blocks", #"{"standby":"b","after":0,"hash":"\#(zeros)"}"#, [.replica, .admin]),
             ]
             #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))
-            let tokens = roles.map { ServerConfiguration.Token(token: "token of \($0)", role: $0) }
+            let tokens = roles.map { Token(token: "token of \($0)", role: $0) }
             try await TestServer.run(tokens: tokens) { server in
                 let stranger = try await server.connect()
                 for (method, params, _) in table {
@@ -216,7 +216,9 @@ extension ServerTests {
         }
 
         @Test func aWrongTokenChangesNothing() async throws {
-            try await TestServer.run(tokens: [.init(token: "right", role: .game)]) { server in
+            try await TestServer.run(
+                tokens: [.init(token: "right", role: .game)], limits: { $0.wrongTokensMax = 5 }
+            ) { server in
                 let client = try await server.connect()
                 let replies = try await client.ask([
                     Requests.authenticate("righ"), Requests.authenticate("right "), Requests.authenticate(""),

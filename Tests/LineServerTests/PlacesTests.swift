@@ -8,7 +8,7 @@ import Testing
 extension ServerTests {
     /// Places are kept for who has a token: strangers, the idle and the greedy cannot lock others out.
     @Suite struct Places {
-        private static let tokens: [ServerConfiguration.Token] = [
+        private static let tokens: [Token] = [
             .init(token: "the game's token", role: .game), .init(token: "the books' token", role: .finance),
         ]
 

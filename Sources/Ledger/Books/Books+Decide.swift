@@ -29,6 +29,15 @@ extension Books {
         }
     }
 
+    /// Whether the key of a command has its answer, whatever was asked under it.
+    package func isAnswered(_ command: Command) -> Bool {
+        switch command {
+        case .keyed(let operation): answers[operation.key] != nil
+        case .atomic(let atomic): answers[atomic.key] != nil
+        case .credit, .notify, .expire, .balance, .consumption, .forget: false
+        }
+    }
+
     private mutating func decide(_ operation: KeyedOperation, at now: Timestamp) -> Outcome {
         var account: PlayerID?
         if let name = operation.account {

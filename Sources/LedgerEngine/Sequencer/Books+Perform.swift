@@ -18,6 +18,8 @@ extension Books {
         switch operation {
         case .command(let command, let actor):
             decision.answers.append(.success(decide(command, by: actor, at: now)))
+        case .granting(let command, let actor, let allowance):
+            decision.answers.append(grant(command, by: actor, within: allowance, at: now))
         case .query(let query):
             do throws(Fault) {
                 decision.read = try prepare(query, at: now, mayClose: mayClose)

@@ -8,6 +8,8 @@ package enum LedgerOperation: Sendable {
     /// Apart, for it is moved from queue to queue, and a command has many texts that would each be retained.
     /// - by: the name of the token under which it came.
     indirect case command(Command, by: String? = nil)
+    /// A command that grants, under a limit of its token.
+    indirect case granting(Command, by: String?, within: GrantAllowance)
     /// A read: it sees everything before it, and everything behind it in its lane waits for it.
     case query(Query)
     /// Has a standby lead: before anything else of its batch.
@@ -20,14 +22,14 @@ extension LedgerOperation {
     var isSigned: Bool {
         switch self {
         case .signed: true
-        case .command, .query, .promote, .refused: false
+        case .command, .granting, .query, .promote, .refused: false
         }
     }
 
     package var isQuery: Bool {
         switch self {
         case .query: true
-        case .signed, .command, .promote, .refused: false
+        case .signed, .command, .granting, .promote, .refused: false
         }
     }
 
@@ -39,7 +41,7 @@ extension LedgerOperation {
     var isPromotion: Bool {
         switch self {
         case .promote: true
-        case .signed, .command, .query, .refused: false
+        case .signed, .command, .granting, .query, .refused: false
         }
     }
 
@@ -49,7 +51,7 @@ extension LedgerOperation {
     /// Whether it may add something to the ledger.
     var mayWrite: Bool {
         switch self {
-        case .signed, .promote: true
+        case .signed, .granting, .promote: true
         case .query, .refused: false
         case .command(let command, _):
             switch command {
@@ -60,15 +62,17 @@ extension LedgerOperation {
     }
 
     /// What takes effect for a request.
-    /// - Parameter actor: the name of the token under which it came.
-    package init(_ request: LedgerRequest, by actor: String?) {
+    /// - Parameters:
+    ///   - actor: the name of the token under which it came.
+    ///   - allowance: what that token may grant, where it has a limit.
+    package init(_ request: LedgerRequest, by actor: String?, within allowance: GrantAllowance? = nil) {
         switch request {
         case .credit(let credit):
             self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
         case .notify(let notify):
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
-        case .keyed(let operation): self = .command(.keyed(operation), by: actor)
-        case .atomic(let atomic): self = .command(.atomic(atomic), by: actor)
+        case .keyed(let operation): self.init(Command.keyed(operation), by: actor, within: allowance)
+        case .atomic(let atomic): self.init(Command.atomic(atomic), by: actor, within: allowance)
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):
@@ -85,6 +89,16 @@ extension LedgerOperation {
         case .blocks(let query): self = .query(.blocks(query))
         case .promote: self = .promote
         case .head: self = .query(.head)
+        }
+    }
+}
+
+extension LedgerOperation {
+    private init(_ command: Command, by actor: String?, within allowance: GrantAllowance?) {
+        if let allowance, !command.grants.isEmpty {
+            self = .granting(command, by: actor, within: allowance)
+        } else {
+            self = .command(command, by: actor)
         }
     }
 }
@@ -108,6 +122,8 @@ package enum Fault: Error, Sendable {
     case chainMismatch(head: BlockNumber)
     /// A connection is one standby's, of this name, and asked for blocks in the name of another.
     case otherStandby(StandbyName)
+    /// The token may grant only so much more of a currency today.
+    case grantsOfDay(CurrencyCode, remaining: Int64)
     /// A read was not begun, for its client has more to take in than it may.
     case overloaded
 }

@@ -210,7 +210,7 @@ final class Sequencer: Sendable {
     private func add(_ operation: LedgerOperation, to needs: inout Needs, _ fault: StoreError?) {
         if fault != nil && operation.mayWrite { return }
         switch operation {
-        case .command(let command, _): needs.add(command)
+        case .command(let command, _), .granting(let command, _, _): needs.add(command)
         case .query(.history(let query)): needs.wallets.append(query.account)
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .promote, .refused: break

@@ -30,9 +30,30 @@ extension WireError {
 
     package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
 
-    package static func forbidden(_ method: Method, _ role: Role) -> WireError {
-        WireError(.forbidden, "the role \(role.rawValue) may not call \(method)")
+    package static func forbidden(_ method: Method, _ roles: Roles) -> WireError {
+        let names = roles.all.map(\.rawValue)
+        let whose = names.count == 1 ? "the role" : "the roles"
+        return WireError(.forbidden, "\(whose) \(names.joined(separator: ", ")) may not call \(method)")
     }
+
+    package static func readOnly(_ method: Method) -> WireError {
+        WireError(.forbidden, "the token may only read, and not call \(method)")
+    }
+
+    package static func otherCurrency(_ currency: CurrencyCode) -> WireError {
+        WireError(
+            .forbidden, "the token may not move \(currency)", [Detail("currency", .string(currency.text))])
+    }
+
+    /// `remaining` is what it may still grant today.
+    package static func grantsOfDay(_ currency: CurrencyCode, remaining: Int64) -> WireError {
+        WireError(
+            .forbidden, "the token may grant only \(remaining) \(currency) more today",
+            [Detail("currency", .string(currency.text)), Detail("remaining", .integer(remaining))])
+    }
+
+    package static let tooManyRequests = WireError(
+        .overloaded, "the token has sent as many requests as it may in a second; send this again later")
 
     package static let overloaded = WireError(
         .overloaded, "the server has as much to do as it allows; send this again later")

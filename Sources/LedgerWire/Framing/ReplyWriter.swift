@@ -59,7 +59,7 @@ extension JSONWriter {
     fileprivate mutating func write(_ reply: Reply) {
         switch reply {
         case .pong: result(NoResult())
-        case .authenticated(let role): result(role)
+        case .authenticated(let identity): result(identity)
         case .info(let info): result(info)
         case .outcome(let outcome): write(outcome)
         case .error(let error): self.error(error)

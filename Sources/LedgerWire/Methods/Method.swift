@@ -8,12 +8,14 @@ package struct Method: Sendable {
         case everyone
         case anyRole
         /// These, and `admin`.
-        case roles([Role])
+        case roles(Roles)
     }
 
     /// As the protocol spells it.
     package let name: StaticString
     package let access: Access
+    /// Whether a request may change the ledger, or when others are answered.
+    package let changes: Bool
     /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
     package let isRepeatable: Bool
     /// Reads the object of its parameters.
@@ -21,14 +23,11 @@ package struct Method: Sendable {
     /// Reads its parameters where it is an operation of an `atomic`; `nil` where it cannot be one.
     let readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> KeyedOperation)?
 
-    /// Why a connection of this role (`nil`: not authenticated) may not call the method; `nil` where it may.
-    package func denial(to role: Role?) -> WireError? {
+    /// Whether a connection of these roles may call the method, where it has authenticated.
+    package func isAllowed(to roles: Roles) -> Bool {
         switch access {
-        case .everyone: return nil
-        case .anyRole: return role == nil ? .unauthenticated : nil
-        case .roles(let roles):
-            guard let role else { return .unauthenticated }
-            return role == .admin || roles.contains(role) ? nil : .forbidden(self, role)
+        case .everyone, .anyRole: true
+        case .roles(let allowed): !roles.isDisjoint(with: allowed.union(.admin))
         }
     }
 }
@@ -47,10 +46,10 @@ package struct TypedMethod<Params: MethodParams, Result: WireValue>: Sendable {
     /// - Parameter request: what the server is asked by these parameters.
     init(
         _ name: StaticString, _ access: Method.Access, _ params: Params.Type, _ result: Result.Type,
-        isRepeatable: Bool = true, _ request: @escaping @Sendable (Params) -> Request
+        changes: Bool = false, isRepeatable: Bool = true, _ request: @escaping @Sendable (Params) -> Request
     ) {
         method = Method(
-            name: name, access: access, isRepeatable: isRepeatable,
+            name: name, access: access, changes: changes, isRepeatable: isRepeatable,
             read: { (reader) throws(JSONError) in request(try Params(params: &reader)) }, readOperation: nil)
     }
 }
@@ -62,7 +61,7 @@ extension TypedMethod where Params: OperationParams {
         operation: @escaping @Sendable (Params) -> KeyedOperation
     ) {
         method = Method(
-            name: name, access: access, isRepeatable: true,
+            name: name, access: access, changes: true, isRepeatable: true,
             read: { (reader) throws(JSONError) in
                 .ledger(.keyed(operation(try Params(&reader, .alone))))
             },

@@ -9,22 +9,22 @@ package enum Methods {
     // Game servers call some by the thousand, so these stand first where a name is looked for.
     package static let spend = TypedMethod(
         "spend", .roles([.game]), Spend.self, SpendReceipt.self, operation: { .spend($0) })
-    package static let credit = TypedMethod("credit", .roles([.purchases]), Credit.self, PurchaseReceipt.self) {
-        .ledger(.credit($0))
-    }
+    package static let credit = TypedMethod(
+        "credit", .roles([.purchases]), Credit.self, PurchaseReceipt.self, changes: true
+    ) { .ledger(.credit($0)) }
     package static let balance = TypedMethod(
         "balance", .roles([.game, .purchases, .finance]), BalanceQuery.self, AccountBalances.self
     ) { .ledger(.balance($0)) }
 
     package static let ping = TypedMethod("ping", .everyone, NoParams.self, NoResult.self) { _ in .ping }
-    package static let authenticate = TypedMethod("authenticate", .everyone, Authentication.self, Role.self) {
+    package static let authenticate = TypedMethod("authenticate", .everyone, Authentication.self, Identity.self) {
         .authenticate(token: $0.token)
     }
     package static let info = TypedMethod("info", .anyRole, NoParams.self, ServerInfo.self) { _ in .info }
 
-    package static let notify = TypedMethod("notify", .roles([.purchases]), Notify.self, NotificationReceipt.self) {
-        .ledger(.notify($0))
-    }
+    package static let notify = TypedMethod(
+        "notify", .roles([.purchases]), Notify.self, NotificationReceipt.self, changes: true
+    ) { .ledger(.notify($0)) }
     package static let purchase = TypedMethod(
         "purchase", .roles([.purchases, .finance]), PurchaseQuery.self, PurchaseView.self
     ) { .ledger(.purchase($0)) }
@@ -42,9 +42,9 @@ package enum Methods {
         "capture", .roles([.game]), Capture.self, CaptureReceipt.self, operation: { .capture($0) })
     package static let release = TypedMethod(
         "release", .roles([.game]), Release.self, ReleaseReceipt.self, operation: { .release($0) })
-    package static let atomic = TypedMethod("atomic", .roles([.game]), Atomic.self, AtomicReceipt.self) {
-        .ledger(.atomic($0))
-    }
+    package static let atomic = TypedMethod(
+        "atomic", .roles([.game]), Atomic.self, AtomicReceipt.self, changes: true
+    ) { .ledger(.atomic($0)) }
 
     package static let history = TypedMethod(
         "history", .roles([.game, .purchases, .finance]), HistoryQuery.self, HistoryPage.self
@@ -64,15 +64,16 @@ package enum Methods {
 
     /// Not repeatable: another account may have the name by now.
     package static let forget = TypedMethod(
-        "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, isRepeatable: false
+        "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, changes: true, isRepeatable: false
     ) { .ledger(.forget($0.account)) }
 
-    package static let blocks = TypedMethod("blocks", .roles([.replica]), BlocksQuery.self, BlocksPage.self) {
-        .ledger(.blocks($0))
-    }
-    package static let promote = TypedMethod("promote", .roles([.admin]), NoParams.self, Promotion.self) { _ in
-        .ledger(.promote)
-    }
+    /// What a standby says that it has decides when others are answered.
+    package static let blocks = TypedMethod(
+        "blocks", .roles([.replica]), BlocksQuery.self, BlocksPage.self, changes: true
+    ) { .ledger(.blocks($0)) }
+    package static let promote = TypedMethod(
+        "promote", .roles([.admin]), NoParams.self, Promotion.self, changes: true
+    ) { _ in .ledger(.promote) }
 
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,

@@ -3,7 +3,7 @@ package import LedgerTypes
 /// The answer to one request: the ledger's, or the server's own.
 package enum Reply: Sendable {
     case pong
-    case authenticated(Role)
+    case authenticated(Identity)
     case info(ServerInfo)
     /// Of the ledger; a refusal becomes an error.
     case outcome(Outcome)

@@ -87,24 +87,3 @@ extension ServerInfo: WireValue {
             currencies: currencies, standby: standby, replication: replication)
     }
 }
-
-extension Role: WireValue {
-    /// The result of `authenticate`.
-    package func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("role")
-        writer.string(rawValue)
-        writer.endObject()
-    }
-
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        var role: Role?
-        try reader.object { (reader, key) throws(JSONError) in
-            switch key {
-            case "role": role = try reader.named(Role.init(rawValue:))
-            default: try reader.skip()
-            }
-        }
-        self = try reader.required(role, "role")
-    }
-}

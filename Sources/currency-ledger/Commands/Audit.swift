@@ -91,7 +91,7 @@ struct Audit: ParsableCommand {
         guard let config else { return (ledger ?? "ledger", named, headKey) }
         let settings = try Settings.load(
             file: config, flags: [.path: ledger].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment)
+            environment: ProcessInfo.processInfo.environment, serves: false)
         return (settings.path, settings.anchors + named, headKey ?? settings.headPublicKey)
     }
 

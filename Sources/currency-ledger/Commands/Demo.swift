@@ -88,7 +88,7 @@ struct DemoStage {
         let configuration = """
             {"path": "ledger", "listen": ["127.0.0.1:0"],
              "app": {"bundleId": "\(DemoStage.bundleID)", "environment": "Sandbox"},
-             "anchors": ["chain/root.der"], "catalog": "catalog.json"}
+             "anchors": ["chain/root.der"], "catalog": "catalog.json", "insecureLoopback": true}
 
             """
         try File.write(Array(catalog.utf8), to: folder.appendingPathComponent("catalog.json").path)

@@ -18,7 +18,7 @@ struct Rebuild: ParsableCommand {
     func run() throws {
         let settings = try Settings.load(
             file: config, flags: [.path: path].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment)
+            environment: ProcessInfo.processInfo.environment, serves: false)
         do {
             let blocks = try Composition.rebuild(settings)
             Console.print("the tables of \(settings.path) were made anew from \(blocks) blocks")

@@ -12,12 +12,11 @@ struct Serve: AsyncParsableCommand {
             Every setting may stand in the configuration file, in an environment variable over it (LEDGER_…, as \
             LEDGER_APP_BUNDLE_ID for app.bundleId), or in a flag over both.
 
-            Tokens have no flag, which everyone on the machine could see. The tokens of the roles purchases, game, \
-            finance, replica and admin stand in the file, as {"tokens": {"game": ["at least 16 bytes"]}}, or in the \
-            variables LEDGER_TOKENS_PURCHASES, LEDGER_TOKENS_GAME, LEDGER_TOKENS_FINANCE, LEDGER_TOKENS_REPLICA and \
-            LEDGER_TOKENS_ADMIN, several separated by commas. Without any, the service listens on this machine only, \
-            and everyone there is admin. The token with which a standby comes to its leader is follow.token, or \
-            LEDGER_FOLLOW_TOKEN.
+            Tokens have no flag, which everyone on the machine could see: the configuration (or LEDGER_TOKENS, as \
+            JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
+            tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
+            everything. SIGHUP has the tokens read again. The token with which a standby comes to its leader is \
+            follow.token, or LEDGER_FOLLOW_TOKEN.
             """)
 
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
@@ -54,6 +53,9 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The catalog (JSON).", completion: .file(extensions: ["json"]))
     var catalog: String?
+
+    @Flag(help: "Do without tokens: whoever can connect from this machine may do everything.")
+    var insecureLoopback = false
 
     @Option(help: "host:port or unix:/path of the leader: this service is its standby, and only read.")
     var followLeader: String?
@@ -93,6 +95,7 @@ struct Serve: AsyncParsableCommand {
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .insecureLoopback: insecureLoopback ? "true" : nil,
         ].compactMapValues { $0 }
     }
 

@@ -9,7 +9,9 @@ struct ServerOptions: ParsableArguments {
     var server: String?
 
     /// Read from the environment rather than a flag, which others on the machine could see.
-    private var token: String? { ProcessInfo.processInfo.environment["LEDGER_TOKEN"] }
+    private var token: String? { ProcessInfo.processInfo.environment[ServerOptions.tokenVariable] }
+
+    static let tokenVariable = "LEDGER_TOKEN"
 
     /// Milliseconds that one request of a command may take: a report over a large ledger reads for longer than a
     /// player would wait.

@@ -8,11 +8,8 @@ enum Setting: String, CaseIterable {
     case environment = "app.environment"
     case anchors
     case catalog
-    case purchasesTokens = "tokens.purchases"
-    case gameTokens = "tokens.game"
-    case financeTokens = "tokens.finance"
-    case replicaTokens = "tokens.replica"
-    case adminTokens = "tokens.admin"
+    case tokens
+    case insecureLoopback
     case followLeader = "follow.leader"
     case followToken = "follow.token"
     case followName = "follow.name"
@@ -25,11 +22,14 @@ enum Setting: String, CaseIterable {
     case cachedPlayers = "cache.players"
     case logLevel = "log.level"
 
-    /// What the file must have there. A variable and a flag are texts; several are separated by commas.
+    /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
+    /// is written as JSON.
     enum Form {
         case text
         case integer
+        case boolean
         case texts
+        case object
     }
 
     var form: Form {
@@ -38,18 +38,20 @@ enum Setting: String, CaseIterable {
             .headFile, .headPublicKey, .logLevel:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
-        case .listen, .anchors, .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens: .texts
+        case .insecureLoopback: .boolean
+        case .listen, .anchors: .texts
+        case .tokens: .object
         }
     }
 
     /// Whether no message may repeat its value.
     var isSecret: Bool {
         switch self {
-        case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: true
+        case .tokens, .followToken: true
         case .path, .listen, .socketMode, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader,
             .followName,
             .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
-            .logLevel:
+            .logLevel, .insecureLoopback:
             false
         }
     }
@@ -75,7 +77,8 @@ enum Setting: String, CaseIterable {
         case .followName: "--follow-name"
         case .standbysRequired: "--standbys-required"
         case .standbysTimeout: "--standbys-timeout-milliseconds"
-        case .purchasesTokens, .gameTokens, .financeTokens, .replicaTokens, .adminTokens, .followToken: nil
+        case .insecureLoopback: "--insecure-loopback"
+        case .tokens, .followToken: nil
         }
     }
 

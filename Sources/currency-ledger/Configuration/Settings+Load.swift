@@ -2,6 +2,7 @@ import AppStore
 import Configuration
 import Foundation
 import LedgerWire
+import LineServer
 import Logging
 
 extension Settings {
@@ -9,14 +10,15 @@ extension Settings {
     /// - Parameters:
     ///   - flags: as given on the command line.
     ///   - environment: the process's environment variables.
+    ///   - serves: whether they are for a service, which must know who may do what.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     static func load(
-        file: String?, flags: [Setting: String], environment: [String: String]
+        file: String?, flags: [Setting: String], environment: [String: String], serves: Bool = true
     ) throws(ConfigurationError) -> Settings {
         var source = Source(
             file: try file.map { path throws(ConfigurationError) in try SettingsFile(path: path) }, flags: flags,
-            variables: EnvironmentVariablesProvider(environmentVariables: environment))
-        return try source.settings()
+            environment: environment)
+        return try source.settings(serves: serves)
     }
 }
 
@@ -36,17 +38,19 @@ private struct Source {
 
     private var file: SettingsFile?
     private let flags: [Setting: String]
+    private let environment: [String: String]
     private let variables: EnvironmentVariablesProvider
     /// What is wrong outside of the file.
     private var faults: [String] = []
 
-    init(file: SettingsFile?, flags: [Setting: String], variables: EnvironmentVariablesProvider) {
+    init(file: SettingsFile?, flags: [Setting: String], environment: [String: String]) {
         self.file = file
         self.flags = flags
-        self.variables = variables
+        self.environment = environment
+        variables = EnvironmentVariablesProvider(environmentVariables: environment)
     }
 
-    mutating func settings() throws(ConfigurationError) -> Settings {
+    mutating func settings(serves: Bool) throws(ConfigurationError) -> Settings {
         let environment = required(.environment).flatMap { given in
             let environment = Environment.known.first { $0.rawValue == given.text }
             if environment == nil { mustBe("Production, Sandbox, Xcode or LocalTesting", given) }
@@ -82,32 +86,49 @@ private struct Source {
             if level == nil { mustBe("trace, debug, info, notice, warning, error or critical", given) }
             settings.logLevel = level ?? settings.logLevel
         }
-        settings.tokens = tokens()
+        settings.access = access(serves: serves)
         settings.follow = follow()
         if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
         if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
+        refuseUnknownVariables()
         let all = (file?.json.lines ?? []) + faults
         if !all.isEmpty { throw ConfigurationError(all) }
         return settings
     }
 
-    private mutating func tokens() -> [Settings.Token] {
-        let roles: [(Setting, Role)] = [
-            (.purchasesTokens, .purchases), (.gameTokens, .game), (.financeTokens, .finance),
-            (.replicaTokens, .replica), (.adminTokens, .admin),
-        ]
-        var tokens: [Settings.Token] = []
-        for (setting, role) in roles {
-            for given in given(setting) ?? [] {
-                if given.text.utf8.count < Settings.tokenBytesMin {
-                    note("must have at least \(Settings.tokenBytesMin) bytes", given)
-                } else if tokens.contains(where: { $0.secret == given.text }) {
-                    note("is a token that is given twice, for this role or another", given)
-                }
-                tokens.append(Settings.Token(role: role, secret: given.text))
+    private mutating func access(serves: Bool) -> ServerConfiguration.Access {
+        let isOpen = boolean(.insecureLoopback) ?? false
+        guard let tokens = tokens() else {
+            if serves, !isOpen, !isFaulty(.tokens), !isFaulty(.insecureLoopback) {
+                note(
+                    """
+                    is required: "currency-ledger token new" makes one. Only where whoever can connect from this \
+                    machine may do everything, as on a developer's, none is needed: set insecureLoopback to true, or \
+                    give --insecure-loopback
+                    """, .tokens)
             }
+            return .everyoneOnThisMachine
         }
-        return tokens
+        if isOpen { note("must not be true where there are tokens", .insecureLoopback) }
+        return .tokens(tokens)
+    }
+
+    /// `nil` where none are given.
+    private mutating func tokens() -> [Token]? {
+        let variable = variable(.tokens)
+        guard let text = variable.text else {
+            guard let value = file?.items[.tokens]?.first?.value else { return nil }
+            return file?.json.tokens(value)
+        }
+        do throws(ConfigurationError) {
+            var json = try JSONFile(Array(text.utf8), name: variable.name)
+            let tokens = json.tokens(json.root)
+            faults += json.lines
+            return tokens
+        } catch {
+            faults += error.faults
+            return []
+        }
     }
 
     private mutating func follow() -> Settings.Follow? {
@@ -165,9 +186,31 @@ private struct Source {
         return nil
     }
 
+    private mutating func boolean(_ setting: Setting) -> Bool? {
+        guard let given = scalar(setting) else { return nil }
+        if let value = Bool(given.text) { return value }
+        mustBe("true or false", given)
+        return nil
+    }
+
     private func path(_ given: Given) -> String {
         guard case .file = given.origin, let folder = file?.folder else { return given.text }
         return URL(fileURLWithPath: given.text, relativeTo: folder).path
+    }
+
+    /// A variable that is spelt wrong would otherwise be a setting that is not there, and nobody would know.
+    private mutating func refuseUnknownVariables() {
+        let known = Set(Setting.allCases.map { variable($0).name }).union([ServerOptions.tokenVariable])
+        for name in environment.keys.sorted() where name.hasPrefix("LEDGER_") && !known.contains(name) {
+            if Source.isOfService(name) { continue }
+            faults.append("\(name): is not a variable of a setting")
+        }
+    }
+
+    /// What Kubernetes and Docker set in every container beside a service or a container of the name `ledger`.
+    private static func isOfService(_ name: String) -> Bool {
+        name == "LEDGER_PORT" || name == "LEDGER_NAME"
+            || ["LEDGER_PORT_", "LEDGER_SERVICE_", "LEDGER_ENV_"].contains { name.hasPrefix($0) }
     }
 
     // MARK: What is given

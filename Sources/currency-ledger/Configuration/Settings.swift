@@ -11,11 +11,6 @@ import Logging
 /// Several values in one variable or flag are separated by commas. Paths in the file are relative to the file's
 /// folder.
 struct Settings: Sendable {
-    struct Token: Sendable {
-        var role: Role
-        var secret: String
-    }
-
     /// Whose standby it is.
     struct Follow: Sendable {
         var leader: ServerAddress
@@ -31,7 +26,7 @@ struct Settings: Sendable {
     var environment: Environment
     var anchors: [String] = []
     var catalog: String
-    var tokens: [Token] = []
+    var access = ServerConfiguration.Access.everyoneOnThisMachine
     /// `nil` where it leads.
     var follow: Follow?
     var standbysRequired = 0
@@ -46,8 +41,6 @@ struct Settings: Sendable {
     var cachedPlayers = 300_000
     var logLevel = Logger.Level.info
 
-    /// Bytes of a token at the least: one that is guessed opens the ledger.
-    static let tokenBytesMin = 16
     /// Bytes of a key's file: a key in PEM has some hundred.
     static let keyBytesMax = 65_536
     /// Bytes of a file of signed heads: one a minute of a year is 600 MB, and nobody compares that at once.

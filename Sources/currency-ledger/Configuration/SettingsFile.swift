@@ -35,8 +35,6 @@ struct SettingsFile {
                 read(setting, member.value)
             } else if !inside.isEmpty {
                 read(member.value, under: names)
-            } else if names.first == "tokens" {
-                json.note("is not a role; there are purchases, game, finance, replica and admin", member)
             } else {
                 json.note("is not a setting", member)
             }
@@ -48,6 +46,8 @@ struct SettingsFile {
         switch setting.form {
         case .text: read = [text(value, setting)]
         case .integer: read = [json.integer(value).map { Item(text: String($0), value: value) }]
+        case .boolean: read = [json.boolean(value).map { Item(text: String($0), value: value) }]
+        case .object: read = [Item(text: "", value: value)]
         case .texts: read = json.elements(value, isSecret: setting.isSecret)?.map { text($0, setting) }
         }
         items[setting] = read?.compactMap { $0 }

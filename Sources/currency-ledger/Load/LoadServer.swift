@@ -116,6 +116,8 @@ final class LoadServer {
         settings.endArray()
         settings.key("catalog")
         settings.ascii("catalog.json")
+        settings.key("insecureLoopback")
+        settings.bool(true)
         settings.endObject()
         try File.write(settings.bytes, to: folder.appendingPathComponent("ledger.json").path)
     }

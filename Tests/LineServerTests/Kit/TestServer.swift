@@ -13,6 +13,7 @@ import ServiceLifecycle
 struct TestServer {
     let addresses: [ServerAddress]
     private let group: ServiceGroup
+    let lines: LineService
 
     var address: ServerAddress { addresses[0] }
 
@@ -28,9 +29,10 @@ struct TestServer {
     /// Runs a server while `body` runs, and shuts it down.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
-        tokens: [ServerConfiguration.Token] = [], socketMode: UInt32 = ServerConfiguration.socketModeDefault,
+        tokens: [Token] = [], socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
-        now: @escaping @Sendable () -> Int64 = now, limits: (inout ServerLimits) -> Void = { _ in },
+        now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
+        limits: (inout ServerLimits) -> Void = { _ in },
         engineLimits: (inout EngineLimits) -> Void = { _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void = { _ in },
         _ body: (TestServer) async throws -> Void
@@ -48,7 +50,8 @@ struct TestServer {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = LineService(
             configuration: ServerConfiguration(
-                listen: listen, tokens: tokens, socketMode: socketMode, limits: chosen),
+                listen: listen, access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens),
+                socketMode: socketMode, limits: chosen, clock: clock),
             ledger: ledger, group: loops,
             info: {
                 ServerInfo(
@@ -66,7 +69,7 @@ struct TestServer {
             let addresses: [ServerAddress]
             do {
                 addresses = try await lines.boundAddresses
-                try await body(TestServer(addresses: addresses, group: group))
+                try await body(TestServer(addresses: addresses, group: group, lines: lines))
             } catch {
                 await group.triggerGracefulShutdown()
                 // What kept the server from starting is thrown here; otherwise what the test found.
@@ -76,6 +79,15 @@ struct TestServer {
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
         }
+    }
+}
+
+extension Token {
+    /// A token of one role, whose name it has.
+    init(token: String, role: Role, limits: Limits = Limits()) {
+        self.init(
+            name: role.rawValue, roles: Roles(role), digests: [Digest(sha256: SHA256.hash(Array(token.utf8)))],
+            limits: limits)
     }
 }
 

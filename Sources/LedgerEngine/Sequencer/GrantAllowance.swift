@@ -1,0 +1,84 @@
+package import Ledger
+
+/// What a token may grant in a day of UTC, and what is left of it. It begins anew with the process.
+package final class GrantAllowance: Sendable {
+    private struct Granted {
+        /// The day, by its number.
+        var day: Int64 = 0
+        var amounts: [CurrencyCode: Int64] = [:]
+    }
+
+    private let granted: Monitor<Granted>
+    private let max: [CurrencyCode: Int64]
+
+    private static let millisecondsOfDay: Int64 = 86_400_000
+
+    /// - Parameters:
+    ///   - max: of each currency that has a limit.
+    ///   - former: whose grants of today count, and those that are still being decided.
+    package init(max: [CurrencyCode: Int64], after former: GrantAllowance? = nil) {
+        self.max = max
+        granted = former?.granted ?? Monitor(Granted())
+    }
+
+    /// Takes amounts out of what is left, all or none of them.
+    /// - Returns: `nil` where they were taken, else a currency of which too little is left, and what is.
+    func take(_ amounts: [CurrencyCode: Int64], at time: Timestamp) -> (currency: CurrencyCode, remaining: Int64)? {
+        granted.withLock { granted in
+            let day = time / GrantAllowance.millisecondsOfDay
+            if day > granted.day { granted = Granted(day: day) }
+            for (currency, amount) in amounts {
+                guard let max = max[currency] else { continue }
+                let remaining = Swift.max(0, max - granted.amounts[currency, default: 0])
+                if amount > remaining { return (currency, remaining) }
+            }
+            // Those without a limit are counted too, for it may be given one; their sum may grow beyond all bounds.
+            for (currency, amount) in amounts {
+                let sum = granted.amounts[currency, default: 0].addingReportingOverflow(amount)
+                granted.amounts[currency] = sum.overflow ? .max : sum.partialValue
+            }
+            return nil
+        }
+    }
+
+    /// Gives back what was taken at the same time, and not granted.
+    func giveBack(_ amounts: [CurrencyCode: Int64]) {
+        granted.withLock { granted in
+            for (currency, amount) in amounts { granted.amounts[currency, default: 0] -= amount }
+        }
+    }
+}
+
+extension Books {
+    /// Decides a command that grants. A repeat gets its first answer, whatever is left; what is granted and then cannot
+    /// be made durable counts all the same.
+    mutating func grant(
+        _ command: Command, by actor: String?, within allowance: GrantAllowance, at now: Timestamp
+    ) -> Answer {
+        let grants = isAnswered(command) ? [:] : command.grants
+        if let (currency, remaining) = allowance.take(grants, at: latestTime(now)) {
+            return .failure(.grantsOfDay(currency, remaining: remaining))
+        }
+        let outcome = decide(command, by: actor, at: now)
+        if case .refused = outcome { allowance.giveBack(grants) }
+        return .success(outcome)
+    }
+}
+
+extension Command {
+    /// What it asks to be granted, by currency; empty where that is nothing.
+    var grants: [CurrencyCode: Int64] {
+        let operations: [KeyedOperation]
+        switch self {
+        case .keyed(let operation): operations = [operation]
+        case .atomic(let atomic): operations = atomic.operations
+        case .credit, .notify, .expire, .balance, .consumption, .forget: return [:]
+        }
+        var grants: [CurrencyCode: Int64] = [:]
+        for case .grant(let grant) in operations {
+            let sum = grants[grant.currency, default: 0].addingReportingOverflow(grant.amount.units)
+            grants[grant.currency] = sum.overflow ? .max : sum.partialValue
+        }
+        return grants
+    }
+}

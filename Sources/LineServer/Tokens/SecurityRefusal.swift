@@ -1,0 +1,69 @@
+import AppStore
+import Ledger
+import LedgerEngine
+import LedgerWire
+
+/// What the server refuses for security's sake: the client is told, and the log.
+enum SecurityRefusal: Sendable {
+    case unknownToken
+    /// The connection asked without a token, or with one that holds no more.
+    case unauthenticated(Method)
+    case forbidden(Method, Roles)
+    case readOnly(Method)
+    case otherCurrency(CurrencyCode)
+    case grantsOfDay(CurrencyCode, remaining: Int64)
+    case tooManyRequests
+    /// A JWS that is not to be believed.
+    case verification(VerificationFailure)
+
+    /// `nil` where an operation was not carried out for another reason.
+    init?(_ fault: Fault) {
+        switch fault {
+        case .verification(let failure): self = .verification(failure)
+        case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
+        case .unfit, .store, .futureTime, .unexpected, .chainMismatch, .otherStandby, .overloaded: return nil
+        }
+    }
+
+    /// What the client is told.
+    var error: WireError {
+        switch self {
+        case .unknownToken: .unknownToken
+        case .unauthenticated: .unauthenticated
+        case .forbidden(let method, let roles): .forbidden(method, roles)
+        case .readOnly(let method): .readOnly(method)
+        case .otherCurrency(let currency): .otherCurrency(currency)
+        case .grantsOfDay(let currency, let remaining): .grantsOfDay(currency, remaining: remaining)
+        case .tooManyRequests: .tooManyRequests
+        case .verification(let failure): WireError(.verification(failure))
+        }
+    }
+
+    /// What the log says beside the error's message; nothing that the client wrote.
+    var detail: String? {
+        switch self {
+        case .unauthenticated(let method): method.description
+        case .verification(let failure): failure.reason.rawValue
+        case .unknownToken, .forbidden, .readOnly, .otherCurrency, .grantsOfDay, .tooManyRequests: nil
+        }
+    }
+
+    /// By which lines of the log are counted.
+    enum Kind: String, CaseIterable {
+        case unknownToken = "unknown_token"
+        case unauthenticated
+        case forbidden
+        case limit = "token_limit"
+        case verification = "verification_failed"
+    }
+
+    var kind: Kind {
+        switch self {
+        case .unknownToken: .unknownToken
+        case .unauthenticated: .unauthenticated
+        case .forbidden, .readOnly, .otherCurrency: .forbidden
+        case .grantsOfDay, .tooManyRequests: .limit
+        case .verification: .verification
+        }
+    }
+}

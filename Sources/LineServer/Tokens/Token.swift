@@ -1,0 +1,33 @@
+package import Ledger
+package import LedgerWire
+
+/// A token as the configuration has it: its name, what it opens, and what it may at most.
+package struct Token: Sendable {
+    /// What it may at most; without any it may all that its roles may.
+    package struct Limits: Sendable {
+        /// Whether it may only call what changes nothing.
+        package var isReadOnly = false
+        /// The currencies that it may spend, hold and grant; `nil`: all.
+        package var currencies: Set<CurrencyCode>?
+        /// Requests in a second, of all its connections together.
+        package var requestsPerSecond: Int64?
+        /// What it may grant of a currency in a day of UTC; of those that are not named, any amount.
+        package var grantsPerDay: [CurrencyCode: Int64] = [:]
+
+        package init() {}
+    }
+
+    /// The entries that it asks for keep it.
+    package var name: String
+    package var roles: Roles
+    /// The SHA-256 of what a client sends; of the old one and the new one while a token is changed.
+    package var digests: [Digest]
+    package var limits: Limits
+
+    package init(name: String, roles: Roles, digests: [Digest], limits: Limits = Limits()) {
+        self.name = name
+        self.roles = roles
+        self.digests = digests
+        self.limits = limits
+    }
+}

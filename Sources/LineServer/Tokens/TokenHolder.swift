@@ -1,0 +1,70 @@
+import Ledger
+import LedgerEngine
+import LedgerWire
+
+/// Who a connection is: the name of its token, what it may do, and what is left of its limits.
+final class TokenHolder: Sendable {
+    /// `nil` where there are no tokens.
+    let name: String?
+    let roles: Roles
+    /// `nil` where it may grant any amount.
+    let grants: GrantAllowance?
+    private let limits: Token.Limits
+    private let requests: RequestAllowance?
+
+    /// Everybody, where there are no tokens.
+    static let anyone = TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), former: nil)
+
+    /// - Parameter former: who had the name before: what was granted today under it counts.
+    convenience init(_ token: Token, former: TokenHolder?) {
+        self.init(name: token.name, roles: token.roles, limits: token.limits, former: former)
+    }
+
+    private init(name: String?, roles: Roles, limits: Token.Limits, former: TokenHolder?) {
+        self.name = name
+        self.roles = roles
+        self.limits = limits
+        requests = limits.requestsPerSecond.map { RequestAllowance(perSecond: $0) }
+        grants =
+            limits.grantsPerDay.isEmpty ? nil : GrantAllowance(max: limits.grantsPerDay, after: former?.grants)
+    }
+
+    var identity: Identity { Identity(name: name, roles: roles.all) }
+
+    /// Why it may not ask this; `nil` where it may.
+    /// - Parameter now: nanoseconds of a clock that never goes back.
+    func refusal(of asked: Message.Asked, now: () -> UInt64) -> SecurityRefusal? {
+        if !asked.method.isAllowed(to: roles) { return .forbidden(asked.method, roles) }
+        if limits.isReadOnly && asked.method.changes { return .readOnly(asked.method) }
+        if let requests, !requests.take(now: now()) { return .tooManyRequests }
+        if let currencies = limits.currencies,
+            let other = asked.request.currenciesMoved.first(where: { !currencies.contains($0) })
+        {
+            return .otherCurrency(other)
+        }
+        return nil
+    }
+}
+
+extension Request {
+    /// The currencies that it names as those to be moved.
+    fileprivate var currenciesMoved: [CurrencyCode] {
+        operations.flatMap { operation -> [CurrencyCode] in
+            switch operation {
+            case .spend(let spend): spend.debits.map(\.currency)
+            case .grant(let grant): [grant.currency]
+            case .hold(let hold): [hold.currency]
+            // What they move was spent or held before.
+            case .reverse, .capture, .release: []
+            }
+        }
+    }
+
+    private var operations: [KeyedOperation] {
+        switch self {
+        case .ledger(.keyed(let operation)): [operation]
+        case .ledger(.atomic(let atomic)): atomic.operations
+        case .ping, .authenticate, .info, .ledger: []
+        }
+    }
+}

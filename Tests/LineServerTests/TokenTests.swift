@@ -1,0 +1,243 @@
+import AppStore
+import Foundation
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import LineServer
+
+extension ServerTests {
+    /// What a token opens, how much, and what is said of who wants more.
+    @Suite struct Tokens {
+        private static func token(
+            _ name: String, _ roles: Roles, _ secrets: [String], _ change: (inout Token.Limits) -> Void = { _ in }
+        ) -> Token {
+            var limits = Token.Limits()
+            change(&limits)
+            return Token(
+                name: name, roles: roles, digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) },
+                limits: limits)
+        }
+
+        private static func atomicGrants(_ key: String, _ amounts: [(String, Int)]) -> String {
+            let operations = amounts.map {
+                #"{"method":"grant","params":{"account":"a","currency":"\#($0.0)","amount":\#($0.1)}}"#
+            }
+            return Requests.call(
+                "atomic", #"{"key":"\#(key)","operations":[\#(operations.joined(separator: ","))]}"#)
+        }
+
+        private func client(_ server: TestServer, _ secret: String) async throws -> RawClient {
+            let client = try await server.connect()
+            let greeting = try await client.ask(Requests.authenticate(secret))
+            try #require(greeting.reason == nil)
+            return client
+        }
+
+        @Test func theNameOfATokenStandsWithEachEntryThatItAskedFor() async throws {
+            let tokens = [
+                Self.token("eu-game-1", [.game, .finance], ["old secret", "new secret"]),
+                Self.token("us-game-1", .game, ["another secret"]),
+            ]
+            try await TestServer.run(tokens: tokens) { server in
+                let client = try await server.connect()
+                for secret in ["old secret", "new secret"] {
+                    let greeting = try await client.ask(Requests.authenticate(secret))
+                    #expect(greeting.result["name"].string == "eu-game-1")
+                    #expect(greeting.result["roles"].array?.map(\.string) == ["game", "finance"])
+                    _ = try await client.ask(Requests.grant(secret.replacing(" ", with: "-"), "a", 1))
+                }
+                _ = try await client.ask(Requests.authenticate("another secret"))
+                _ = try await client.ask(Requests.grant("k", "a", 1))
+                _ = try await client.ask(Requests.authenticate("old secret"))
+                let history = try await client.ask(Requests.history("a"))
+                let actors = history.result["entries"].array?.map { $0["actor"].string }
+                #expect(actors == ["us-game-1", "eu-game-1", "eu-game-1"])
+            }
+        }
+
+        /// Every method, so that a new one is thought of.
+        @Test func aTokenThatOnlyReadsChangesNothing() {
+            let reads: Set = [
+                "ping", "authenticate", "info", "balance", "purchase", "consumption", "history", "report", "journal",
+                "find", "head",
+            ]
+            let changes: Set = [
+                "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "forget",
+                "blocks", "promote",
+            ]
+            #expect(Set(Methods.all.map(\.description)) == reads.union(changes))
+            for method in Methods.all { #expect(method.changes == changes.contains("\(method)"), "\(method)") }
+        }
+
+        @Test func limitsOfATokenHold() async throws {
+            let tokens = [
+                Self.token("reader", .admin, ["r"]) { $0.isReadOnly = true },
+                Self.token("gems", .game, ["g"]) { $0.currencies = [CurrencyCode("gems")!] },
+                Self.token("all", .admin, ["a"]),
+            ]
+            let logs = LogCapture()
+            try await TestServer.run(tokens: tokens, logs: logs) { server in
+                let reader = try await client(server, "r")
+                #expect(try await reader.ask(Requests.balance("a")).result["account"].string == "a")
+                let grant = try await reader.ask(Requests.grant("1", "a", 1))
+                #expect(
+                    grant.reason == "forbidden" && grant["error"]["message"].string?.contains("may only read") == true)
+                #expect(try await reader.ask(Requests.call("forget", #"{"account":"a"}"#)).reason == "forbidden")
+
+                let gems = try await client(server, "g")
+                #expect(try await gems.ask(Requests.grant("2", "a", 7)).reason == nil)
+                for line in [
+                    Requests.grant("3", "a", 1, of: "tickets"), Requests.spend("3", "a", 1, of: "tickets"),
+                    Requests.call(
+                        "hold",
+                        #"{"key":"3","account":"a","currency":"tickets","amount":1,"timeoutMilliseconds":9}"#),
+                    Self.atomicGrants("3", [("gems", 1), ("tickets", 1)]),
+                ] {
+                    let reply = try await gems.ask(line)
+                    #expect(
+                        reply.reason == "forbidden" && reply["error"]["message"].string?.contains("tickets") == true,
+                        "\(line)")
+                }
+                // Nothing of it stands under the key.
+                let all = try await client(server, "a")
+                #expect(try await all.ask(Requests.grant("3", "a", 1, of: "tickets")).reason == nil)
+                let balances = try await all.ask(Requests.balance("a")).result["balances"]
+                #expect(balances["gems"]["available"].int == 7 && balances["tickets"]["available"].int == 1)
+            }
+            #expect(logs.lines.contains { $0.contains("kind=forbidden") && $0.contains("token=reader") })
+            #expect(logs.lines.contains { $0.contains("tickets") && $0.contains("token=gems") })
+        }
+
+        @Test func moreRequestsThanATokenMaySendInASecondAreOverloadedOnAllItsConnections() async throws {
+            let time = NIOLockedValueBox<UInt64>(5_000_000_000)
+            let tokens = [
+                Self.token("slow", .game, ["s"]) { $0.requestsPerSecond = 4 }, Self.token("fast", .game, ["f"]),
+            ]
+            try await TestServer.run(tokens: tokens, clock: { time.withLockedValue { $0 } }) { server in
+                let (one, two) = (try await client(server, "s"), try await client(server, "s"))
+                let fast = try await client(server, "f")
+                for key in 0..<3 { #expect(try await one.ask(Requests.grant("\(key)", "a", 1)).reason == nil) }
+                let replies = try await two.ask([Requests.grant("3", "a", 1), Requests.grant("4", "a", 1)])
+                #expect(replies[0].reason == nil && replies[1].reason == "overloaded")
+                #expect(try await one.ask(Requests.balance("a")).reason == "overloaded")
+                // What no role is needed for is not counted, and others are not concerned.
+                #expect(try await one.ask(Requests.ping(1)).reason == nil)
+                #expect(try await fast.ask(Requests.balance("a")).result["balances"]["gems"]["available"].int == 4)
+                time.withLockedValue { $0 += 500_000_000 }
+                let later = try await one.ask(["4", "5", "6"].map { Requests.grant($0, "a", 1) })
+                #expect(later.map(\.reason) == [nil, nil, "overloaded"])
+            }
+        }
+
+        @Test func grantsOfADayAreCountedOnceAndBeginAnewWithTheNextDay() async throws {
+            let midnight: Int64 = 20_000 * 86_400_000
+            let time = NIOLockedValueBox(midnight - 1)
+            let tokens = [
+                Self.token("shop", .game, ["s"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 100] },
+                Self.token("all", .game, ["a"]),
+            ]
+            try await TestServer.run(tokens: tokens, now: { time.withLockedValue { $0 } }) { server in
+                let (shop, again) = (try await client(server, "s"), try await client(server, "s"))
+                #expect(try await shop.ask(Requests.grant("1", "a", 60)).reason == nil)
+                // A repeat, and what the ledger refuses, take nothing.
+                for _ in 0..<3 {
+                    #expect(try await again.ask(Requests.grant("1", "a", 60)).result["replayed"].bool == true)
+                }
+                #expect(try await again.ask(Requests.grant("1", "a", 30)).reason == "key_reused")
+                #expect(try await again.ask(Requests.grant("n", "a", 30, of: "none")).reason == "unknown_currency")
+                let forbidden = try await again.ask(Requests.grant("2", "a", 41))
+                #expect(forbidden.reason == "forbidden" && forbidden["error"]["data"]["remaining"].int == 40)
+                #expect(try await again.ask(Requests.grant("2", "a", 40)).reason == nil)
+                let both = Self.atomicGrants("3", [("gems", 1), ("tickets", 9)])
+                #expect(try await again.ask(both).reason == "forbidden")
+                #expect(try await again.ask(Requests.grant("3", "a", 9, of: "tickets")).reason == nil)
+                let other = try await client(server, "a")
+                #expect(try await other.ask(Requests.grant("4", "a", 500)).reason == nil)
+                time.withLockedValue { $0 = midnight }
+                #expect(try await shop.ask(Self.atomicGrants("5", [("gems", 50), ("gems", 50)])).reason == nil)
+                #expect(try await shop.ask(Requests.grant("6", "a", 1)).reason == "forbidden")
+                let balance = try await other.ask(Requests.balance("a"))
+                #expect(balance.result["balances"]["gems"]["available"].int == 700)
+            }
+        }
+
+        @Test func tokensAreReplacedWhileConnectionsAreOpen() async throws {
+            let before = [
+                Self.token("a", .game, ["old"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                Self.token("b", .game, ["b"]),
+                Self.token("c", .finance, ["c"]),
+            ]
+            try await TestServer.run(tokens: before) { server in
+                let (old, gone, changed) = (
+                    try await client(server, "old"), try await client(server, "b"), try await client(server, "c")
+                )
+                #expect(try await old.ask(Requests.grant("1", "a", 6)).reason == nil)
+                #expect(try await changed.ask(Requests.grant("2", "a", 1)).reason == "forbidden")
+                server.lines.replaceTokens(by: [
+                    Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                    Self.token("c", .game, ["c"]),
+                ])
+                // Its connection goes on, and what it has used of its limit is used.
+                #expect(try await old.ask(Requests.grant("3", "a", 5)).reason == "forbidden")
+                #expect(try await old.ask(Requests.grant("3", "a", 4)).reason == nil)
+                let new = try await client(server, "new")
+                #expect(try await new.ask(Requests.grant("4", "a", 1)).reason == "forbidden")
+                #expect(try await gone.ask(Requests.balance("a")).reason == "unauthenticated")
+                #expect(try await changed.ask(Requests.grant("5", "a", 1)).reason == nil)
+                server.lines.replaceTokens(by: [Self.token("a", .game, ["new"])])
+                #expect(try await old.ask(Requests.balance("a")).reason == "unauthenticated")
+                #expect(try await new.ask(Requests.balance("a")).result["balances"]["gems"]["available"].int == 11)
+            }
+        }
+
+        @Test func whoSendsOneWrongTokenAfterTheOtherIsNotListenedTo() async throws {
+            let logs = LogCapture()
+            try await TestServer.run(tokens: [Self.token("a", .game, ["right"])], logs: logs) { server in
+                for round in 0..<10 {
+                    let client = try await server.connect()
+                    let guesses = (0..<3).map { Requests.authenticate("guess \(round) \($0)") }
+                    let lines = guesses + [Requests.authenticate("right"), Requests.ping(7)]
+                    try await client.send(lines.map { $0 + "\n" }.joined())
+                    for reply in try await client.lines(3) { #expect(reply.contains("unauthenticated")) }
+                    #expect(try await client.line() == nil)
+                }
+                // Two are allowed to who then has the right one.
+                let client = try await server.connect()
+                let replies = try await client.ask(["1", "2", "right"].map { Requests.authenticate($0) })
+                #expect(replies[2].reason == nil)
+            }
+            let guesses = logs.lines.filter { $0.contains("kind=unknown_token") }
+            #expect(guesses.count == 4 && guesses.allSatisfy { $0.contains("127.0.0.1") }, "\(guesses)")
+            #expect(guesses.last?.contains("more=29") == true, "what no line was written of is counted")
+            #expect(!logs.lines.contains { $0.contains("guess") || $0.contains("right") })
+        }
+
+        @Test func refusalsForSecuritysSakeAreLoggedWithoutWhatWasSent() async throws {
+            let (app, forger) = (try SandboxApp(), try SandboxApp())
+            let logs = LogCapture()
+            let forged = try forger.transaction(1)
+            try await TestServer.run(
+                tokens: [Self.token("pipeline", .purchases, ["p"])], verifier: app.verifier, logs: logs
+            ) { server in
+                let stranger = try await server.connect()
+                #expect(try await stranger.ask(Requests.balance("a")).reason == "unauthenticated")
+                let client = try await client(server, "p")
+                #expect(try await client.ask(Requests.credit(forged, account: "a")).reason == "verification_failed")
+                #expect(try await client.ask(Requests.spend("s", "a", 1)).reason == "forbidden")
+            }
+            for parts in [
+                ["kind=unauthenticated", "detail=balance", "peer=127.0.0.1"],
+                ["kind=verification_failed", "detail=untrusted_root", "token=pipeline", "peer=127.0.0.1"],
+                ["kind=forbidden", "may not call spend", "token=pipeline"],
+            ] {
+                let found = logs.lines.filter { line in parts.allSatisfy { line.contains($0) } }
+                #expect(found.count == 1, "\(parts)")
+            }
+            let segment = forged.split(separator: ".")[1].prefix(40)
+            #expect(!logs.lines.contains { $0.contains(segment) })
+        }
+    }
+}
