@@ -240,6 +240,7 @@ enum DatabaseFile {
             throw ProjectionOpeningError(
                 .unavailable, "\(path)\(WriteAheadLog.suffix): \(String(cString: strerror(errno)))")
         }
+        log.note(through: end, in: sums.frames)
         PageChecks.expectNewest(sums, at: path)
         return Known(sums: sums, mark: mark, end: end)
     }

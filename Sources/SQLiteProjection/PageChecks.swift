@@ -15,7 +15,11 @@ import Glibc
 /// pages of which SQLite leaves the last bytes free (`SQLITE_FCNTL_RESERVE_BYTES`). Whoever has the tables for writing
 /// compares each page with its newest checksum too (``PageSums``). The write-ahead log has checksums
 /// of SQLite's own, which SQLite compares only when it begins to use one that it finds: here they are compared
-/// whenever a page is read from it (``LogFrames``).
+/// whenever a page is read from it (``LogFrames``), and by whoever has the tables for writing, with those of the frames
+/// that it wrote itself (``OwnFrames``).
+///
+/// A connection that is told to (``keepLock(_:for:)``) never gives the lock for writing back: not between two
+/// transactions, when another program would be quick enough to get it.
 enum PageChecks {
     /// Bytes at the end of each page.
     static let bytes = 8
@@ -155,16 +159,33 @@ enum PageChecks {
         logMethods.pointee.xTruncate = {
             PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1)
         }
-        logMethods.pointee.xWrite = {
-            PageChecks.below($0).pointee.pMethods.pointee.xWrite(PageChecks.below($0), $1, $2, $3)
+        logMethods.pointee.xSync = {
+            PageChecks.below($0).pointee.pMethods.pointee.xSync(PageChecks.below($0), $1)
         }
+        logMethods.pointee.xWrite = { PageChecks.writeLog($0, $1, $2, $3) }
         let layers = Layers(
             below: below, methods: UnsafePointer(methods), logMethods: UnsafePointer(logMethods))
         return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
     }()
 
-    /// What stands in front of the file of the VFS below: a pointer to the methods, and one to the newest checksums.
-    private static let headBytes = 16
+    /// What stands in front of the file of the VFS below: a pointer to the methods, one to the newest checksums, and
+    /// what is done with the lock for writing.
+    private static let headBytes = 24
+
+    /// Of the lock for writing of a connection.
+    private enum Lock: UInt64 {
+        /// It is taken and given back as SQLite asks for it.
+        case passed
+        /// It is to be kept once it is taken.
+        case toBeKept
+        /// SQLite has given it back, and it is kept.
+        case kept
+    }
+
+    private static func lock(_ file: File?) -> UnsafeMutablePointer<Lock> {
+        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
+        return (UnsafeMutableRawPointer(file) + 16).assumingMemoryBound(to: Lock.self)
+    }
 
     private static func sums(_ file: File?) -> UnsafeMutablePointer<Unmanaged<PageSums>?> {
         guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
@@ -204,6 +225,7 @@ enum PageChecks {
                 files.withLock({ $0[String(path.dropLast(4))] }) != nil
             {
                 methods = layers.logMethods
+                if case .newest(let sums) = files.withLock({ $0[String(path.dropLast(4))] }) { newest = sums }
             }
         }
         guard let methods else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
@@ -213,6 +235,7 @@ enum PageChecks {
         file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : methods
         let isOpen = file.pointee.pMethods != nil
         sums(file).initialize(to: isOpen ? newest.map { Unmanaged.passRetained($0) } : nil)
+        lock(file).initialize(to: .passed)
         return code
     }
 
@@ -233,7 +256,7 @@ enum PageChecks {
             xCheckReservedLock: {
                 PageChecks.below($0).pointee.pMethods.pointee.xCheckReservedLock(PageChecks.below($0), $1)
             },
-            xFileControl: { PageChecks.below($0).pointee.pMethods.pointee.xFileControl(PageChecks.below($0), $1, $2) },
+            xFileControl: { PageChecks.control($0, $1, $2) },
             xSectorSize: { PageChecks.below($0).pointee.pMethods.pointee.xSectorSize(PageChecks.below($0)) },
             xDeviceCharacteristics: {
                 // Parts of pages (SQLITE_IOCAP_SUBPAGE_READ) would be read past the checksums.
@@ -242,9 +265,12 @@ enum PageChecks {
             xShmMap: {
                 PageChecks.below($0).pointee.pMethods.pointee.xShmMap(PageChecks.below($0), $1, $2, $3, $4)
             },
-            xShmLock: { PageChecks.below($0).pointee.pMethods.pointee.xShmLock(PageChecks.below($0), $1, $2, $3) },
+            xShmLock: { PageChecks.lock($0, $1, $2, $3) },
             xShmBarrier: { PageChecks.below($0).pointee.pMethods.pointee.xShmBarrier(PageChecks.below($0)) },
-            xShmUnmap: { PageChecks.below($0).pointee.pMethods.pointee.xShmUnmap(PageChecks.below($0), $1) },
+            xShmUnmap: {
+                PageChecks.giveBack($0)
+                return PageChecks.below($0).pointee.pMethods.pointee.xShmUnmap(PageChecks.below($0), $1)
+            },
             xFetch: { _, _, _, place in
                 // Mapped memory would be read past the checksums.
                 place?.pointee = nil
@@ -275,6 +301,7 @@ enum PageChecks {
     private static func readLog(
         _ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64
     ) -> Int32 {
+        let own = sums(file).pointee
         let file = below(file)
         let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
         guard let bytes, LogFrames.isPage(Int(count), at: offset) else { return code }
@@ -289,8 +316,75 @@ enum PageChecks {
                 if code != SQLITE_OK { return code == shortRead ? ioErrorData : code }
             }
             let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-            return LogFrames.isWhole(page, UnsafeRawBufferPointer(headers)) ? SQLITE_OK : ioErrorData
+            guard LogFrames.isWhole(page, UnsafeRawBufferPointer(headers)) else { return ioErrorData }
+            guard let own, let frame = WriteAheadLog.frame(at: offset - Int64(LogFrames.headerBytes)) else {
+                return SQLITE_OK
+            }
+            let sum = LogFrames.sum(UnsafeRawBufferPointer(headers), ofHeader: 1)
+            return own._withUnsafeGuaranteedRef { $0.frames.isOwn(sum, ofFrame: frame) } ? SQLITE_OK : ioErrorData
         }
+    }
+
+    /// Notes what is written into the log: its own header, with which it begins anew, and that of each frame. (SQLite
+    /// writes a frame's header by itself, before its page.)
+    private static func writeLog(
+        _ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64
+    ) -> Int32 {
+        let own = sums(file).pointee
+        let code = below(file).pointee.pMethods.pointee.xWrite(below(file), bytes, count, offset)
+        guard code == SQLITE_OK, let own, let bytes else { return code }
+        if offset == 0 {
+            own._withUnsafeGuaranteedRef { $0.frames.begin() }
+        } else if count == LogFrames.headerBytes, let frame = WriteAheadLog.frame(at: offset) {
+            let sum = LogFrames.sum(UnsafeRawBufferPointer(start: bytes, count: Int(count)), ofHeader: 0)
+            own._withUnsafeGuaranteedRef { $0.frames.note(sum, ofFrame: frame) }
+        }
+        return code
+    }
+
+    // MARK: The lock for writing
+
+    /// Of this VFS's own, above those of SQLite's (https://sqlite.org/c3ref/file_control.html).
+    private static let keepLockOpcode: Int32 = 0x4C44_6701
+
+    /// Has a connection to tables with checksums keep the lock for writing from its next transaction that writes on,
+    /// until this is said again, or it is closed.
+    static func keepLock(_ keeps: Bool, for database: OpaquePointer?) {
+        var keeps: Int32 = keeps ? 1 : 0
+        let code = sqlite3_file_control(database, "main", keepLockOpcode, &keeps)
+        precondition(code == SQLITE_OK, "the tables were not opened with checksums")
+    }
+
+    private static func control(_ file: File?, _ opcode: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
+        guard opcode == keepLockOpcode, let argument else {
+            return below(file).pointee.pMethods.pointee.xFileControl(below(file), opcode, argument)
+        }
+        giveBack(file)
+        lock(file).pointee = argument.load(as: Int32.self) != 0 ? .toBeKept : .passed
+        return SQLITE_OK
+    }
+
+    /// The lock for writing is the first one (https://sqlite.org/walformat.html#wal_locks).
+    private static func lock(_ file: File?, _ first: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+        if first == 0 && count == 1 {
+            switch (lock(file).pointee, flags & SQLITE_SHM_UNLOCK != 0) {
+            case (.toBeKept, true):
+                lock(file).pointee = .kept
+                return SQLITE_OK
+            case (.kept, false):
+                lock(file).pointee = .toBeKept
+                return SQLITE_OK
+            case (.toBeKept, false), (.kept, true), (.passed, _): break
+            }
+        }
+        return below(file).pointee.pMethods.pointee.xShmLock(below(file), first, count, flags)
+    }
+
+    private static func giveBack(_ file: File?) {
+        guard lock(file).pointee == .kept else { return }
+        lock(file).pointee = .passed
+        _ = below(file).pointee.pMethods.pointee.xShmLock(
+            below(file), 0, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
     }
 
     private static func write(_ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64) -> Int32 {
@@ -348,6 +442,11 @@ private enum LogFrames {
         let before = own - Int64(count + headerBytes)
         let log = Int64(logHeaderBytes - headerBytes)
         return [before < 0 ? log : before, own, log]
+    }
+
+    /// The sum of a header, as it stands there.
+    static func sum(_ headers: UnsafeRawBufferPointer, ofHeader header: Int) -> UInt64 {
+        headers.loadUnaligned(fromByteOffset: header * headerBytes + 16, as: UInt64.self)
     }
 
     /// Whether the page and its frame's header fit the sum, and the frame has the log's salts: one that is left of an

@@ -37,6 +37,8 @@ final class PageSums: Sendable {
         var isEnded = false
     }
 
+    /// The pages that are not in the tables' file yet.
+    let frames = OwnFrames()
     private let path: String
     private let state: Mutex<State>
 

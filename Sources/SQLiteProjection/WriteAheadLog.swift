@@ -93,9 +93,28 @@ struct WriteAheadLog {
         return clear(descriptor, next, WriteAheadLog.frameHeaderBytes)
     }
 
+    /// Notes the sums of the frames up to a commit.
+    func note(through commit: WALCommit, in frames: OwnFrames) {
+        if commit.frames == 0 { return }
+        let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
+        if descriptor < 0 { return }
+        defer { close(descriptor) }
+        for frame in 1...commit.frames {
+            guard let found = self.commit(endingWith: frame, descriptor) else { return }
+            frames.note(found.sums, ofFrame: frame)
+        }
+    }
+
     /// Where the header of a frame stands, from 1.
-    private static func place(ofFrame frame: Int) -> Int {
+    static func place(ofFrame frame: Int) -> Int {
         headerBytes + (frame - 1) * (frameHeaderBytes + pageBytes)
+    }
+
+    /// The frame whose header stands at a place; `nil` where none does.
+    static func frame(at place: Int64) -> Int? {
+        let (frame, rest) = Int(place - Int64(headerBytes)).quotientAndRemainder(
+            dividingBy: frameHeaderBytes + pageBytes)
+        return place >= headerBytes && rest == 0 ? frame + 1 : nil
     }
 
     private func commit(endingWith frames: Int, _ descriptor: Int32) -> WALCommit? {

@@ -1,10 +1,10 @@
 import GRDB
 import Ledger
 
-/// Applies blocks, on the writer's connection, which keeps the lock for writing from its opening on: no other program
-/// can write into the tables while they are used (https://sqlite.org/lang_transaction.html). Between two transactions
-/// of its own another program may get that lock; what it writes then is noticed before anything more is written or
-/// copied.
+/// Applies blocks, on the writer's connection, which keeps the lock for writing from its first transaction until it is
+/// closed: no other program can write into the tables while they are used (``PageChecks/keepLock(_:for:)``). What one
+/// writes that heeds no locks is noticed before anything more is written or copied, and wherever it is read
+/// (``OwnFrames``).
 final class Writer {
     private struct Statements {
         let batch: BatchWriter
@@ -45,6 +45,7 @@ final class Writer {
             db, copier, bounds, path, known.sums, committed: try StoredState(db).head?.number ?? 0,
             marked: known.mark, warn: warn)
         checkpointer.reserve()
+        PageChecks.keepLock(true, for: db.sqliteConnection)
         // A commit of ours, so that it is known where the write-ahead log ends. On a full disk the next one is that.
         do {
             try transact(statements, db) {
@@ -52,7 +53,6 @@ final class Writer {
                 return nil
             }
         } catch let error as DatabaseError where error.resultCode != .SQLITE_BUSY {
-            keepLock(statements, db)
             return
         }
         // Who has the tables open reads and writes on behind what was cut off.
@@ -60,7 +60,6 @@ final class Writer {
             throw ProjectionOpeningError(.rebuild, "another program has \(path) open, and wrote into it")
         }
         checkpointer.noteCommit()
-        keepLock(statements, db)
     }
 
     var walPages: Int { checkpointer.pages }
@@ -82,13 +81,8 @@ final class Writer {
             return after
         }
         checkpointer.committed(blocks[blocks.count - 1].block.number)
-        keepLock(statements, db)
-        if checkpointer.isDue, db.isInsideTransaction {
-            checkpointer.copy()
-            // Only a transaction that begins now can begin the write-ahead log anew.
-            try? leave(db)
-            keepLock(statements, db)
-        }
+        // A name that was erased stands in the tables' file until the page that lacks it is copied there.
+        if checkpointer.isDue || blocks.contains(where: { !$0.block.rows.erasures.isEmpty }) { checkpointer.copy() }
     }
 
     /// Changes rows, with none of the blocks.
@@ -99,7 +93,6 @@ final class Writer {
             return nil
         }
         checkpointer.noteCommit()
-        keepLock(statements, db)
     }
 
     /// One transaction, all of which or nothing of which is carried out.
@@ -113,14 +106,9 @@ final class Writer {
         } catch {
             state = nil
             try leave(db)
-            keepLock(statements, db)
             throw error
         }
     }
-
-    /// Begins the next transaction, so that nobody else can write until it comes. What keeps it from beginning keeps
-    /// the next blocks from being applied, which says so.
-    private func keepLock(_ statements: Statements, _ db: Database) { try? begin(statements, db) }
 
     /// - Throws: ``StoreError`` where the write-ahead log may not grow any more.
     private func makeRoom(_ statements: Statements, _ db: Database) throws {
@@ -162,8 +150,8 @@ final class Writer {
     /// - Parameter sums: of the pages; what is written into them after the lock is given back is another program's.
     func close(_ db: Database, _ sums: PageSums) {
         guard let statements = statements.take() else { return }
-        keepLock(statements, db)
-        let isWhole = db.isInsideTransaction && checkpointer.copy()
+        let isAlone = (try? begin(statements, db)) != nil
+        let isWhole = isAlone && checkpointer.copy()
         sums.end()
         try? leave(db)
         if isWhole { checkpointer.close(db) }

@@ -215,16 +215,15 @@ enum Composition {
         if try folder.damageMark.isSet() {
             try tables.makeAnew(because: "damage was found in them while they were used")
         }
-        do {
-            return try engine()
-        } catch let error as UnusableTables {
-            try tables.makeAnew(because: error.description)
-            return try engine()
-        } catch let error as StoreError where error.kind == .corrupt && !error.isOfLog {
-            // Blocks cannot be applied to them: the log has all that they have.
-            try tables.makeAnew(because: "\(error)")
-            return try engine()
+        for _ in 1..<Tables.openingsMax {
+            do { return try engine() } catch let error as UnusableTables {
+                try tables.makeAnew(because: error.description)
+            } catch let error as StoreError where error.kind == .corrupt && !error.isOfLog {
+                // Blocks cannot be applied to them: the log has all that they have.
+                try tables.makeAnew(because: "\(error)")
+            }
         }
+        return try engine()
     }
 
     /// Why tables of which nothing is damaged cannot be used.

@@ -45,13 +45,17 @@ struct Tables {
 
     /// The tables as they are; made anew where they cannot be gone on with.
     func open() throws -> SQLiteProjection {
-        do {
-            return try open(path)
-        } catch let error as ProjectionOpeningError where error.kind == .rebuild {
-            try makeAnew(because: "\(error)")
-            return try open(path)
+        for _ in 1..<Tables.openingsMax {
+            do { return try open(path) } catch let error as ProjectionOpeningError where error.kind == .rebuild {
+                try makeAnew(because: "\(error)")
+            }
         }
+        return try open(path)
     }
+
+    /// How often tables are opened that are made anew each time between. Another program that tries all the time to
+    /// write into them may be quicker once or twice than this one's lock.
+    static let openingsMax = 6
 
     func makeAnew(because reason: String) throws {
         logger.notice("the tables are made anew", metadata: ["reason": "\(reason)"])

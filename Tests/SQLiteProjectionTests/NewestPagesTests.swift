@@ -48,6 +48,43 @@ import Testing
         }
     }
 
+    /// What another program writes into the tables while they are used, though locks would keep it from that, is not
+    /// believed: neither before this program writes again nor after.
+    @Test(arguments: [
+        "UPDATE wallet SET available = available + 500000, paid = paid + 500000",
+        "UPDATE lot SET remaining = remaining + 7, granted = granted + 7", "DELETE FROM purchase",
+        "DELETE FROM request",
+        "UPDATE account SET name = 'x' || name", "UPDATE entry SET time = time - 1",
+    ])
+    func whatAProgramThatHeedsNoLocksWritesIsNotBelieved(sql: String) async throws {
+        try await apart {
+            for checkpointPages in [1, 100_000] {
+                let sample = try AskedTables(seed: 23, checkpointPages: checkpointPages)
+                try sample.store.projection.close()
+                let folder = try sample.copy()
+                let answers = try #require(
+                    try sample.ask(folder) {
+                        let other = try Intruder.connection(folder.database, .heedsNoLocks)
+                        try other.inDatabase { db in
+                            try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+                            try db.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+                            try db.execute(sql: sql)
+                            #expect(db.changesCount > 0)
+                        }
+                    })
+                var noticed = 0
+                for (question, answer) in answers {
+                    if answer == "error" {
+                        noticed += 1
+                    } else {
+                        #expect(answer == sample.answers[question], "\(question)")
+                    }
+                }
+                #expect(noticed > 0, "\(checkpointPages)")
+            }
+        }
+    }
+
     /// What a connection has read of it already it need not read again.
     @Test func aPageThatGoesBackWhileTheTablesAreOpenIsNotBelieved() async throws {
         try await apart {

@@ -321,6 +321,41 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         #expect(try store.projection.journal(JournalQuery(after: 99)) == JournalPage(entries: [], next: 99))
     }
 
+    @Test func closedTablesLeaveNoFileOpen() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        var workload = Workload(seed: 3)
+        for time in 1...5 {
+            try store.run((0..<20).map { _ in workload.next() }, at: Int64(time))
+            try store.restart()
+        }
+        try store.projection.close()
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }
+        #expect(open.filter { $0.hasPrefix(folder.url.path) } == [])
+    }
+
+    /// Not when the write-ahead log happens to be copied the next time.
+    @Test func aNameThatIsForgottenIsGoneFromTheTablesFile() throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        let name = try #require(AccountName("somebody-who-has-a-name"))
+        let grant = Grant(
+            key: try #require(RequestKey("g")), account: name, currency: try #require(CurrencyCode("gems")),
+            amount: try #require(Amount(5)))
+        try store.run(.keyed(.grant(grant)), at: 10)
+        try store.restart()
+        func isThere() throws -> Bool {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.database))
+            return bytes.firstRange(of: Data(name.text.utf8)) != nil
+        }
+        #expect(try isThere())
+        try store.run(.forget(name), at: 20)
+        #expect(try !isThere())
+        try store.projection.close()
+    }
+
     @Test func aNameThatWasErasedFromItsBlockIsFoundByNobody() throws {
         var store = try Ledger(TemporaryFolder())
         _ = try store.decide([grant("g", Workload.account(1), 5)], at: 7)

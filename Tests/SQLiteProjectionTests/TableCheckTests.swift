@@ -134,54 +134,46 @@ import Testing
         try store.projection.close()
     }
 
-    /// A program that tries again and again to write into tables, until it has done it once.
-    private final class Intruder: Sendable {
-        private let queue: DatabaseQueue
-        private let hasEnded = Atomic(false)
-        private let done = DispatchSemaphore(value: 0)
-
-        init(_ path: String, _ write: @escaping @Sendable (Database) throws -> Void) throws {
-            var configuration = Configuration()
-            configuration.allowsUnsafeTransactions = true
-            // Another program has no checksums of pages.
-            queue = try DatabaseQueue(path: "file:\(path)?vfs=unix", configuration: configuration)
-            Thread { [self] in
-                while !hasEnded.load(ordering: .relaxed), (try? queue.inDatabase(write)) == nil {}
-                done.signal()
-            }.start()
-        }
-
-        /// Waits until it has written, or has it give up.
-        func end(waits: Bool = false) throws {
-            if !waits { hasEnded.store(true, ordering: .relaxed) }
-            done.wait()
-            try queue.inDatabase { if $0.isInsideTransaction { try $0.execute(sql: "ROLLBACK") } }
-            try queue.close()
-        }
-    }
-
-    /// Applies blocks to tables until that fails.
-    private func applyUntilItFails(_ store: inout Ledger) -> StoreError? {
+    /// Applies blocks to tables until damage is found. (Who heeds no locks may also be in the way.)
+    private func applyUntilDamageIsFound(_ store: inout Ledger) -> StoreError? {
         var workload = Workload(seed: 8)
-        for time in 1...20_000 {
+        for time in 1...2_000 {
             do { _ = try store.run((0..<3).map { _ in workload.next() }, at: Int64(10 * time)) } catch {
-                return error as? StoreError
+                if let error = error as? StoreError, error.kind == .corrupt { return error }
             }
         }
         return nil
     }
 
-    @Test func aLockThatSomebodyGetsAndKeepsIsAReasonToMakeTheTablesAnew() async throws {
+    /// Not between two transactions either, and not while the write-ahead log is copied and begun anew.
+    @Test(arguments: [1, 50, 100_000]) func nobodyElseGetsTheLockForWritingWhileTheTablesAreOpen(
+        checkpointPages: Int
+    ) async throws {
         try await apart {
-            var store = try Ledger(TemporaryFolder())
-            #expect(store.projection.reasonForRenewal == nil)
-            let other = try Intruder(store.folder.database) { try $0.execute(sql: "BEGIN IMMEDIATE") }
-            let error = self.applyUntilItFails(&store)
-            #expect(error?.kind == .unavailable)
-            #expect(store.projection.reasonForRenewal?.contains("another process keeps a lock") == true)
-            try other.end()
-            try store.project()
+            var bounds = SQLiteBounds()
+            bounds.checkpointPages = checkpointPages
+            let folder = try TemporaryFolder()
+            var store = try Ledger(folder, bounds: bounds)
+            var workload = Workload(seed: 8)
+            let others = try (0..<2).map { _ in
+                try Intruder(folder.database) { db in
+                    try db.execute(sql: "BEGIN IMMEDIATE")
+                    try db.execute(sql: "UPDATE wallet SET version = version + 1")
+                    try db.execute(sql: "COMMIT")
+                }
+            }
+            for time in 1...400 { _ = try store.run((0..<3).map { _ in workload.next() }, at: Int64(10 * time)) }
+            // A statement that fails, and a transaction that is taken back, give it to nobody either.
+            for _ in 0..<50 {
+                #expect(throws: (any Error).self) { try store.projection.changeWrongly("UPDATE nowhere SET a = 1") }
+            }
+            for other in others {
+                #expect(other.failures > 100)
+                try other.end()
+            }
+            #expect(store.projection.checkAll().isEmpty)
             try store.projection.close()
+            try folder.changeAsOthers("UPDATE wallet SET version = version + 1")
         }
     }
 
@@ -201,7 +193,7 @@ import Testing
         }
     }
 
-    /// It gets the lock between two transactions; nothing of what it wrote is copied into the tables as if it was ours.
+    /// It heeds no locks; nothing of what it wrote is copied into the tables as if it was ours.
     @Test(arguments: [1, 100_000]) func whatAnotherProgramWritesBetweenTwoTransactionsIsNoticed(
         checkpointPages: Int
     ) async throws {
@@ -209,11 +201,13 @@ import Testing
             var bounds = SQLiteBounds()
             bounds.checkpointPages = checkpointPages
             var store = try Ledger(TemporaryFolder(), bounds: bounds)
-            let other = try Intruder(store.folder.database) { db in
+            let other = try Intruder(store.folder.database, .heedsNoLocks) { db in
                 try db.execute(sql: "UPDATE wallet SET version = version + 1")
-                if db.changesCount == 0 { throw StoreError("there is no wallet yet") }
+                // What it wrote while this program was writing is written over.
+                usleep(2_000)
+                throw StoreError("once more")
             }
-            let error = self.applyUntilItFails(&store)
+            let error = self.applyUntilDamageIsFound(&store)
             #expect(error?.kind == .corrupt)
             try other.end()
             #expect(throws: StoreError.self) { _ = try store.projection.report(ReportQuery(kind: .balances, asOf: 5)) }
