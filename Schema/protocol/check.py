@@ -91,6 +91,8 @@ def mutants(value, path=(), is_reply=True):
                 yield description, value[:index] + [wrong] + value[index + 1 :]
     else:
         yield f"{where} of another type", {"x": 1}
+        if path[-1:] in (("debits",), ("credits",), ("balance",)):
+            yield f"{where} as text that is no sum", "17"
         if isinstance(value, int) and not isinstance(value, bool) and path[-1:] != ("id",):
             yield f"{where} beyond 2^53 - 1", TOO_LARGE
             yield f"{where} with a fraction", 1.5

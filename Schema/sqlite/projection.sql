@@ -201,12 +201,13 @@ CREATE TABLE hold (
 CREATE INDEX hold_open ON hold (account) WHERE state = 'open';
 CREATE INDEX hold_expiry ON hold (expires_at, account) WHERE state = 'open';
 
--- The turnover of every kind of account.
+-- The turnover of every kind of account. A sum is an integer where 64 bits hold it, and otherwise its decimal digits as
+-- text, here and in total_past.
 CREATE TABLE total (
     currency INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    debits INTEGER NOT NULL,
-    credits INTEGER NOT NULL,
+    debits ANY NOT NULL CHECK (typeof(debits) IN ('integer', 'text')),
+    credits ANY NOT NULL CHECK (typeof(credits) IN ('integer', 'text')),
     PRIMARY KEY (currency, kind)
 ) STRICT, WITHOUT ROWID;
 
@@ -216,8 +217,8 @@ CREATE TABLE total_past (
     transfer INTEGER NOT NULL,
     currency INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    debits INTEGER NOT NULL,
-    credits INTEGER NOT NULL,
+    debits ANY NOT NULL CHECK (typeof(debits) IN ('integer', 'text')),
+    credits ANY NOT NULL CHECK (typeof(credits) IN ('integer', 'text')),
     PRIMARY KEY (transfer, currency, kind)
 ) STRICT, WITHOUT ROWID;
 

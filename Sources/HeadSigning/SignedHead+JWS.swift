@@ -201,7 +201,7 @@ extension SignedHead {
     }
 
     private static func turnover(_ reader: inout JSONReader) throws(JSONError) -> Totals.Turnover {
-        var (debits, credits): (Int64?, Int64?)
+        var (debits, credits): (Int128?, Int128?)
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
             case "debits": debits = try sum(&reader)
@@ -214,10 +214,10 @@ extension SignedHead {
         return Totals.Turnover(debits: debits, credits: credits)
     }
 
-    /// A sum of 64 bits, which not every JSON number could hold.
-    private static func sum(_ reader: inout JSONReader) throws(JSONError) -> Int64 {
+    /// A sum, which not every JSON number could hold.
+    private static func sum(_ reader: inout JSONReader) throws(JSONError) -> Int128 {
         let text = try reader.string()
-        guard let sum = Int64(text), sum >= 0, String(sum) == text else {
+        guard let sum = Int128(text), sum >= 0, String(sum) == text else {
             throw reader.fail("must be a sum in decimal digits")
         }
         return sum

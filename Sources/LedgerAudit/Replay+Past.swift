@@ -35,8 +35,8 @@ extension Replay {
                     row.add(Int64(number + 1))
                     row.add(kind.name)
                     row.endKey()
-                    row.add(turnover.debits)
-                    row.add(turnover.credits)
+                    row.add(sum: turnover.debits)
+                    row.add(sum: turnover.credits)
                 }
             }
         }

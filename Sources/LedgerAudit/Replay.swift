@@ -276,10 +276,10 @@ final class Replay {
                 words + " has not held what its open holds set aside")
         }
         for (index, code) in currencies.enumerated() {
-            var balance: Int64 = 0
+            var balance: Int128 = 0
             for kind in AccountKind.allCases {
                 let turnover = totals[Replay.total(CurrencyID(index + 1), kind)]
-                balance &+= turnover.debits &- turnover.credits
+                balance += turnover.balance
             }
             expect(balance == 0, head.number, "the accounts of \(code) do not add up to zero, but to \(balance)")
         }

@@ -39,7 +39,7 @@ extension LedgerClient {
     ///   - note: what a support agent should read beside it; at most ``Limits/noteBytesMax`` bytes.
     ///   - expiresAt: from when on it can no longer be spent, in milliseconds since 1970; never where it is `nil`.
     ///   - key: the caller's name for this request, unique for ever in the ledger.
-    /// - Throws: ``WireError``, as `balance_limit`; ``ClientError``.
+    /// - Throws: ``WireError``, as `grant_limit` or `balance_limit`; ``ClientError``.
     public func grant(
         account: AccountName, currency: CurrencyCode, amount: Amount, note: String? = nil,
         expiresAt: Timestamp? = nil, key: RequestKey = .timeOrdered()

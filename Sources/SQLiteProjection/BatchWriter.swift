@@ -330,8 +330,8 @@ private struct StoredTotal: Equatable {
     func bind(to row: inout some RowSink) {
         row.bind(1, Int64(currency))
         row.bind(2, Stored.accountKinds.name(kind))
-        row.bind(3, turnover.debits)
-        row.bind(4, turnover.credits)
+        row.bind(3, sum: turnover.debits)
+        row.bind(4, sum: turnover.credits)
     }
 
     func bind(to statement: PreparedStatement) {

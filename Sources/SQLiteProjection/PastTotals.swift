@@ -62,8 +62,8 @@ final class PastTotals {
             parameters.bind(1, row.pointee.transfer)
             parameters.bind(2, Int64(row.pointee.currency))
             parameters.bind(3, Stored.accountKinds.name(row.pointee.kind))
-            parameters.bind(4, row.pointee.turnover.debits)
-            parameters.bind(5, row.pointee.turnover.credits)
+            parameters.bind(4, sum: row.pointee.turnover.debits)
+            parameters.bind(5, sum: row.pointee.turnover.credits)
         }
         try insertExpiry.run(expiries, &sums) { parameters, row in
             parameters.bind(1, row.pointee.transfer)

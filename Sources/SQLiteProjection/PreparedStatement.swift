@@ -123,6 +123,24 @@ struct PreparedStatement {
         sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : sqlite3_column_int64(handle, column)
     }
 
+    /// A turnover as ``RowSink/bind(_:sum:)`` stores it; `nil` where it is none that can be.
+    func sum(_ column: Int32) -> Int128? {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER:
+            let value = integer(column)
+            return value >= 0 ? Int128(value) : nil
+        case SQLITE_TEXT:
+            let text = text(column)
+            guard let value = Int128(text), value > Int64.max, value < Totals.turnoverMax, String(value) == text
+            else { return nil }
+            return value
+        default: return nil
+        }
+    }
+
+    /// What ``SplitSum`` adds up, from two columns.
+    func splitSum(_ column: Int32) -> Int128 { Int128(integer(column)) << 32 + Int128(integer(column + 1)) }
+
     func text(_ column: Int32) -> String {
         guard let start = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))

@@ -1,6 +1,13 @@
 import GRDB
 import Ledger
 
+/// A sum over all players, which may pass what 64 bits hold: there SQLite's `sum` would end with an error. So it adds
+/// up the amounts' upper and lower halves, each for itself.
+enum SplitSum {
+    /// The two columns of a sum, which ``PreparedStatement/splitSum(_:)`` reads.
+    static func columns(of amount: String) -> String { "sum(\(amount) >> 32), sum(\(amount) & 4294967295)" }
+}
+
 /// Reads a report's page in one snapshot: what the tables have, less what was posted after the report's time.
 struct Reports {
     private let db: Database
@@ -108,25 +115,31 @@ struct Reports {
             db, "SELECT currency, kind, debits, credits FROM total_past WHERE transfer = ?")
         past.bind(1, remembered)
         try past.forEach { row in
-            guard let kind = Stored.accountKinds.item(row.text(1)), row.integer(2) >= 0, row.integer(3) >= 0 else {
+            guard let kind = Stored.accountKinds.item(row.text(1)), let debits = row.sum(2), let credits = row.sum(3)
+            else {
                 throw StoreError.corrupt("a total of the past, after transfer \(remembered), cannot be")
             }
-            totals[try number(row.integer(0)), kind] = Totals.Turnover(debits: row.integer(2), credits: row.integer(3))
+            totals[try number(row.integer(0)), kind] = Totals.Turnover(debits: debits, credits: credits)
         }
         let later = try PreparedStatement(
-            db, "SELECT currency, debit, credit, sum(amount) FROM transfer WHERE id > ? AND id <= ? GROUP BY 1, 2, 3")
+            db,
+            """
+            SELECT currency, debit, credit, \(SplitSum.columns(of: "amount"))
+            FROM transfer WHERE id > ? AND id <= ? GROUP BY 1, 2, 3
+            """)
         later.bind(1, remembered)
         later.bind(2, last)
         try later.forEach { row in
-            guard let debit = Stored.accountKinds.item(row.text(1)), row.integer(3) > 0,
+            let units = row.splitSum(3)
+            guard let debit = Stored.accountKinds.item(row.text(1)), units > 0,
                 let credit = Stored.accountKinds.item(row.text(2))
             else { throw StoreError.corrupt("a transfer after \(remembered) names an account that cannot be") }
             let currency = try number(row.integer(0))
-            totals[currency, debit].debits &+= row.integer(3)
-            totals[currency, credit].credits &+= row.integer(3)
+            totals[currency, debit].debits &+= units
+            totals[currency, credit].credits &+= units
         }
         for index in codes.indices {
-            var balance: Int64 = 0
+            var balance: Int128 = 0
             for kind in AccountKind.allCases { balance &+= totals[try number(Int64(index + 1)), kind].balance }
             guard balance == 0 else {
                 throw StoreError.corrupt("the accounts of \(codes[index]) after transfer \(last) do not add up to zero")
@@ -139,21 +152,21 @@ struct Reports {
     /// posted. It is in such lots still, or an entry after that time posted it.
     private func due(
         _ asOf: Timestamp, through last: TransferID, of newest: TransferID
-    ) throws -> [CurrencyID: Int64] {
-        var due: [CurrencyID: Int64] = [:]
+    ) throws -> [CurrencyID: Int128] {
+        var due: [CurrencyID: Int128] = [:]
         let now = try PreparedStatement(
             db,
             """
-            SELECT currency, sum(remaining) FROM lot
+            SELECT currency, \(SplitSum.columns(of: "remaining")) FROM lot
             WHERE is_open AND expires_at IS NOT NULL AND expires_at <= ? GROUP BY currency
             """)
         now.bind(1, asOf)
-        try now.forEach { due[try number($0.integer(0)), default: 0] &+= $0.integer(1) }
+        try now.forEach { due[try number($0.integer(0)), default: 0] &+= $0.splitSum(1) }
         if last < newest {
             let posted = try PreparedStatement(
                 db,
                 """
-                SELECT t.currency, sum(t.amount)
+                SELECT t.currency, \(SplitSum.columns(of: "t.amount"))
                 FROM transfer AS t JOIN entry AS e ON e.id = t.entry JOIN lot AS l ON l.id = t.lot
                 WHERE t.id > ? AND t.id <= ? AND t.credit = 'expired' AND e.kind = 'expiry' AND l.expires_at <= ?
                 GROUP BY t.currency
@@ -162,7 +175,7 @@ struct Reports {
                 posted.bind(1, max(last, (end - 1) / PastTotals.interval * PastTotals.interval))
                 posted.bind(2, end)
                 posted.bind(3, asOf)
-                try posted.forEach { due[try number($0.integer(0)), default: 0] &+= $0.integer(1) }
+                try posted.forEach { due[try number($0.integer(0)), default: 0] &+= $0.splitSum(1) }
             }
         }
         for (currency, units) in due where units < 0 {

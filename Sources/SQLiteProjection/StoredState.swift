@@ -221,9 +221,9 @@ struct StoredState {
         var turnovers: [(CurrencyID, AccountKind, Totals.Turnover)] = []
         try PreparedStatement(db, "SELECT currency, kind, debits, credits FROM total").forEach { row in
             guard let kind = Stored.accountKinds.item(row.text(1)), row.integer(0) >= 1, row.integer(0) <= count,
-                row.integer(2) >= 0, row.integer(3) >= 0
+                let debits = row.sum(2), let credits = row.sum(3)
             else { throw StoreError.corrupt("a total of currency \(row.integer(0)) cannot be read") }
-            let turnover = Totals.Turnover(debits: row.integer(2), credits: row.integer(3))
+            let turnover = Totals.Turnover(debits: debits, credits: credits)
             turnovers.append((CurrencyID(truncatingIfNeeded: row.integer(0)), kind, turnover))
             read += 1
         }
@@ -236,7 +236,7 @@ struct StoredState {
 
     /// Per currency all accounts sum to zero.
     private func checkBalance(_ currency: CurrencyID) throws {
-        var balance = Int64(0)
+        var balance = Int128(0)
         for kind in AccountKind.allCases {
             balance &+= totals[currency, kind].debits &- totals[currency, kind].credits
         }

@@ -11,6 +11,13 @@ protocol RowSink {
     mutating func bind(_ column: Int32, _ name: StoredName)
 }
 
+extension RowSink {
+    /// A sum stands as an integer where 64 bits hold it, and otherwise as decimal text.
+    mutating func bind(_ column: Int32, sum: Int128) {
+        if let value = Int64(exactly: sum) { bind(column, value) } else { bind(column, String(sum)) }
+    }
+}
+
 extension PreparedStatement: RowSink {}
 
 /// A hash of a row's values and of their types in their order. It finds what chance, a fault of this program or other

@@ -30,7 +30,7 @@ struct WalletChanges {
     /// Those that the table has, then those that the batch opens, by their numbers.
     private(set) var lots: ContiguousArray<ChangedLot> = []
     private(set) var endedHolds: [EndedHold] = []
-    private(set) var turnovers = Turnovers()
+    private(set) var turnovers = Turnovers(currencies: 0)
     /// What wallets had after entries that are to be remembered.
     private(set) var pastWallets: [StoredPastWallet] = []
     /// What was turned over up to transfers that are to be remembered.
@@ -55,6 +55,7 @@ struct WalletChanges {
 
     /// Reads the rows that the transfers change.
     mutating func load(_ transfers: [Transfer], currencies: Int64, _ rows: WalletRows) throws {
+        turnovers = Turnovers(currencies: Int(currencies))
         var keys: [Int64] = []
         var oldLots: [LotID] = []
         walletOfTransfer.reserveCapacity(transfers.count)
@@ -169,9 +170,7 @@ struct WalletChanges {
                 \(transfer.id) follows \(transfer.previous)
                 """)
         }
-        guard turnovers.add(transfer) else {
-            throw StoreError.corrupt("the turnovers of currency \(transfer.debit.currency) leave their range")
-        }
+        turnovers.add(transfer)
         let lot = try place(transfer.lot, of: transfer)
         lots[lot].stored.lot.apply(effect)
         lots[lot].stored.lot.lastTransfer = transfer.id
@@ -250,17 +249,15 @@ extension StoredWallet {
 
 /// What the transfers of a batch debit and credit, by currency and kind of account.
 struct Turnovers {
-    private(set) var values = [Totals.Turnover](repeating: Totals.Turnover(), count: 256 * 16)
+    private var values: [Totals.Turnover]
 
-    /// `false` where a sum leaves the range of 64 bits.
-    mutating func add(_ transfer: Transfer) -> Bool {
-        let debit = Int(transfer.debit.number & 0xFFF)
-        let credit = Int(transfer.credit.number & 0xFFF)
-        let debits = values[debit].debits.addingReportingOverflow(transfer.amount)
-        let credits = values[credit].credits.addingReportingOverflow(transfer.amount)
-        values[debit].debits = debits.partialValue
-        values[credit].credits = credits.partialValue
-        return !debits.overflow && !credits.overflow
+    init(currencies: Int) {
+        values = Array(repeating: Totals.Turnover(), count: (currencies + 1) << 4)
+    }
+
+    mutating func add(_ transfer: Transfer) {
+        values[Int(transfer.debit.number & 0xFFF)].debits += Int128(transfer.amount)
+        values[Int(transfer.credit.number & 0xFFF)].credits += Int128(transfer.amount)
     }
 
     /// What was added to one of the kinds.

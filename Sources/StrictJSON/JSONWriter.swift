@@ -96,6 +96,14 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// A string that holds an integer of up to 128 bits.
+    package mutating func string(digitsOf value: Int128) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: String(value).utf8)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     private mutating func digits(_ value: Int64) {
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         let start = bytes.count

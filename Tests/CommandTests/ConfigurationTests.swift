@@ -223,6 +223,18 @@ import Testing
             #"1:37: currencies.g.spendOrder: must be one of free_first, paid_first, oldest, dearest_first, not "x""#
         ),
         (
+            #"{"currencies": {"g": {"grantMax": 0}}, "products": {}}"#,
+            "1:35: currencies.g.grantMax: must be an integer from 1 to 9007199254740991, not 0"
+        ),
+        (
+            #"{"currencies": {"g": {"grantMax": 9007199254740992}}, "products": {}}"#,
+            "1:35: currencies.g.grantMax: must be an integer from 1 to 9007199254740991, not 9007199254740992"
+        ),
+        (
+            #"{"currencies": {"g": {"grantMax": "all"}}, "products": {}}"#,
+            #"1:35: currencies.g.grantMax: must be an integer from 1 to 9007199254740991, not "all""#
+        ),
+        (
             #"{"products": {"p": {"h": 1}}, "currencies": {"g": {}}}"#,
             "1:21: products.p.h: is not among the catalog's currencies: g"
         ),

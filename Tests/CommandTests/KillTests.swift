@@ -68,7 +68,7 @@ import Testing
         }
         #expect(acknowledged.withLock { $0.count } == count, "seed \(seed)")
         #expect(try await MixedLoad.differences(client, after: count) == [], "seed \(seed)")
-        let sums = try await client.report(.trial).rows.reduce(into: Int64(0)) { sum, row in
+        let sums = try await client.report(.trial).rows.reduce(into: Int128(0)) { sum, row in
             if case .trial(_, _, let debits, let credits) = row { sum += debits - credits }
         }
         #expect(sums == 0, "seed \(seed)")

@@ -389,7 +389,7 @@ import Testing
         }
         #expect(credited <= count - acknowledged.count)
         let trial = try await again.report(.trial)
-        var sums: Int64 = 0
+        var sums: Int128 = 0
         for row in trial.rows {
             guard case .trial(_, let kind, let debits, let credits) = row else { continue }
             sums += debits - credits
@@ -433,10 +433,10 @@ import Testing
         let trial = try await client.report(.trial)
         #expect(
             trial.rows.contains(
-                .trial(currency: CurrencyCode("gems")!, account: .purchased, debits: Int64(count) * 500, credits: 0)))
+                .trial(currency: CurrencyCode("gems")!, account: .purchased, debits: Int128(count) * 500, credits: 0)))
         #expect(
             trial.rows.contains(
-                .trial(currency: CurrencyCode("gems")!, account: .wallet, debits: 0, credits: Int64(count) * 500)))
+                .trial(currency: CurrencyCode("gems")!, account: .wallet, debits: 0, credits: Int128(count) * 500)))
         try await client.close()
         #expect(service.stop() == 0)
     }

@@ -95,18 +95,18 @@ import Testing
         let client = try await service.client()
         while ContinuousClock.now < end {
             let trial = try await client.report(.trial)
-            var kinds: [AccountKind: Int64] = [:]
+            var kinds: [AccountKind: Int128] = [:]
             for case .trial(_, let kind, let debits, let credits) in trial.rows { kinds[kind] = debits - credits }
             #expect(kinds.values.reduce(0, +) == 0)
-            var (available, held, debt): (Int64, Int64, Int64) = (0, 0, 0)
+            var (available, held, debt): (Int128, Int128, Int128) = (0, 0, 0)
             var after: String?
             repeat {
                 let page = try await client.report(.balances, asOf: trial.asOf, limit: 33, after: after)
                 for case .balance(_, _, let some, let set, let owed, let paid) in page.rows {
                     #expect(some >= 0 && set >= 0 && owed >= 0 && paid >= 0 && (some == 0 || owed == 0))
-                    available += some
-                    held += set
-                    debt += owed
+                    available += Int128(some)
+                    held += Int128(set)
+                    debt += Int128(owed)
                 }
                 after = page.next
             } while after != nil

@@ -77,7 +77,7 @@ import Testing
             #expect(signed.block == head.block && signed.hash.hexadecimal == head.hash)
             #expect(signed.entry == head.entry && signed.time == head.time && head.entry == Int64(round * 10 + 10))
             let purchased = signed.totals[1, .purchased]
-            #expect(purchased.debits == Int64(round * 5 + 5) * 500 && purchased.credits == 0)
+            #expect(purchased.debits == Int128(round * 5 + 5) * 500 && purchased.credits == 0)
             lines.append(jws)
         }
         // Lines without a head count as lines.

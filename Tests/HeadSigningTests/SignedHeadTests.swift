@@ -24,8 +24,8 @@ import Testing
         state.currencies = [try #require(CurrencyCode("gems")), try #require(CurrencyCode("tickets"))]
         state.totals = Totals(currencies: 2)
         // Beyond what a JSON number of other programs holds.
-        state.totals[1, .purchased] = Totals.Turnover(debits: .max, credits: 1)
-        state.totals[1, .wallet] = Totals.Turnover(debits: 1, credits: .max)
+        state.totals[1, .purchased] = Totals.Turnover(debits: 1 << 116, credits: 1)
+        state.totals[1, .wallet] = Totals.Turnover(debits: 1, credits: 1 << 116)
         state.totals[2, .granted] = Totals.Turnover(debits: 5, credits: 0)
         return state
     }

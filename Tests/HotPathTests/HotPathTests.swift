@@ -58,7 +58,7 @@ import Testing
         let gems = try #require(CurrencyCode("gems"))
         #expect(
             trial.rows.contains(
-                .trial(currency: gems, account: .purchased, debits: 150 * Studio.units, credits: 0)))
+                .trial(currency: gems, account: .purchased, debits: 150 * Int128(Studio.units), credits: 0)))
     }
 
     @Test func bothEncodersWriteTheSameReply() throws {

@@ -51,8 +51,8 @@ import Testing
             .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp,
             .wrongEnvironment, .notConsumable,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,
-            .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed,
-            .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
+            .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend,
+            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
             #expect(Self.error(step) as? WireError == refusal)
         }
     }

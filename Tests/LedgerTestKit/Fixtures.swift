@@ -14,7 +14,8 @@ package let testSHA256: HashFunction = { AppStore.SHA256.hash($0, into: $1) }
 package func pause(milliseconds: UInt32) { usleep(milliseconds * 1_000) }
 
 extension Catalog {
-    /// Gems, of which refunds become debt; coins, of which they are written off; and tickets.
+    /// Gems, of which refunds become debt, and a grant may be as large as an amount; coins, of which refunds are
+    /// written off; and tickets.
     package static let small: Catalog = {
         func code(_ text: String) -> CurrencyCode {
             guard let code = CurrencyCode(text) else { preconditionFailure("\(text) is no currency code") }
@@ -26,7 +27,8 @@ extension Catalog {
         }
         return Catalog(
             currencies: [
-                code("coins"): CurrencySettings(refundShortfall: .writtenOff), code("gems"): CurrencySettings(),
+                code("coins"): CurrencySettings(refundShortfall: .writtenOff),
+                code("gems"): CurrencySettings(grantMax: Limits.amountMax),
                 code("tickets"): CurrencySettings(),
             ],
             products: [

@@ -205,8 +205,8 @@ extension MemoryJournal {
     private func trialReport(_ query: ReportQuery) -> ReportPage {
         var totals = Totals(currencies: books.currencies.count)
         for transfer in rows.transfers where entry(transfer.entry).time <= query.asOf {
-            totals[transfer.debit.currency, transfer.debit.kind].debits += transfer.amount
-            totals[transfer.credit.currency, transfer.credit.kind].credits += transfer.amount
+            totals[transfer.debit.currency, transfer.debit.kind].debits += Int128(transfer.amount)
+            totals[transfer.credit.currency, transfer.credit.kind].credits += Int128(transfer.amount)
         }
         var page: [ReportRow] = []
         for (index, currency) in books.currencies.enumerated() {

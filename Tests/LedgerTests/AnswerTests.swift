@@ -67,6 +67,8 @@ import Testing
         .refused(.insufficientFunds(currency: "gems", available: largest)),
         .refused(.versionMismatch(version: 0)), .refused(.versionMismatch(version: 12_345)),
         .refused(.minimumRemaining(available: 16_384)), .refused(.balanceLimit(currency: "gems")),
+        .refused(.grantLimit(currency: "gems", grantMax: largest)),
+        .refused(.grantLimit(currency: "g", grantMax: 1), operation: 63),
         .refused(.unknownCurrency(currency: CurrencyCode(String(repeating: "z", count: Limits.codeBytesMax))!)),
     ]
 
@@ -132,6 +134,7 @@ import Testing
             (.refused(.versionMismatch(version: 5)), [17, 5]), (.refused(.minimumRemaining(available: 6)), [18, 6]),
             (.refused(.balanceLimit(currency: "g")), [19, 1, 103]),
             (.refused(.unknownCurrency(currency: "g")), [20, 1, 103]),
+            (.refused(.grantLimit(currency: "g", grantMax: 129)), [26, 1, 103, 129, 1]),
         ] as [(KeyedAnswer, [UInt8])])
     func theStoredFormIsFixed(answer: KeyedAnswer, bytes: [UInt8]) {
         #expect(answer.encoded == bytes)
@@ -139,7 +142,8 @@ import Testing
 
     @Test(
         arguments: [
-            [], [0], [3], [15], [26], [255], [8, 1], [8, 0, 1, 0], [7, 1, 1, 9, 0], [7, 1, 1, 2, 1, 4, 0],
+            [], [0], [3], [15], [26], [26, 0, 1], [26, 1, 103], [27], [255], [8, 1], [8, 0, 1, 0], [7, 1, 1, 9, 0],
+            [7, 1, 1, 2, 1, 4, 0],
             [7, 1, 1, 2, 1, 0],
             [16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], [16, 127], [19, 0],
             [19, 1, 32],

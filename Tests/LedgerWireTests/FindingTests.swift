@@ -74,7 +74,8 @@ import Testing
         let gems = try Samples.currency("gems")
         let kept: [Refusal.Reason] = [
             .insufficientFunds(currency: gems, available: 7), .versionMismatch(version: 3),
-            .minimumRemaining(available: 0), .balanceLimit(currency: gems), .unknownSpend,
+            .minimumRemaining(available: 0), .grantLimit(currency: gems, grantMax: 9), .balanceLimit(currency: gems),
+            .unknownSpend,
             .alreadyReversed(currency: gems, reversible: 5), .unknownHold, .holdClosed,
             .holdExpired(expiresAt: 1_767_225_600_000), .unknownCurrency(currency: gems),
         ]

@@ -381,6 +381,43 @@ import Testing
             as: debts)
     }
 
+    /// A sum that not every JSON client would hold as a number is text, to the last digit.
+    @Test func sumsBeyondWhatANumberHoldsAreText() throws {
+        let gems = try Samples.currency("gems")
+        let most = Int128(Limits.amountMax)
+        let cases: [(debits: Int128, credits: Int128, text: String)] = [
+            (most, most, #""debits":9007199254740991,"credits":9007199254740991,"balance":0"#),
+            (0, most, #""debits":0,"credits":9007199254740991,"balance":-9007199254740991"#),
+            (most + 1, 1, #""debits":"9007199254740992","credits":1,"balance":9007199254740991"#),
+            (0, most + 1, #""debits":0,"credits":"9007199254740992","balance":"-9007199254740992""#),
+            (
+                1 << 116, 1 << 63,
+                #""debits":"83076749736557242056487941267521536","credits":"9223372036854775808","#
+                    + #""balance":"83076749736557232833115904412745728""#
+            ),
+        ]
+        for (debits, credits, text) in cases {
+            let page = ReportPage(
+                kind: .trial, asOf: 7,
+                rows: [.trial(currency: gems, account: .spent, debits: debits, credits: credits)], next: nil)
+            try read(
+                .outcome(.report(page)),
+                #"{"kind":"trial","asOf":7,"rows":[{"currency":"gems","account":"spent",\#(text)}],"next":null}"#,
+                as: page)
+        }
+    }
+
+    @Test(arguments: [
+        #""-1""#, "-1", #""01""#, #""1.5""#, "1.5", #""1e3""#, #""+1""#, #"" 1""#, #""""#, "null", "true", "[]",
+        #""170141183460469231731687303715884105728""#, "9223372036854775808",
+    ])
+    func whatIsNoSumIsRefused(text: String) throws {
+        let row = #"{"currency":"gems","account":"spent","debits":\#(text),"credits":1,"balance":1}"#
+        #expect(throws: (any Error).self) {
+            try ReportPage(json: Array(#"{"kind":"trial","asOf":7,"rows":[\#(row)],"next":null}"#.utf8))
+        }
+    }
+
     @Test func aConsumptionIsTheBodyThatAppleTakes() throws {
         var body = ConsumptionBody(
             sampleContentProvided: false, deliveryStatus: .delivered, consumptionPercentage: 25_000,

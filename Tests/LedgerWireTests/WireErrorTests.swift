@@ -19,7 +19,8 @@ import Testing
         (-32011, "unknown_product", true), (-32011, "account_required", false), (-32011, "account_mismatch", false),
         (-32011, "purchase_conflict", false), (-32011, "chain_mismatch", false),
         (-32012, "insufficient_funds", false), (-32012, "version_mismatch", false),
-        (-32012, "minimum_remaining", false), (-32012, "balance_limit", false), (-32012, "key_reused", false),
+        (-32012, "minimum_remaining", false), (-32012, "grant_limit", false), (-32012, "balance_limit", false),
+        (-32012, "key_reused", false),
         (-32012, "unknown_spend", false), (-32012, "already_reversed", false), (-32012, "unknown_hold", false),
         (-32012, "hold_closed", false), (-32012, "hold_expired", false),
         (-32012, "unknown_currency", false), (-32012, "unknown_purchase", false),
@@ -31,7 +32,8 @@ import Testing
         let reasons: [Refusal.Reason] = [
             .unknownProduct(product: "com.example.gems"), .accountRequired, .accountMismatch,
             .purchaseConflict(member: "product"), .insufficientFunds(currency: gems, available: 7),
-            .versionMismatch(version: 3), .minimumRemaining(available: 8), .balanceLimit(currency: gems), .keyReused,
+            .versionMismatch(version: 3), .minimumRemaining(available: 8), .grantLimit(currency: gems, grantMax: 9),
+            .balanceLimit(currency: gems), .keyReused,
             .unknownSpend, .alreadyReversed(currency: gems, reversible: 5), .unknownHold, .holdClosed,
             .holdExpired(expiresAt: 1_767_225_600_000), .unknownCurrency(currency: gems), .unknownPurchase,
         ]

@@ -81,11 +81,11 @@ extension ServerTests {
                     })
                 #expect(order.withLock { $0 } == Array(0..<count))
                 let trial = try await client.report(.trial, currency: CurrencyCode("gems"))
-                let purchased = trial.rows.compactMap { row -> Int64? in
+                let purchased = trial.rows.compactMap { row -> Int128? in
                     guard case .trial(_, .purchased, let debits, _) = row else { return nil }
                     return debits
                 }
-                #expect(purchased == [Int64(count) * 500])
+                #expect(purchased == [Int128(count) * 500])
                 #expect(store.blocks < count / 2, "\(store.blocks) commits")
             }
         }

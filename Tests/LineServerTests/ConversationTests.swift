@@ -190,6 +190,7 @@ extension ServerTests {
                     (spend(#""expectedVersion":99"#), "version_mismatch", -32012),
                     (spend(#""minimumRemaining":501"#), "minimum_remaining", -32012),
                     (Requests.grant("big", "a", 9_007_199_254_740_991), "balance_limit", -32012),
+                    (Requests.grant("many", "a", 1_000_000_001, of: "tickets"), "grant_limit", -32012),
                     (Requests.grant("used", "a", 2), "key_reused", -32012),
                     (Requests.grant("shells", "a", 1, of: "shells"), "unknown_currency", -32012),
                     (

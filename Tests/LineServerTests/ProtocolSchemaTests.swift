@@ -203,7 +203,11 @@ private struct RecordedConversation {
             client, "spend", #"{"key":"s3","account":"a","debits":[{\#(gems):1}],"minimumRemaining":999999}"#)
         for _ in 0..<2 { try await say(client, Requests.spend("s4", "a", 999_999)) }
         try await say(client, Requests.grant("g2", "a", 9_007_199_254_740_991))
-        try await say(client, Requests.grant("g3", "a", 1, of: "shells"))
+        for (key, account) in ["g3": "rich", "g4": "as rich"] {
+            try await say(client, Requests.grant(key, account, 9_007_199_254_740_991))
+        }
+        for _ in 0..<2 { try await say(client, Requests.grant("g5", "a", 1_000_000_001, of: "tickets")) }
+        try await say(client, Requests.grant("g6", "a", 1, of: "shells"))
         try await call(client, "reverse", #"{"key":"r1","spendKey":"s1","debits":[{\#(gems):20}]}"#)
         try await call(client, "reverse", #"{"key":"r2","spendKey":"s1"}"#)
         try await call(client, "reverse", #"{"key":"r3","spendKey":"s1"}"#)

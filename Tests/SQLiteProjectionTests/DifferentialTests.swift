@@ -80,8 +80,8 @@ import Testing
                     for lot in wallet?.lots ?? [] where lot.expiresAt.map({ $0 <= now }) ?? false {
                         item.balance.available -= lot.remaining
                         guard let currency = wallet?.currency else { continue }
-                        totals[currency, .wallet].debits += lot.remaining
-                        totals[currency, .expired].credits += lot.remaining
+                        totals[currency, .wallet].debits += Int128(lot.remaining)
+                        totals[currency, .expired].credits += Int128(lot.remaining)
                     }
                     return item
                 }

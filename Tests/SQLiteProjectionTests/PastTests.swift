@@ -48,8 +48,10 @@ import Testing
                     func change(_ kind: AccountKind) -> Int64 {
                         (credit == kind ? transfer.amount : 0) - (debit == kind ? transfer.amount : 0)
                     }
-                    totals[key.currency, default: [:]][debit, default: Totals.Turnover()].debits += transfer.amount
-                    totals[key.currency, default: [:]][credit, default: Totals.Turnover()].credits += transfer.amount
+                    totals[key.currency, default: [:]][debit, default: Totals.Turnover()].debits += Int128(
+                        transfer.amount)
+                    totals[key.currency, default: [:]][credit, default: Totals.Turnover()].credits += Int128(
+                        transfer.amount)
                     var balance = balances[key] ?? Balance()
                     balance.available += change(.wallet)
                     balance.held += change(.held)
@@ -68,8 +70,9 @@ import Testing
             debts = debts.filter { $0.value != 0 }
             for lot in lots.values where lot.units > 0 && lot.expiresAt.map({ $0 <= asOf }) ?? false {
                 balances[lot.key]?.available -= lot.units
-                totals[lot.key.currency, default: [:]][.wallet, default: Totals.Turnover()].debits += lot.units
-                totals[lot.key.currency, default: [:]][.expired, default: Totals.Turnover()].credits += lot.units
+                totals[lot.key.currency, default: [:]][.wallet, default: Totals.Turnover()].debits += Int128(lot.units)
+                totals[lot.key.currency, default: [:]][.expired, default: Totals.Turnover()].credits += Int128(
+                    lot.units)
             }
         }
     }

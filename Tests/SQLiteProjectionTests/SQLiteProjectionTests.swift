@@ -214,10 +214,10 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         #expect(sum == Int64(count) * 5)
         try reports.report(.trial, asOf: nil, currency: nil) { _, _ in
         } each: { rows in
-            let turnover = rows.reduce(into: Int64(0)) {
+            let turnover = rows.reduce(into: Int128(0)) {
                 if case .trial(_, .granted, let debits, _) = $1 { $0 += debits }
             }
-            #expect(turnover == Int64(count) * 5 + 2_000)
+            #expect(turnover == Int128(count) * 5 + 2_000)
         }
     }
 
@@ -376,10 +376,10 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         let rows = try store.projection.report(ReportQuery(kind: .balances, asOf: asOf)).rows
         let trial = try store.projection.report(ReportQuery(kind: .trial, asOf: asOf, currency: gems)).rows
         var expired: Int64 = 0
-        var sum: Int64 = 0
+        var sum: Int128 = 0
         for row in trial {
             guard case .trial(_, let kind, let debits, let credits) = row else { continue }
-            if kind == .expired { expired = credits }
+            if kind == .expired { expired = Int64(credits) }
             sum += debits - credits
         }
         #expect(sum == 0)

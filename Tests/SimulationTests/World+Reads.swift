@@ -161,16 +161,16 @@ extension World {
                         held: balance.held, debt: balance.debt, paid: balance.paid)
                 }
         case .trial:
-            var debits: [CurrencyCode: [AccountKind: Int64]] = [:]
-            var credits: [CurrencyCode: [AccountKind: Int64]] = [:]
+            var debits: [CurrencyCode: [AccountKind: Int128]] = [:]
+            var credits: [CurrencyCode: [AccountKind: Int128]] = [:]
             for line in lines[..<then.lines] {
                 let code = lots[line.lot].place.currency
-                debits[code, default: [:]][line.debit, default: 0] += line.units
-                credits[code, default: [:]][line.credit, default: 0] += line.units
+                debits[code, default: [:]][line.debit, default: 0] += Int128(line.units)
+                credits[code, default: [:]][line.credit, default: 0] += Int128(line.units)
             }
             for (place, units) in due(asOf: time, then) {
-                debits[place.currency, default: [:]][.wallet, default: 0] += units
-                credits[place.currency, default: [:]][.expired, default: 0] += units
+                debits[place.currency, default: [:]][.wallet, default: 0] += Int128(units)
+                credits[place.currency, default: [:]][.expired, default: 0] += Int128(units)
             }
             return World.currencies.filter { currency == nil || $0 == currency }.flatMap { code in
                 AccountKind.allCases.map { kind in

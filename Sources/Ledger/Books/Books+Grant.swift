@@ -6,7 +6,9 @@ extension Books {
             return .failure(.unknownCurrency(currency: grant.currency))
         }
         let amount = grant.amount.units
-        if exceeds(amount, currency, of: playerIDs[grant.account], from: .granted) {
+        let grantMax = settings(currency).grantMax
+        if amount > grantMax { return .failure(.grantLimit(currency: grant.currency, grantMax: grantMax)) }
+        if exceeds(amount, currency, of: playerIDs[grant.account]) {
             return .failure(.balanceLimit(currency: grant.currency))
         }
 

@@ -48,9 +48,6 @@ extension Books {
         if amount > hold.amount {
             return .failure(.insufficientFunds(currency: code(hold.currency), available: hold.amount))
         }
-        if !allows(amount, hold.currency, debit: .held, credit: .spent) {
-            return .failure(.balanceLimit(currency: code(hold.currency)))
-        }
 
         // Nothing below can fail.
         beginEntry(.capture, at: now, key: capture.key)

@@ -6,6 +6,9 @@ extension Books {
         guard let place = place(player, currency) else { return }
         let wallet = self[place]
         precondition(wallet.available >= 0 && wallet.held >= 0 && wallet.debt >= 0, "a balance is negative")
+        precondition(
+            wallet.available + wallet.held <= Limits.amountMax && wallet.debt <= Limits.amountMax,
+            "a wallet passes its bound")
         precondition(wallet.available == 0 || wallet.debt == 0, "a debt stands beside something available")
         precondition(wallet.paid >= 0 && wallet.paid <= wallet.available, "paid is not a part of available")
         precondition(wallet.hasAllLots || wallet.isCreditedWithoutLots, "a wallet lacks lots that it needs")

@@ -42,8 +42,8 @@ extension Books {
 
     package mutating func addToTotals(_ transfer: Transfer) {
         let currency = transfer.debit.currency
-        totals[currency, transfer.debit.kind].debits += transfer.amount
-        totals[currency, transfer.credit.kind].credits += transfer.amount
+        totals[currency, transfer.debit.kind].debits += Int128(transfer.amount)
+        totals[currency, transfer.credit.kind].credits += Int128(transfer.amount)
     }
 
     /// Starts an entry; what is posted until the next belongs to it. An operation of an atomic belongs to the
@@ -83,12 +83,10 @@ extension Books {
         return position.actor
     }
 
-    /// Whether `amount` may be moved without a balance leaving ±(2^53 − 1). What is credited to wallets must fit
-    /// them together with all that is held, so that a hold can always be given back.
-    func allows(_ amount: Int64, _ currency: CurrencyID, debit: AccountKind, credit: AccountKind) -> Bool {
-        let debited = totals[currency, debit].balance + amount
-        let held = credit == .wallet ? totals[currency, .held].balance : 0
-        let credited = totals[currency, credit].balance + held - amount
-        return debited <= Limits.amountMax && credited >= -Limits.amountMax
+    /// Whether a credit would take a wallet past 2^53 − 1. It must fit together with what is held, so that a hold can
+    /// always be given back. Nothing else is bounded: no player's wallet keeps another's from anything.
+    func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?) -> Bool {
+        let balance = balance(place(player, currency))
+        return units > Limits.amountMax - balance.available - balance.held
     }
 }

@@ -170,7 +170,8 @@ extension Books {
     }
 
     /// Takes a refunded amount: first from the purchase's own lot, then from whatever else the wallet has (as a debt
-    /// that is paid at once, so that each lot stays exact); the rest is owed, or written off.
+    /// that is paid at once, so that each lot stays exact); the rest is owed, up to what a wallet can owe, or written
+    /// off.
     private mutating func takeBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
         guard let place = place(player, currency), let lot = self[place].lot(id) else {
             preconditionFailure("lot \(id) of a purchase is not loaded")
@@ -181,11 +182,14 @@ extension Books {
             post(debit: .wallet, credit: .refunded, own, lot: id, player: player, currency: currency)
         }
         var short = amount - own
-        if settings(currency).refundShortfall == .writtenOff {
-            let borne = short - min(short, available - own)
-            if borne > 0 {
-                post(debit: .writtenOff, credit: .refunded, borne, lot: id, player: player, currency: currency)
+        let debtMax: Int64 =
+            switch settings(currency).refundShortfall {
+            case .debt: Limits.amountMax - self[place].debt
+            case .writtenOff: 0
             }
+        let borne = short - min(short, available - own) - debtMax
+        if borne > 0 {
+            post(debit: .writtenOff, credit: .refunded, borne, lot: id, player: player, currency: currency)
             short -= borne
         }
         if short > 0 {
@@ -250,26 +254,29 @@ extension Books {
     ) -> CurrencyID? {
         if let known, let owner = known.account {
             guard known.isSuperseded(by: signed) else { return nil }
-            return grants.first { grant in
+            return zip(grants, known.lots).first { grant, lot in
                 let units =
                     PurchaseRegister.standing(of: grant.units, revoked: signed.revoked)
                     - PurchaseRegister.standing(of: grant.units, revoked: known.revoked)
-                return units > 0 && exceeds(units, grant.currency, of: owner, from: .refunded)
-            }?.currency
+                return units > 0
+                    && (exceeds(units, grant.currency, of: owner) || isReinstatedTooOften(lot, owner, grant.currency))
+            }?.0.currency
         }
         return grants.first { grant in
             // What is recorded without an account must fit a wallet as well.
             guard grant.units <= Limits.amountMax else { return true }
             guard let named else { return false }
-            return exceeds(grant.units, grant.currency, of: playerIDs[named], from: .purchased)
+            return exceeds(grant.units, grant.currency, of: playerIDs[named])
         }?.currency
     }
 
-    /// Whether a credit would take the player's wallet, or the sum of a kind of account, past the limit.
-    func exceeds(_ units: Int64, _ currency: CurrencyID, of player: PlayerID?, from debit: AccountKind) -> Bool {
-        let balance = balance(place(player, currency))
-        let owned = balance.available + balance.held
-        return owned + units > Limits.amountMax || !allows(units, currency, debit: debit, credit: .wallet)
+    /// Whether what a lot's refunds and reinstatements added up, ever, leaves no room for another round of them: a
+    /// refund is never refused, so the reinstatement before it is.
+    private func isReinstatedTooOften(_ id: LotID, _ player: PlayerID, _ currency: CurrencyID) -> Bool {
+        guard let lot = place(player, currency).flatMap({ self[$0].lot(id) }) else {
+            preconditionFailure("lot \(id) of a purchase is not loaded")
+        }
+        return max(lot.indebted, lot.repaid) > Limits.lotSumMax
     }
 }
 

@@ -76,7 +76,7 @@ extension Books {
                 short = short ?? .alreadyReversed(currency: debit.currency, reversible: reversible)
             }
             let units = min(debit.amount.units, reversible)
-            if exceeds(units, currency, of: trace.player, from: .spent) {
+            if exceeds(units, currency, of: trace.player) {
                 return .failure(.balanceLimit(currency: debit.currency))
             }
             returns.append(Return(currency: currency, parts: newest(units, of: own)))

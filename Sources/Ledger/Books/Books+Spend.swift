@@ -63,9 +63,6 @@ extension Books {
                 return .minimumRemaining(available: balance.available)
             }
         }
-        for debit in debits where !allows(debit.amount, debit.currency, debit: .wallet, credit: .spent) {
-            return .balanceLimit(currency: code(debit.currency))
-        }
         return nil
     }
 

@@ -5,6 +5,7 @@
 /// 1. per currency all accounts sum to zero (each transfer debits and credits the same amount);
 /// 2. a wallet's `available` is never negative and never beside a debt; it is the sum of its lots' remainders, `held`
 ///    that of their held parts, `debt` that of what they owe (asserted in debug builds, where the lots are in memory);
+///    what it has and holds, and what it owes, is each at most 2^53 − 1;
 /// 3. what a purchase has posted is what its newest JWS says;
 /// 4. no transaction id posts twice, no key has two answers;
 /// 5. rows are only ever added, each under the next number;

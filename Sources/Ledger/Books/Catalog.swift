@@ -24,11 +24,17 @@ public struct CurrencySettings: Hashable, Sendable {
     public var spendOrder: SpendOrder
     /// What becomes of a refund's shortfall.
     public var refundShortfall: RefundShortfall
+    /// The most that one grant gives, 1 … 2^53 − 1.
+    public var grantMax: Int64
 
-    /// `free_first` and `debt` unless said otherwise.
-    public init(spendOrder: SpendOrder = .freeFirst, refundShortfall: RefundShortfall = .debt) {
+    /// `free_first`, `debt` and a billion unless said otherwise.
+    public init(
+        spendOrder: SpendOrder = .freeFirst, refundShortfall: RefundShortfall = .debt,
+        grantMax: Int64 = Limits.grantMaxDefault
+    ) {
         self.spendOrder = spendOrder
         self.refundShortfall = refundShortfall
+        self.grantMax = grantMax
     }
 }
 

@@ -1,13 +1,19 @@
 /// The turnover of every kind of account, per currency. Debits and credits of a currency are equal by construction.
+///
+/// They have 128 bits, and so no bound that anybody could reach (``turnoverMax``). Bounded are a wallet and a single
+/// grant.
 package struct Totals: Hashable, Sendable {
+    /// No turnover comes to this: there are fewer than 2^63 transfers, of less than 2^53 each.
+    package static let turnoverMax: Int128 = 1 << 116
+
     package struct Turnover: Hashable, Sendable {
-        package var debits: Int64 = 0
-        package var credits: Int64 = 0
-        package init(debits: Int64 = 0, credits: Int64 = 0) {
+        package var debits: Int128 = 0
+        package var credits: Int128 = 0
+        package init(debits: Int128 = 0, credits: Int128 = 0) {
             self.debits = debits
             self.credits = credits
         }
-        package var balance: Int64 { debits - credits }
+        package var balance: Int128 { debits - credits }
     }
 
     private var turnovers: [Turnover]

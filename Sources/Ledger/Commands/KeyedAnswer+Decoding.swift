@@ -147,6 +147,7 @@ private struct AnswerReader {
         case 23: return .unknownHold
         case 24: return .holdClosed
         case 25: return .holdExpired(expiresAt: integer())
+        case 26: return code().map { .grantLimit(currency: $0, grantMax: integer()) }
         default: return nil
         }
     }

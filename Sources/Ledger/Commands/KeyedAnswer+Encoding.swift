@@ -170,6 +170,10 @@ private struct AnswerWriter: ~Copyable {
         case .holdExpired(let expiresAt):
             integer(25)
             integer(expiresAt)
+        case .grantLimit(let currency, let grantMax):
+            integer(26)
+            text(currency.text)
+            integer(grantMax)
         case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase,
             .proratedPreference:
             preconditionFailure("a refusal that no key records")

@@ -49,6 +49,11 @@ package struct TableRow: ~Copyable {
 
     package mutating func add(_ value: Int64) { add(Tag.integer, UInt64(bitPattern: value)) }
 
+    /// A sum stands as an integer where 64 bits hold it, and otherwise as decimal text.
+    package mutating func add(sum: Int128) {
+        if let value = Int64(exactly: sum) { add(value) } else { add(String(sum)) }
+    }
+
     package mutating func add(_ value: Int64?) { if let value { add(value) } else { addNull() } }
 
     /// No column holds such a number, but another hand may have written one.

@@ -97,8 +97,9 @@ package struct ReportCursor: Hashable, Comparable, Sendable {
 public enum ReportRow: Hashable, Sendable {
     /// One wallet.
     case balance(account: AccountName, currency: CurrencyCode, available: Int64, held: Int64, debt: Int64, paid: Int64)
-    /// One kind of account; `debits − credits` sums to zero over the kinds of a currency.
-    case trial(currency: CurrencyCode, account: AccountKind, debits: Int64, credits: Int64)
+    /// One kind of account, with its turnover from the beginning on, which is never negative and may be more than 64
+    /// bits hold; `debits − credits` sums to zero over the kinds of a currency.
+    case trial(currency: CurrencyCode, account: AccountKind, debits: Int128, credits: Int128)
     /// What a player owes for one refunded purchase, since its first revocation.
     case debt(
         account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,

@@ -16,7 +16,9 @@ public struct Refusal: Error, Hashable, Sendable {
         case versionMismatch(version: Int64)
         /// Less than the minimum would be left.
         case minimumRemaining(available: Int64)
-        /// A balance or sum would leave ±(2^53 − 1).
+        /// More than the catalog allows for one grant.
+        case grantLimit(currency: CurrencyCode, grantMax: Int64)
+        /// The wallet would have, or have held, more than 2^53 − 1.
         case balanceLimit(currency: CurrencyCode)
         /// The key was used for another request.
         case keyReused

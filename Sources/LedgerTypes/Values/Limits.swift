@@ -1,8 +1,16 @@
 /// Every bound of the service that does not belong to one connection, in one place, each with its reason.
 /// (Limits of the wire are in `WireLimits`, of the server's queues in `ServerLimits`, of signatures in `AppStore`.)
 public enum Limits {
-    /// The largest amount and the largest absolute balance: 2^53 − 1, so that every JSON client holds it exactly.
+    /// The largest amount, and the most that a wallet has, sets aside or owes: 2^53 − 1, so that every JSON client
+    /// holds it exactly.
     public static let amountMax: Int64 = 9_007_199_254_740_991
+    /// The most that one grant gives where the catalog does not say: more than a reward, less than what would fill a
+    /// wallet by a slip of the hand.
+    public static let grantMaxDefault: Int64 = 1_000_000_000
+    /// A purchase is not reinstated again when what its refunds have made of debt, ever, or its lot has paid of debts,
+    /// is more: the largest purchase then was refunded and reinstated 64 times. What may still be refunded leaves both
+    /// below 2^60, beyond which the tables take no number.
+    package static let lotSumMax: Int64 = 1 << 59
     /// Bytes of an account's name. A UUID needs 36, the longest ids of game back ends stay under 128.
     public static let accountBytesMax = 128
     /// Characters of a request key. A UUID needs 36; prefixed ids fit as well.

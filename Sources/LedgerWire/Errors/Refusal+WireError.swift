@@ -23,6 +23,9 @@ extension Refusal.Reason {
         case .minimumRemaining:
             guard let available = error.integer("available") else { return nil }
             self = .minimumRemaining(available: available)
+        case .grantLimit:
+            guard let currency = error.currency, let grantMax = error.integer("grantMax") else { return nil }
+            self = .grantLimit(currency: currency, grantMax: grantMax)
         case .balanceLimit:
             guard let currency = error.currency else { return nil }
             self = .balanceLimit(currency: currency)

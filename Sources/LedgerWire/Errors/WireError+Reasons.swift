@@ -136,9 +136,13 @@ extension WireError {
             self.init(
                 .minimumRemaining, "of the \(available) available less than the minimum would remain",
                 [Detail("available", .integer(available))])
+        case .grantLimit(let currency, let grantMax):
+            self.init(
+                .grantLimit, "one grant of \(currency) is at most \(grantMax)",
+                [Detail("currency", .string(currency.text)), Detail("grantMax", .integer(grantMax))])
         case .balanceLimit(let currency):
             self.init(
-                .balanceLimit, "a balance or sum of \(currency) would leave ±\(Limits.amountMax)",
+                .balanceLimit, "a wallet has at most \(Limits.amountMax) \(currency), with what is set aside",
                 [Detail("currency", .string(currency.text))])
         case .keyReused:
             self.init(.keyReused, "the key was used for another request")

@@ -28,6 +28,7 @@ package enum WireReason: String, CaseIterable, Sendable {
     case insufficientFunds = "insufficient_funds"
     case versionMismatch = "version_mismatch"
     case minimumRemaining = "minimum_remaining"
+    case grantLimit = "grant_limit"
     case balanceLimit = "balance_limit"
     case keyReused = "key_reused"
     case unknownSpend = "unknown_spend"
@@ -51,7 +52,8 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
             .purchaseConflict, .chainMismatch:
             -32011
-        case .insufficientFunds, .versionMismatch, .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend,
+        case .insufficientFunds, .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused,
+            .unknownSpend,
             .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
             -32012
         }
@@ -66,7 +68,8 @@ package enum WireReason: String, CaseIterable, Sendable {
             .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
             .notConsumable,
             .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds, .versionMismatch,
-            .minimumRemaining, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold, .holdClosed,
+            .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,
+            .holdClosed,
             .holdExpired, .unknownCurrency, .unknownPurchase:
             false
         }

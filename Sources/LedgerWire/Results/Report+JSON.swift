@@ -26,11 +26,11 @@ extension ReportRow {
             writer.key("account")
             writer.string(account.name)
             writer.key("debits")
-            writer.integer(debits)
+            writer.sum(debits)
             writer.key("credits")
-            writer.integer(credits)
+            writer.sum(credits)
             writer.key("balance")
-            writer.integer(debits - credits)
+            writer.sum(debits - credits)
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
             writer.key("account")
             writer.string(account.text)
@@ -85,14 +85,14 @@ extension ReportRow {
     private static func trial(_ reader: inout JSONReader) throws(JSONError) -> ReportRow {
         var account: AccountKind?
         var currency: CurrencyCode?
-        var debits: Int64?
-        var credits: Int64?
+        var debits: Int128?
+        var credits: Int128?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "account": account = try reader.named(AccountKind.init(name:))
             case "currency": currency = try reader.currencyCode()
-            case "debits": debits = try reader.integer()
-            case "credits": credits = try reader.integer()
+            case "debits": debits = try reader.sum()
+            case "credits": credits = try reader.sum()
             default: try reader.skip()
             }
         }
@@ -171,7 +171,28 @@ extension ReportPage: WireValue {
     }
 }
 
+extension JSONWriter {
+    /// A sum over all players: a number where every JSON client holds it exactly, otherwise text.
+    fileprivate mutating func sum(_ value: Int128) {
+        if let number = Int64(exactly: value), number.magnitude <= Limits.amountMax {
+            integer(number)
+        } else {
+            string(digitsOf: value)
+        }
+    }
+}
+
 extension JSONReader {
+    /// A turnover, which is never negative: a number, or decimal digits as text.
+    fileprivate mutating func sum() throws(JSONError) -> Int128 {
+        guard try peek() == .string else { return Int128(try integer(in: 0...Int64.max)) }
+        let text = try string()
+        guard let sum = Int128(text), sum >= 0, String(sum) == text else {
+            throw fail("must be a sum in decimal digits")
+        }
+        return sum
+    }
+
     fileprivate mutating func rows(_ kind: ReportKind) throws(JSONError) -> [ReportRow] {
         var rows: [ReportRow] = []
         try array { (reader, _) throws(JSONError) in rows.append(try ReportRow(kind, from: &reader)) }

@@ -236,7 +236,7 @@ struct DemoStory {
     private mutating func books() async throws {
         let trial = try await client.report(.trial, asOf: nil, currency: nil, limit: Limits.reportPageMax, after: nil)
         Console.print("\nThe trial balance (debits − credits; it must sum to zero in each currency):\n")
-        var sums: [CurrencyCode: Int64] = [:]
+        var sums: [CurrencyCode: Int128] = [:]
         for row in trial.rows {
             guard case .trial(let currency, let account, let debits, let credits) = row else { continue }
             sums[currency, default: 0] += debits - credits
@@ -265,7 +265,7 @@ struct DemoStory {
         for line in expected where !exported.contains(line) { allCameOut = false }
     }
 
-    private func columns(_ names: [String], _ numbers: [Int64]) -> String {
+    private func columns(_ names: [String], _ numbers: [Int128]) -> String {
         names.map { $0.padding(toLength: 12, withPad: " ", startingAt: 0) }.joined()
             + numbers.map { String(repeating: " ", count: max(0, 8 - String($0).count)) + String($0) }.joined()
     }

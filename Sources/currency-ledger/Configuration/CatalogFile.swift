@@ -3,7 +3,7 @@ import Ledger
 
 /// Reads a catalog:
 /// ```json
-/// {"currencies": {"gems": {"spendOrder": "free_first", "refundShortfall": "debt"}, "tickets": {}},
+/// {"currencies": {"gems": {"spendOrder": "free_first", "refundShortfall": "debt", "grantMax": 5000}, "tickets": {}},
 ///  "products": {"com.example.game.gems500": {"gems": 500},
 ///               "com.example.game.gems1200": [{"from": 0, "grants": {"gems": 1200}},
 ///                                             {"from": 1767225600000, "grants": {"gems": 1500}}]}}
@@ -79,6 +79,8 @@ struct CatalogFile {
                 case "spendOrder": settings.spendOrder = json.choice(member.value) ?? settings.spendOrder
                 case "refundShortfall":
                     settings.refundShortfall = json.choice(member.value) ?? settings.refundShortfall
+                case "grantMax":
+                    settings.grantMax = json.integer(member.value, in: 1...Limits.amountMax) ?? settings.grantMax
                 default: json.note("is not a setting of a currency", member)
                 }
             }

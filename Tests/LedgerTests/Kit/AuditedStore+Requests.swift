@@ -159,7 +159,7 @@ extension AuditedStore {
 
     /// Debits − credits of a kind of account.
     func total(_ kind: AccountKind, _ currency: CurrencyCode = "gems") -> Int64 {
-        books.totals[books.currencyID(currency)!, kind].balance
+        Int64(books.totals[books.currencyID(currency)!, kind].balance)
     }
 }
 

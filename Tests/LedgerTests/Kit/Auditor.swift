@@ -51,7 +51,7 @@ struct Auditor {
     var problems: [String] { findings.problems }
     private var last = LastNumbers()
     private var entry: Entry?
-    private var accounts: [LedgerAccount: Int64] = [:]
+    private var accounts: [LedgerAccount: Int128] = [:]
     private var turnovers: [LedgerAccount: Totals.Turnover] = [:]
     private var lots: [LotID: LotBook] = [:]
     private var wallets: [LedgerAccount: WalletBook] = [:]
@@ -187,10 +187,12 @@ struct Auditor {
             expect(account.player == (account.kind.isPersonal ? lot.player : 0), "transfer \(id) is of two players")
         }
         expect(lot.currency == transfer.debit.currency, "transfer \(id) is not of its lot's currency")
-        accounts[transfer.debit, default: 0] += amount
-        accounts[transfer.credit, default: 0] -= amount
-        turnovers[LedgerAccount(transfer.debit.kind, lot.currency, player: 0), default: .init()].debits += amount
-        turnovers[LedgerAccount(transfer.credit.kind, lot.currency, player: 0), default: .init()].credits += amount
+        accounts[transfer.debit, default: 0] += Int128(amount)
+        accounts[transfer.credit, default: 0] -= Int128(amount)
+        turnovers[LedgerAccount(transfer.debit.kind, lot.currency, player: 0), default: .init()].debits += Int128(
+            amount)
+        turnovers[LedgerAccount(transfer.credit.kind, lot.currency, player: 0), default: .init()].credits += Int128(
+            amount)
         move(transfer)
         refer(transfer, entry)
 
@@ -364,11 +366,14 @@ struct Auditor {
         let kept = books.players[book.player]?.holds.filter { $0.currency == book.currency } ?? []
         expect(Set(kept.map(\.id)) == Set(open.map(\.0.id)), "the holds of wallet \(account.number) are others")
         let receivable = accounts[LedgerAccount(.receivable, book.currency, player: book.player)] ?? 0
-        expect(accounts[account] == -available, "wallet \(account.number) is not the sum of its lots")
-        expect(receivable == debt, "receivable of wallet \(account.number) is not the sum of what its lots owe")
+        expect(accounts[account] == -Int128(available), "wallet \(account.number) is not the sum of its lots")
+        expect(receivable == Int128(debt), "receivable of wallet \(account.number) is not the sum of what its lots owe")
         expect(
             available >= 0 && (available == 0 || debt == 0),
             "wallet \(account.number) has \(available) and owes \(debt)")
+        expect(
+            available + held <= Limits.amountMax && debt <= Limits.amountMax, "wallet \(account.number) left its bounds"
+        )
         let expected = Balance(available: available, held: held, debt: debt, paid: paid, version: book.version)
         expect(wallet.balance == expected, "wallet \(account.number) says \(wallet.balance), its journal \(expected)")
         expect(wallet.lastTransfer == book.lastTransfer, "wallet \(account.number) lost the head of its chain")
@@ -392,11 +397,10 @@ struct Auditor {
     private func checkTotals(_ books: Books) {
         for number in books.currencies.indices {
             let currency = CurrencyID(number + 1)
-            var sum: Int64 = 0
+            var sum: Int128 = 0
             for kind in AccountKind.allCases {
                 let turnover = turnovers[LedgerAccount(kind, currency, player: 0)] ?? Totals.Turnover()
                 expect(books.totals[currency, kind] == turnover, "the total of \(kind.name) is not its transfers'")
-                expect(turnover.balance.magnitude <= Limits.amountMax, "the total of \(kind.name) left its limit")
                 sum += turnover.balance
             }
             expect(sum == 0, "currency \(currency) does not balance")

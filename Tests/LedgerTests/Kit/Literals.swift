@@ -60,14 +60,15 @@ let testEvidence = JWSParts(
     signature: [UInt8](repeating: 9, count: 64))
 
 extension Catalog {
-    /// `gems` become debt, `coins` are written off; both and `tickets` are drawn free first.
+    /// `gems` become debt, `coins` are written off; both and `tickets` are drawn free first. A grant of gems may be as
+    /// large as an amount.
     static let standard = catalog()
 
-    static func catalog(gems: SpendOrder = .freeFirst) -> Catalog {
+    static func catalog(gems: SpendOrder = .freeFirst, grantMax: Int64 = Limits.amountMax) -> Catalog {
         Catalog(
             currencies: [
                 "coins": CurrencySettings(refundShortfall: .writtenOff),
-                "gems": CurrencySettings(spendOrder: gems),
+                "gems": CurrencySettings(spendOrder: gems, grantMax: grantMax),
                 "tickets": CurrencySettings(),
             ],
             products: [
