@@ -120,11 +120,11 @@ extension Replay {
             receipt.results.count == traces.count
                 ? zip(receipt.results, traces).map { result, trace in
                     switch result {
-                    case .spend(let drawn): Operation(kind: .spend, drawn: drawn, trace: trace)
-                    case .reverse(let returned): Operation(kind: .reversal, drawn: returned)
+                    case .spend(let drawn, _): Operation(kind: .spend, drawn: drawn, trace: trace)
+                    case .reverse(let returned, _): Operation(kind: .reversal, drawn: returned)
                     case .grant: Operation(kind: .grant)
                     case .hold(let expiresAt): Operation(kind: .hold, trace: trace, expiresAt: expiresAt)
-                    case .capture(let drawn): Operation(kind: .capture, drawn: drawn, trace: trace)
+                    case .capture(let drawn, _): Operation(kind: .capture, drawn: drawn, trace: trace)
                     case .release: Operation(kind: .release)
                     }
                 } : nil

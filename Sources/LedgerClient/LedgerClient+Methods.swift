@@ -108,12 +108,14 @@ extension LedgerClient {
     ///   - limit: at most this many entries, 1 … ``Limits/journalPageMax``.
     ///   - wait: where no entry is newer yet, how long the first one is waited for, at most
     ///     ``Limits/journalWaitMillisecondsMax``; then the page is empty.
+    ///   - skipTransfers: so many transfers of the page's first entry are left out.
     public func journal(
-        after: EntryID, limit: Int = Limits.journalPageDefault, wait: Duration = .zero
+        after: EntryID, limit: Int = Limits.journalPageDefault, wait: Duration = .zero, skipTransfers: Int = 0
     ) async throws -> JournalPage {
         let longest = Duration.milliseconds(Limits.journalWaitMillisecondsMax)
         let milliseconds = Int64(min(max(wait, .zero), longest) / .milliseconds(1))
-        let query = JournalQuery(after: after, limit: limit, waitMilliseconds: milliseconds)
+        let query = JournalQuery(
+            after: after, limit: limit, waitMilliseconds: milliseconds, skipTransfers: skipTransfers)
         // What the server was asked to wait is no silence.
         return try await call(Methods.journal, query, waitMilliseconds: milliseconds)
     }

@@ -9,16 +9,18 @@ import Ledger
 /// everything may be waiting for what this standby is about to say. (Behind anything else they do, to keep the order.)
 ///
 /// A read's page may be long, so none begins without the client's permission, which is for that read alone: it names
-/// how many answers of reads the client has taken. So no page is read before the one before it was taken.
+/// how many answers of reads the client has taken. So no page is read before the one before it was taken. Nor before
+/// there is room for it in the memory that all clients share, which it has until the client has taken the answer.
 package final class LedgerSession: Sendable {
     /// What becomes of the read that is next.
     package enum ReadPermission: Sendable {
         /// It waits until the client can take more.
         case wait
-        /// One may begin.
+        /// One may begin, as soon as there is room for its page.
         case read
-        /// Each is answered ``Fault/overloaded``.
-        case refuse
+        /// One may begin where there is room for its page now, and is answered ``Fault/overloaded`` otherwise: the
+        /// client holds memory that it gives back only behind this read.
+        case readNow
     }
 
     private enum Barrier {
@@ -55,9 +57,13 @@ package final class LedgerSession: Sendable {
     private let readers: Readers
     private let entries: Feed
     private let standbys: Standbys
+    private let memory: ReplyMemory?
 
-    init(_ lane: Lane, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys) {
+    init(
+        _ lane: Lane, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys, memory: ReplyMemory?
+    ) {
         self.lane = lane
+        self.memory = memory
         self.sequencer = sequencer
         self.readers = readers
         self.entries = entries
@@ -145,8 +151,7 @@ package final class LedgerSession: Sendable {
         guard state.permission.taken == state.endedReads else { return }
         switch state.permission.kind {
         case .wait: return
-        case .refuse: finish(.failure(.overloaded), &state)
-        case .read: begin(query, &state)
+        case .read, .readNow: begin(query, &state)
         }
     }
 
@@ -170,10 +175,38 @@ package final class LedgerSession: Sendable {
 
     private func read(_ query: Query, _ state: inout State) {
         state.barrier = .reading
+        guard let memory else { return read(query, with: nil) }
+        if query.isOfBlocks {
+            // Writes may wait for what a standby is told, so it waits for no client. Standbys are few.
+            return read(query, with: memory.takePageNow(query.resultBytesMax))
+        }
+        let isPatient =
+            switch state.permission.kind {
+            case .wait, .read: true
+            case .readNow: false
+            }
+        let wake = { @Sendable in self.readAgain(query) }
+        if let page = memory.takePage(query.resultBytesMax, wake: isPatient ? wake : nil) {
+            read(query, with: page)
+        } else if !isPatient {
+            finish(.failure(.overloaded), &state)
+        }
+    }
+
+    /// There may be room for its page.
+    private func readAgain(_ query: Query) {
+        state.withLock { state in
+            if !state.isClosed { read(query, &state) }
+        }
+    }
+
+    private func read(_ query: Query, with page: ReplyMemory.Page?) {
         readers.read(query) {
             self.state.withLock { !$0.isClosed }
         } done: { answer in
             self.state.withLock { self.take(answer, to: query, &$0) }
+            // Behind the answer: what the client has of it counts by itself then.
+            self.lane.outlet.execute { withExtendedLifetime(page) {} }
         }
     }
 

@@ -64,15 +64,15 @@ package final class RunningLedger: Sendable {
     /// Opens a session: a client whose requests keep an order of their own.
     /// - Parameters:
     ///   - share: how much of every queue it is given for what another session of share 1 is given; at least 1.
+    ///   - memory: what it shares with others for the pages of its reads; without it they take what they take.
     ///   - outlet: where answers are delivered.
     ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
     package func session(
-        share: Int = 1, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
+        share: Int = 1, memory: ReplyMemory? = nil, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
             Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers,
-            entries: entries,
-            standbys: standbys)
+            entries: entries, standbys: standbys, memory: memory)
     }
 
     /// Answers everything that was submitted, and closes the store. Every session is closed by then.

@@ -7,8 +7,8 @@ public enum WireLimits {
     public static let lineBytesMax = 1 << 20
     /// Requests of one batch: the replies of a batch wait for each other, and are held until the last is there.
     public static let batchRequestsMax = 1_000
-    /// Bytes of one line that a client reads, without its `\n`: the longest page of a report has less than 2 MiB, a
-    /// page of `history` or `journal` may have more where its spends drew many lots.
+    /// Bytes of one line that a client reads, without its `\n`: a page has some 2 MiB at most, and the replies of a
+    /// batch have 8 MiB. Servers of before gave more.
     public static let replyBytesMax = 64 << 20
     /// Bytes of one line that a standby reads from its leader, without its `\n`. A block is never cut, and is a line of
     /// its own where it is large. The 8,192 operations of the largest batch may each bring a JWS of 65,536 bytes: as

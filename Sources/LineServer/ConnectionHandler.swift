@@ -16,6 +16,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private let service: ConnectionServices
     private let eventLoop: any EventLoop
     private var state: ConnectionState
+    private let share: ReplyShare
     private var context: ChannelHandlerContext?
     private var session: LedgerSession?
     private var isInTurn = false
@@ -23,14 +24,20 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var lastProgress = NIODeadline.now()
     /// Looks after what the connection has not done in time.
     private var timer: Scheduled<Void>?
+    /// Whether it is to be told when the client has read all that was written until then; and how often it was.
+    private var isReadingAwaited = false
+    private var readings = 0
+    /// Whether a time was set for the client to read.
+    private var isReadingTimed = false
 
     init(_ service: ConnectionServices, eventLoop: any EventLoop) {
         self.service = service
         self.eventLoop = eventLoop
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
+        share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
         state = ConnectionState(
-            tokens: service.tokens, info: service.info, limits: service.limits, clock: service.clock
+            tokens: service.tokens, info: service.info, limits: service.limits, share: share, clock: service.clock
         ) { name in
             connections.seat(id, as: name)
         }
@@ -45,10 +52,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        session = service.ledger.session(outlet: Outlet(eventLoop)) { [weak self] answers in
+        session = service.ledger.session(memory: service.memory, outlet: Outlet(eventLoop)) { [weak self] answers in
             self?.turn { $0.answered(answers) }
         }
         look(in: state.isAuthenticated ? service.limits.idleMilliseconds : service.limits.unauthenticatedMilliseconds)
+        share.wake = { [weak self, eventLoop] in
+            eventLoop.execute { self?.turn { _ in } }
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -160,6 +170,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if isInTurn { return }
         isInTurn = true
         defer { isInTurn = false }
+        if isReadingAwaited { noteUnread(context) }
         while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             session?.allowRead(permission, taken: state.readsAnswered)
@@ -177,11 +188,58 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         case .flush:
             if context.channel.isWritable { lastProgress = .now() }
             context.flush()
+            noteUnread(context)
         case .read: context.read()
         case .close: whenWritten(context) { context.close(promise: nil) }
         case .linger:
             whenWritten(context) { context.close(mode: .output, promise: nil) }
             eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
+        }
+    }
+
+    // MARK: What the client reads
+
+    /// Counts what the client has not read; where there is some, it is told when that is read.
+    private func noteUnread(_ context: ChannelHandlerContext) {
+        let bytes = unreadBytes(of: context.channel)
+        state.told(unreadBytes: bytes)
+        if bytes == 0 || isReadingAwaited { return }
+        isReadingAwaited = true
+        whenWritten(context) {
+            self.isReadingAwaited = false
+            self.readings += 1
+            if let context = self.context { self.noteUnread(context) }
+            self.turn { _ in }
+        }
+        if !isReadingTimed { timeReading() }
+    }
+
+    /// Bytes that were written, and that the kernel has not taken.
+    private func unreadBytes(of channel: any Channel) -> Int {
+        guard let options = channel.syncOptions else { preconditionFailure("the channel is of another event loop") }
+        do {
+            return try options.getOption(.bufferedWritableBytes)
+        } catch {
+            // The channel is closed, and has none any more.
+            return 0
+        }
+    }
+
+    /// Closes the connection of a client that does not read, where others wait for the memory that it takes so.
+    private func timeReading() {
+        isReadingTimed = true
+        let before = readings
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.unreadMillisecondsMax)) { [weak self] in
+            guard let self else { return }
+            isReadingTimed = false
+            guard isReadingAwaited, let context else { return }
+            if readings == before && service.memory.isShort {
+                service.logger.notice(
+                    "a client does not read its replies, and others wait for the memory: its connection is closed",
+                    metadata: ["client": "\(context.remoteAddress.map { "\($0)" } ?? "unknown")"])
+                return closeNow()
+            }
+            timeReading()
         }
     }
 

@@ -13,6 +13,7 @@ final class ConnectionServices: Sendable {
     let notices: ConnectionNotices
     let security: SecurityLog
     let clock: @Sendable () -> UInt64
+    let memory: ReplyMemory
     let logger: Logger
 
     init(
@@ -29,6 +30,7 @@ final class ConnectionServices: Sendable {
         connections = ConnectionRegistry(
             configuration.limits, hasStrangers: tokens.holderWithoutToken == nil, notices: notices)
         security = SecurityLog(logger, limits: configuration.limits)
+        memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
         self.logger = logger
     }
 }

@@ -5,6 +5,14 @@ import NIOCore
 
 /// One connection, without I/O: it is told what came, and ``next(isWritable:)`` says what to do.
 ///
+/// A request is accepted, which hands it to the ledger, when there is memory for the largest reply to it. Once it is
+/// answered its reply counts as it is, until the client has read it. Until there is room, requests wait in their line,
+/// and the connection is not read from. ``ReplyMemory`` says why nobody waits for ever.
+///
+/// The replies of a batch are one line, which is held until the last is there. Its requests are accepted one by one as
+/// the replies before them come. One whose reply may have no place any more, while nothing of the connection is under
+/// way that could make place, is answered `overloaded`, and not carried out.
+///
 /// Phases: *open*; *ending* (the server shuts down, or the client sent what no line can be read behind: nothing new is
 /// carried out, everything accepted is still answered); *lingering* (all is answered and our side closed; what the
 /// client still sends is read and dropped, because closing a socket with unread bytes resets it and takes replies away
@@ -23,6 +31,22 @@ struct ConnectionState {
         case linger
         /// Close when all is written.
         case close
+    }
+
+    /// A line that is being accepted.
+    private enum Accepting {
+        case nothing
+        case single(Message, bytes: Int)
+        case batch(Batch)
+    }
+
+    private struct Batch {
+        /// What of it was not accepted yet.
+        var rest: ArraySlice<Message>
+        /// Of its line.
+        let bytes: Int
+        /// Whether the line itself counts, and the beginning of its replies is queued.
+        var isBegun = false
     }
 
     /// What the client sends.
@@ -54,6 +78,7 @@ struct ConnectionState {
     private let limits: ServerLimits
     /// Whether one more connection may authenticate under a name.
     private let seat: @Sendable (String) -> Bool
+    private let share: ReplyShare
 
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
@@ -65,20 +90,27 @@ struct ConnectionState {
     /// It has sent as many wrong tokens as it may.
     private var isGuessing: Bool { wrongTokens >= limits.wrongTokensMax }
     private var isShuttingDown = false
+    private var accepting = Accepting.nothing
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
     private var writer = ReplyWriter()
+    /// Bytes of replies that were written and that the client has not read.
+    private var unreadBytes = 0
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
 
+    /// - Parameters:
+    ///   - share: of the memory for replies.
+    ///   - clock: nanoseconds that never go back.
     init(
-        tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits,
+        tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits, share: ReplyShare,
         clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
         self.tokens = tokens
         self.info = info
         self.limits = limits
+        self.share = share
         self.clock = clock
         self.seat = seat
         holder = tokens.holderWithoutToken
@@ -122,7 +154,7 @@ struct ConnectionState {
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
     mutating func end(_ error: WireError?) {
         guard case .open = phase else { return }
-        if let error { replies.append(.error(error), id: .null, bytes: 0) }
+        if let error { replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax) }
         ignoreInput()
     }
 
@@ -133,6 +165,9 @@ struct ConnectionState {
         }
         replies.settle(answers, into: &writer)
     }
+
+    /// So many bytes of what was written have not been read by the client.
+    mutating func told(unreadBytes: Int) { self.unreadBytes = unreadBytes }
 
     /// The channel wants to read.
     /// - Returns: whether it may now; where not, ``Action/read`` says when.
@@ -145,6 +180,8 @@ struct ConnectionState {
     mutating func closed() {
         phase = .closed
         lines.removeAll()
+        accepting = .nothing
+        share.end()
     }
 
     // MARK: What to do
@@ -153,25 +190,32 @@ struct ConnectionState {
     var readsAnswered: Int { replies.readsAnswered }
 
     /// What may become of the read that is next; `nil` where the ledger has none. A client that does not read its
-    /// replies gets no further page, and a batch, whose replies wait for each other, no more than the server is willing
-    /// to hold.
+    /// replies gets no further page. In a batch a read waits for nobody's memory, for others may wait for what the
+    /// batch holds.
     func readPermission(isWritable: Bool) -> LedgerSession.ReadPermission? {
         if replies.reads == 0 { return nil }
-        if replies.isInBatch && writer.bytes.count > limits.batchReplyBytesMax { return .refuse }
+        if replies.isInBatch { return .readNow }
         return isWritable ? .read : .wait
     }
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
+        if let action = nextAction(isWritable) { return action }
+        if case .closed = phase { return nil }
+        share.settle(memoryBytes, unread: writer.bytes.count + unreadBytes)
+        return nil
+    }
+
+    private mutating func nextAction(_ isWritable: Bool) -> Action? {
         switch phase {
         case .open, .ending:
-            acceptLines(isWritable)
-            replies.settle(into: &writer)
+            // What is answered at once makes place for what waits in the line.
+            repeat { acceptLines(isWritable) } while replies.settle(into: &writer) && isAccepting
             if !operations.isEmpty {
                 defer { operations = [] }
                 return .submit(operations)
             }
-            if !writer.bytes.isEmpty && !replies.isInBatch {
+            if writer.wholeLineBytes > 0 {
                 isFlushDue = true
                 return .write
             }
@@ -192,7 +236,7 @@ struct ConnectionState {
 
     /// Ends the connection where everything is answered and nothing more is to come.
     private mutating func end() -> Action? {
-        guard replies.isEmpty, !lines.hasLine() else { return nil }
+        guard replies.isEmpty, !isAccepting, !lines.hasLine() else { return nil }
         switch phase {
         case .open(.closed), .ending(.closed):
             phase = .closed
@@ -206,24 +250,51 @@ struct ConnectionState {
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
     mutating func takeReplies<Result>(_ body: ([UInt8]) -> Result) -> Result {
+        let count = writer.wholeLineBytes
+        unreadBytes += count
+        let isAll = count == writer.bytes.count
         defer {
-            if writer.bytes.capacity > ConnectionState.keptReplyBytesMax {
+            if isAll && writer.bytes.capacity > ConnectionState.keptReplyBytesMax {
                 writer = ReplyWriter()
             } else {
-                writer.removeAll()
+                writer.removeWholeLines()
             }
         }
-        return body(writer.bytes)
+        return body(isAll ? writer.bytes : Array(writer.bytes[..<count]))
     }
+
+    // MARK: Room
 
     /// A client that does not read its replies, or has too much in flight, is not read from.
     private func canAccept(_ isWritable: Bool) -> Bool {
-        isWritable && replies.requests < limits.requestsInFlightMax && replies.bytes < limits.bytesInFlightMax
+        // A batch that has begun does not wait for the end of its own line.
+        let isBegun = if case .batch(let batch) = accepting { batch.isBegun } else { false }
+        return isWritable && replies.requests < limits.requestsInFlightMax
+            && (isBegun || replies.bytes < limits.bytesInFlightMax)
+    }
+
+    private var isAccepting: Bool {
+        if case .nothing = accepting { false } else { true }
+    }
+
+    /// What the connection takes of the memory: the lines in flight, the largest replies to their requests, and the
+    /// replies that are there.
+    private var memoryBytes: Int { replies.bytes + replies.replyBytesMax + writer.bytes.count + unreadBytes }
+
+    /// Takes memory for more, where the connection and all together may have it.
+    /// - Parameter waits: whether to go on when there is room.
+    private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
+        let own = memoryBytes
+        // No more than it always gets where nobody else has anything.
+        let most = min(limits.connectionReplyBytesMax, limits.replyBytesMax / 8)
+        // What is larger than may be is taken alone.
+        if own > 0 && own + bytes > most { return false }
+        return share.reserve(min(own + bytes, most), waits: waits)
     }
 
     private mutating func wantsInput(_ isWritable: Bool) -> Bool {
         switch phase {
-        case .open, .ending: canAccept(isWritable) && !lines.hasLine()
+        case .open, .ending: canAccept(isWritable) && !isAccepting && !lines.hasLine()
         case .lingering: true
         case .closed: false
         }
@@ -233,18 +304,33 @@ struct ConnectionState {
 
     private mutating func acceptLines(_ isWritable: Bool) {
         while canAccept(isWritable) {
+            switch accepting {
+            case .nothing: break
+            case .single(let message, let bytes):
+                guard acceptSingle(message, bytes) else { return }
+                accepting = .nothing
+                continue
+            case .batch(var batch):
+                let isEnding = batch.isBegun && batch.rest.isEmpty
+                let isAccepted = acceptNext(of: &batch)
+                accepting = isEnding ? .nothing : .batch(batch)
+                if isAccepted { continue }
+                return
+            }
+            if isGuessing { return ignoreInput() }
             switch lines.front() {
             case .unfinished:
                 return
             case .tooLong:
-                replies.append(.error(.lineTooLong), id: .null, bytes: 0)
+                replies.append(
+                    .error(.lineTooLong), id: .null, bytes: 0, replyBytesMax: WireError.lineTooLong.replyBytesMax)
                 return ignoreInput()
             case .line(let range, let end):
                 let (line, isForeign) = lines.take(range, end: end) { bytes in
                     (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
                 }
                 accept(line, bytes: end)
-                if isForeign || isGuessing { return ignoreInput() }
+                if isForeign { ignoreInput() }
             }
         }
     }
@@ -269,29 +355,72 @@ struct ConnectionState {
     private mutating func accept(_ line: Line, bytes: Int) {
         switch line {
         case .single(let message):
-            accept(message, bytes: bytes)
+            if !acceptSingle(message, bytes) { accepting = .single(message, bytes: bytes) }
         case .batch(let messages):
-            // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
-            // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
-            if messages.contains(where: { $0.id != nil }) { replies.beginBatch() }
-            for message in messages { accept(message, bytes: 0) }
-            replies.endBatch(bytes: bytes)
+            accepting = .batch(Batch(rest: messages[...], bytes: bytes))
         case .invalid(let error):
-            replies.append(.error(error), id: .null, bytes: bytes)
+            accepting = .single(Message(id: .null, body: .failure(error)), bytes: bytes)
         }
     }
 
-    private mutating func accept(_ message: Message, bytes: Int) {
+    /// - Returns: whether there was room for it.
+    private mutating func acceptSingle(_ message: Message, _ bytes: Int) -> Bool {
+        let replyBytes = message.replyBytesMax
+        guard takeRoom(bytes + replyBytes, waits: true) else { return false }
+        accept(message, bytes: bytes, replyBytes)
+        return true
+    }
+
+    /// Begins a batch, or accepts its next request, or ends it.
+    /// - Returns: whether there was room for it.
+    private mutating func acceptNext(of batch: inout Batch) -> Bool {
+        if !batch.isBegun {
+            guard takeRoom(batch.bytes, waits: true) else { return false }
+            // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
+            // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
+            replies.beginBatch(isAnswered: batch.rest.contains { $0.id != nil }, bytes: batch.bytes)
+            batch.isBegun = true
+            return true
+        }
+        guard let message = batch.rest.first else {
+            replies.endBatch(bytes: batch.bytes)
+            return true
+        }
+        // What is not answered takes no memory behind the ledger.
+        let replyBytes = message.id == nil ? 0 : message.replyBytesMax
+        if hasPlaceInBatch(replyBytes, message) && takeRoom(replyBytes, waits: false) {
+            accept(message, bytes: 0, replyBytes)
+        } else if replies.requests > 0 {
+            return false
+        } else {
+            replies.append(
+                .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax)
+        }
+        batch.rest.removeFirst()
+        return true
+    }
+
+    /// Whether the largest replies of what is under way, and of one more request, have a place with those that the
+    /// batch holds already.
+    private func hasPlaceInBatch(_ replyBytes: Int, _ message: Message) -> Bool {
+        if message.id == nil { return true }
+        let held = replies.isWritingLastBatch ? writer.batchBytes : 0
+        let page = message.readsPage ? Limits.pageBytesMax : 0
+        return held + replies.batchReplyBytesMax + replyBytes + page <= limits.batchReplyBytesMax
+    }
+
+    private mutating func accept(_ message: Message, bytes: Int, _ replyBytesMax: Int) {
         switch message.body {
         case .failure(let error):
-            replies.append(.error(error), id: message.id, bytes: bytes)
+            replies.append(.error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
         case .success(let asked):
             if let reply = answer(asked) {
-                replies.append(reply, id: message.id, bytes: bytes)
+                replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
                 let operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
                 operations.append(operation)
-                replies.appendSubmitted(isRead: operation.isQuery, id: message.id, bytes: bytes)
+                replies.appendSubmitted(
+                    isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             }
         }
     }
@@ -312,7 +441,8 @@ struct ConnectionState {
     }
 
     private mutating func authenticate(_ token: String) -> Reply {
-        guard let (holder, digest) = tokens.holder(of: token) else {
+        // Who guesses learns no more, not even within one batch.
+        guard !isGuessing, let (holder, digest) = tokens.holder(of: token) else {
             noteRefusal(.unknownToken, nil)
             wrongTokens += 1
             return .error(.unknownToken)

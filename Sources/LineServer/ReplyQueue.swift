@@ -19,7 +19,14 @@ struct ReplyQueue {
         var id: RequestID?
         /// Of the line, at the last slot of it.
         var bytes: Int
+        /// The largest reply, but for the page of a read.
+        var replyBytesMax = 0
         var body: Body
+
+        /// The largest reply, with the page.
+        var heldBytesMax: Int {
+            if case .submitted(isRead: true) = body { replyBytesMax + Limits.pageBytesMax } else { replyBytesMax }
+        }
     }
 
     private var slots = CircularBuffer<Slot>()
@@ -27,29 +34,49 @@ struct ReplyQueue {
     private(set) var isInBatch = false
     private(set) var requests = 0
     private(set) var bytes = 0
+    /// The largest replies to all requests, but for the pages of reads.
+    private(set) var replyBytesMax = 0
+    /// The same, with the pages of reads, of those of the batch alone that began last.
+    private(set) var batchReplyBytesMax = 0
+    private var batchesBegun = 0
+    private var batchesWritten = 0
     /// Reads that the ledger has, and those that it has answered.
     private(set) var reads = 0
     private(set) var readsAnswered = 0
 
+    /// Whether the replies written last are of the batch that began last.
+    var isWritingLastBatch: Bool { isInBatch && batchesWritten == batchesBegun }
+
     /// Whether everything is answered.
     var isEmpty: Bool { slots.isEmpty }
 
-    mutating func beginBatch() { append(Slot(id: nil, bytes: 0, body: .beginBatch)) }
-
-    /// - Parameter bytes: of the batch's line.
-    mutating func endBatch(bytes: Int) { append(Slot(id: nil, bytes: bytes, body: .endBatch)) }
-
-    /// - Parameter bytes: of the line, where the request is one by itself.
-    mutating func append(_ reply: Reply, id: RequestID?, bytes: Int) {
-        append(Slot(id: id, bytes: bytes, body: .answered(reply)))
+    /// - Parameters:
+    ///   - isAnswered: whether there is a line of replies to it.
+    ///   - bytes: of the batch's line, which counts from here on.
+    mutating func beginBatch(isAnswered: Bool, bytes: Int) {
+        self.bytes += bytes
+        if !isAnswered { return }
+        slots.append(Slot(id: nil, bytes: 0, body: .beginBatch))
+        batchesBegun += 1
+        batchReplyBytesMax = 0
     }
 
-    mutating func appendSubmitted(isRead: Bool, id: RequestID?, bytes: Int) {
-        append(Slot(id: id, bytes: bytes, body: .submitted(isRead: isRead)))
+    /// - Parameter bytes: of the batch's line.
+    mutating func endBatch(bytes: Int) { slots.append(Slot(id: nil, bytes: bytes, body: .endBatch)) }
+
+    /// - Parameter bytes: of the line, where the request is one by itself.
+    mutating func append(_ reply: Reply, id: RequestID?, bytes: Int, replyBytesMax: Int) {
+        append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .answered(reply)))
+    }
+
+    mutating func appendSubmitted(isRead: Bool, id: RequestID?, bytes: Int, replyBytesMax: Int) {
+        append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .submitted(isRead: isRead)))
     }
 
     private mutating func append(_ slot: Slot) {
         bytes += slot.bytes
+        replyBytesMax += slot.replyBytesMax
+        batchReplyBytesMax += slot.heldBytesMax
         switch slot.body {
         case .beginBatch, .endBatch: break
         case .answered: requests += 1
@@ -61,13 +88,17 @@ struct ReplyQueue {
     }
 
     /// Writes every reply that can be given, in order, with the ledger's next answers.
-    mutating func settle(_ answers: [Answer] = [], into writer: inout ReplyWriter) {
+    /// - Returns: whether there was any.
+    @discardableResult
+    mutating func settle(_ answers: [Answer] = [], into writer: inout ReplyWriter) -> Bool {
         var answers = answers[...]
+        let count = slots.count
         while let slot = slots.first {
             switch slot.body {
             case .beginBatch:
                 writer.beginBatch()
                 isInBatch = true
+                batchesWritten += 1
             case .endBatch:
                 if isInBatch { writer.endBatch() }
                 isInBatch = false
@@ -75,7 +106,7 @@ struct ReplyQueue {
                 requests -= 1
                 if let id = slot.id { writer.write(reply, id: id) }
             case .submitted(let isRead):
-                guard let answer = answers.popFirst() else { return }
+                guard let answer = answers.popFirst() else { return slots.count < count }
                 requests -= 1
                 if isRead {
                     reads -= 1
@@ -85,7 +116,10 @@ struct ReplyQueue {
             }
             slots.removeFirst()
             bytes -= slot.bytes
+            replyBytesMax -= slot.replyBytesMax
+            if isWritingLastBatch { batchReplyBytesMax -= slot.heldBytesMax }
         }
         precondition(answers.isEmpty, "more answers than requests")
+        return slots.count < count
     }
 }

@@ -34,8 +34,8 @@ package struct ServerLimits: Sendable {
     package var acceptPauseMilliseconds: Int64 = 100
     /// Milliseconds within which the same notice about connections is logged once, with how often there was reason.
     package var noticeMilliseconds: Int64 = 10_000
-    /// Requests of one connection that are accepted and not yet answered. A batch is accepted whole, so there can be
-    /// `WireLimits.batchRequestsMax` more. Two full batches keep the writer busy while the replies travel.
+    /// Requests of one connection that are accepted and not yet answered. Two full batches keep the writer busy while
+    /// the replies travel.
     package var requestsInFlightMax = 4_096
     /// Bytes of the lines of those requests: some hundred purchases, whose JWS have 7 KiB, and at least a few lines
     /// of the longest kind.
@@ -44,8 +44,12 @@ package struct ServerLimits: Sendable {
     /// reading goes on.
     package var unreadReplyBytesMax = 256 << 10
     package var unreadReplyBytesLow = 64 << 10
-    /// Bytes of a batch's replies, which are held until the last is there, after which its further reads are answered
-    /// `overloaded`: a thousand balances fit well, a thousand long pages are asked for one by one.
+    /// How long a client may leave unread what was written for it, while others wait for memory, before its connection
+    /// is closed. Over a slow line a page of the largest kind takes less.
+    package var unreadMillisecondsMax: Int64 = 10_000
+    /// Bytes of a batch's replies, which are held until the last is there. What may have no place in them is answered
+    /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are
+    /// asked for one by one.
     package var batchReplyBytesMax = 8 << 20
     /// Wrong tokens that a connection may send before it is closed: a client that changes its token may try both.
     /// Tokens are 32 random bytes, so this is no defence against guessing, which is hopeless; it keeps guesses from
@@ -56,6 +60,16 @@ package struct ServerLimits: Sendable {
     package var securityLinesMax = 3
     package var securityLinesMilliseconds: Int64 = 10_000
     package var securityPeersMax = 32
+    /// Bytes of one connection: its lines in flight, the largest replies to their requests, and replies that it has not
+    /// read. As many spends of one currency as may be in flight fit, and beside a batch's replies and its line the
+    /// largest `atomic`.
+    package var connectionReplyBytesMax = 16 << 20
+    /// Bytes of all connections together. A connection has no more than a fourth of what is free
+    /// (``LedgerEngine/ReplyMemory``), so some that take most fit beside each other, or some tens of thousands of
+    /// requests. Pages may be half of it, and more than it by as much.
+    package var replyBytesMax = 128 << 20
+    /// Steps in which a connection takes and gives back of these: a few requests.
+    package var replyStepBytes = 16 << 10
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.
     package var listenBacklog: Int32 = 256
     /// Event loops: parsing a request and writing its reply take a few microseconds, so few of them serve many

@@ -1,7 +1,8 @@
 import GRDB
 import Ledger
 
-/// Reads entries with their transfers in the order of posting: two ranges of rows that lie one after the other.
+/// Reads entries with their transfers in the order of posting: two ranges of rows that lie one after the other. A page
+/// ends before the entry that would make it too large, and of one entry so many transfers are shown as it may have.
 struct JournalReader {
     private let codes: [CurrencyCode]
     private let selectEntries: PreparedStatement
@@ -39,6 +40,11 @@ struct JournalReader {
         if entries.isEmpty { return JournalPage(entries: [], next: query.after) }
         var current = 0
         var count = 0
+        // The last entry of which there was a transfer.
+        var seen = -1
+        var skipped = query.skipTransfers
+        // Of the page, and of it with the entry that is being read.
+        var bytes = entries[0].resultBytes
         selectTransfers.bind(1, nextTransfer)
         defer { selectTransfers.reset() }
         while try selectTransfers.next() {
@@ -46,16 +52,32 @@ struct JournalReader {
             if entry != entries[current].entry {
                 if count >= Limits.journalTransfersMax || current + 1 == entries.count { break }
                 current += 1
+                skipped = 0
+                bytes += entries[current].resultBytes
             }
             guard entry == entries[current].entry, selectTransfers.integer(0) == nextTransfer else {
                 throw StoreError.corrupt(
                     "transfer \(nextTransfer) is missing, or entry \(entries[current].entry) has none")
             }
             nextTransfer &+= 1
-            entries[current].transfers.append(try readLine(selectTransfers))
             count += 1
+            seen = current
+            if skipped > 0 {
+                skipped -= 1
+            } else if entries[current].transfers.count == Limits.transfersPerEntryMax {
+                entries[current].transfersMore += 1
+            } else {
+                let line = try readLine(selectTransfers)
+                bytes += line.resultBytes
+                entries[current].transfers.append(line)
+            }
+            if bytes > Limits.pageBytesMax, current > 0 {
+                current -= 1
+                seen = current
+                break
+            }
         }
-        guard !entries[current].transfers.isEmpty else {
+        guard seen == current else {
             throw StoreError.corrupt("entry \(entries[current].entry) has no transfers")
         }
         entries.removeSubrange((current + 1)...)

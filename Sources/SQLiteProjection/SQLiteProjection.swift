@@ -160,7 +160,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
             guard var walk = try AccountWalk(db, query.account, only: query.currency, through: last) else {
                 return HistoryPage(entries: [], next: nil)
             }
-            return try walk.page(before: before, limit: query.limit)
+            return try walk.page(before: before, limit: query.limit, skipping: query.skipTransfers)
         }
     }
 

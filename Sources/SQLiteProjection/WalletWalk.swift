@@ -229,11 +229,13 @@ struct AccountWalk {
             .map { CurrencyBalance(currency: $0.code, balance: try $0.walk.unexpired) }
     }
 
-    /// The newest `limit` entries before `before`.
-    mutating func page(before: EntryID, limit: Int) throws -> HistoryPage {
+    /// The newest `limit` entries before `before`; fewer where they are too large for a page.
+    /// - Parameter skipped: so many transfers of the first of them are left out.
+    mutating func page(before: EntryID, limit: Int, skipping skipped: Int) throws -> HistoryPage {
         var walked = 0
         while let newest, newest >= before { walked += try undo(newest).count }
         var entries: [HistoryEntry] = []
+        var bytes = 0
         while let newest {
             if entries.count == limit || walked >= Limits.historyTransfersMax && !entries.isEmpty {
                 return HistoryPage(entries: entries, next: entries.last?.entry)
@@ -243,7 +245,14 @@ struct AccountWalk {
             }
             let transfers = try undo(newest)
             walked += transfers.count
-            entries.append(try entry(newest, transfers, touched))
+            let shown = transfers.dropFirst(entries.isEmpty ? skipped : 0)
+            var entry = try entry(newest, Array(shown.prefix(Limits.transfersPerEntryMax)), touched)
+            entry.transfersMore = shown.count - entry.transfers.count
+            bytes += entry.resultBytes
+            if bytes > Limits.pageBytesMax, let last = entries.last {
+                return HistoryPage(entries: entries, next: last.entry)
+            }
+            entries.append(entry)
         }
         return HistoryPage(entries: entries, next: nil)
     }

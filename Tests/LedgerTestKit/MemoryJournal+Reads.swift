@@ -95,8 +95,14 @@ extension MemoryJournal {
                     }.map(movement),
                     balances: listed(own.map { ($0, sums.balances[$0] ?? Balance()) })))
         }
-        let page = entries.reversed().prefix(query.limit)
-        return HistoryPage(entries: Array(page), next: page.count < entries.count ? page.last?.entry : nil)
+        var page = Array(entries.reversed().prefix(query.limit))
+        for index in page.indices {
+            let shown = page[index].transfers.dropFirst(index == 0 ? query.skipTransfers : 0)
+            page[index].transfers = Array(shown.prefix(Limits.transfersPerEntryMax))
+            page[index].transfersMore = shown.count - page[index].transfers.count
+        }
+        page.cut { $0.resultBytes }
+        return HistoryPage(entries: page, next: page.count < entries.count ? page.last?.entry : nil)
     }
 
     private func movement(_ transfer: Transfer) -> HistoryEntry.Movement {
@@ -116,24 +122,26 @@ extension MemoryJournal {
         var count = 0
         for entry in rows.entries.dropFirst(Int(query.after)).prefix(query.limit) {
             if count >= Limits.journalTransfersMax { break }
-            entries.append(told(entry))
-            count += entries[entries.count - 1].transfers.count
+            entries.append(told(entry, skipping: entries.isEmpty ? query.skipTransfers : 0))
+            count += transfers(of: entry).count
         }
+        entries.cut { entry in entry.transfers.reduce(entry.resultBytes) { $0 + $1.resultBytes } }
         return JournalPage(entries: entries, next: entries.last?.entry ?? query.after)
     }
 
-    /// An entry with all its transfers.
-    func told(_ entry: Entry) -> JournalEntry {
-        JournalEntry(
+    /// An entry with as many of its transfers as are shown.
+    func told(_ entry: Entry, skipping skipped: Int = 0) -> JournalEntry {
+        let shown = transfers(of: entry).dropFirst(skipped)
+        return JournalEntry(
             entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
             transaction: entry.transaction,
-            transfers: transfers(of: entry).map { transfer in
+            transfers: shown.prefix(Limits.transfersPerEntryMax).map { transfer in
                 let movement = movement(transfer)
                 return JournalEntry.Line(
                     transfer: transfer.id, account: name(owner(transfer)), debit: movement.debit,
                     credit: movement.credit, currency: movement.currency, amount: movement.amount, lot: movement.lot,
                     debtLot: movement.debtLot)
-            })
+            }, transfersMore: max(0, shown.count - Limits.transfersPerEntryMax))
     }
 
     func report(_ query: ReportQuery) -> ReportPage {
@@ -219,5 +227,17 @@ extension MemoryJournal {
             }
         }
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: page, next: nil)
+    }
+}
+
+extension Array {
+    /// Ends a page before the entry that would make it too large.
+    fileprivate mutating func cut(_ bytes: (Element) -> Int) {
+        var sum = 0
+        let place = firstIndex { entry in
+            sum += bytes(entry)
+            return sum > Limits.pageBytesMax
+        }
+        if let place { removeSubrange(Swift.max(place, 1)...) }
     }
 }

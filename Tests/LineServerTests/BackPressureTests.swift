@@ -114,7 +114,7 @@ extension ServerTests {
         }
 
         @Test func aBatchOfLongPagesIsNotHeldWithoutBound() async throws {
-            try await TestServer.run(limits: { $0.batchReplyBytesMax = 100_000 }) { server in
+            try await TestServer.run(limits: { $0.batchReplyBytesMax = Limits.pageBytesMax + 100_000 }) { server in
                 let client = try await server.connect()
                 _ = try await client.ask((0..<100).map { Requests.grant("k\($0)", "a", 1) })
                 let members = (1...50).map { Requests.history("a", id: "\($0)") }
@@ -128,20 +128,97 @@ extension ServerTests {
         }
 
         @Test func aReadBehindABatchThatWasTooLongIsAnsweredWithItsPage() async throws {
-            try await TestServer.run(limits: { $0.batchReplyBytesMax = 20_000 }) { server in
+            try await TestServer.run(limits: { $0.batchReplyBytesMax = Limits.pageBytesMax + 60_000 }) { server in
                 let client = try await server.connect()
                 _ = try await client.ask((0..<100).map { Requests.grant("k\($0)", "a", 1) })
-                // The batch's last read is refused before anybody asks whether it may begin.
+                // A read of the batch is refused before anybody asks whether it may begin.
                 let unknown = Requests.call("history", #"{"account":"a","currency":"shells"}"#, id: 9)
-                let members = (1...6).map { Requests.history("a", id: "\($0)") } + [unknown]
+                let members =
+                    [Requests.history("a", id: "1"), unknown] + (2...10).map { Requests.history("a", id: "\($0)") }
                 for _ in 0..<50 {
                     try await client.send(
                         "[\(members.joined(separator: ","))]\n" + Requests.history("a", id: "10") + "\n")
                     let lines = try await client.lines(2).map { try JSON($0) }
-                    #expect(lines[0].array?.last?.reason == "unknown_currency")
-                    #expect(lines[0].array?[5].reason == "overloaded")
+                    #expect(lines[0].array?[1].reason == "unknown_currency")
+                    #expect(lines[0].array?.last?.reason == "overloaded")
                     #expect(lines[1].id == 10 && lines[1].reason == nil)
                 }
+            }
+        }
+
+        /// So many lots of one unit in a wallet, which `spend` takes all.
+        private static func spendOfManyLots(_ lots: Int, _ store: MemoryStore) -> String {
+            store.commit(Needs(), isLast: true) { books in
+                for number in 1...lots {
+                    let grant = Grant(
+                        key: RequestKey("g\(number)")!, account: AccountName("a")!, currency: CurrencyCode("gems")!,
+                        amount: Amount(1)!)
+                    _ = books.decide(.keyed(.grant(grant)), at: SandboxApp.date)
+                }
+            } done: { _ in
+            }
+            return Requests.call(
+                "spend",
+                #"{"key":"s","account":"a","debits":[{"currency":"gems","amount":\#(lots)}]}"#)
+        }
+
+        /// A line of 100 kB asked for gigabytes: every repetition of a spend named all lots that it had drawn.
+        @Test func aBatchOfRepetitionsOfASpendOfManyLotsHasABound() async throws {
+            let store = MemoryStore()
+            let spend = Self.spendOfManyLots(5_000, store)
+            try await TestServer.run(store: store) { server in
+                let client = try await server.connect()
+                let first = try await client.ask(spend)
+                #expect(first.result["drawn"].count == 16 && first.result["drawnMore"].int == 4_984)
+                let batch = "[" + Array(repeating: spend, count: 1_000).joined(separator: ",") + "]"
+                try await client.send(batch + "\n")
+                let line = try #require(try await client.line())
+                #expect(line.utf8.count < ServerLimits().batchReplyBytesMax)
+                let replies = try #require(try JSON(line).array)
+                #expect(replies.count == 1_000)
+                #expect(replies.allSatisfy { $0.result["replayed"].bool == true && $0.result["drawn"].count == 16 })
+                // All of it goes back.
+                let reversal = try await client.ask(Requests.call("reverse", #"{"key":"r","spendKey":"s"}"#))
+                #expect(reversal.result["returnedMore"].int == 4_984)
+                #expect(reversal.result["balances"]["gems"]["available"].int == 5_000)
+            }
+        }
+
+        /// Many clients that ask for much and read nothing leave room for one that reads.
+        @Test func clientsThatDoNotReadTakeNoMoreThanThereIsAndOthersAreAnswered() async throws {
+            let store = MemoryStore()
+            let spend = Self.spendOfManyLots(50, store)
+            let logs = LogCapture()
+            try await TestServer.run(
+                store: store, logs: logs,
+                limits: {
+                    $0.replyBytesMax = 1 << 20
+                    $0.connectionReplyBytesMax = 128 << 10
+                    $0.replyStepBytes = 1 << 10
+                    $0.unreadReplyBytesMax = 64 << 10
+                    $0.unreadReplyBytesLow = 16 << 10
+                    $0.unreadMillisecondsMax = 300
+                }
+            ) { server in
+                let honest = try await server.connect()
+                _ = try await honest.ask(spend)
+                let flood = Array((String(repeating: spend + "\n", count: 2_500)).utf8)
+                var deaf: [RawClient] = []
+                for _ in 0..<40 {
+                    let client = try await server.connect(receiveBufferBytes: 4_096)
+                    _ = client.sendWithoutWaiting(flood)
+                    deaf.append(client)
+                }
+                for number in 1...200 {
+                    let reply = try await honest.ask(Requests.grant("h\(number)", "b", 1, id: "\(number)"))
+                    #expect(reply.id == number && reply.reason == nil)
+                }
+                // The next one needs more than is left, until somebody is closed.
+                let batch = "[" + Array(repeating: spend, count: 30).joined(separator: ",") + "]"
+                #expect(try await honest.ask(batch).array?.count == 30)
+                let words = "a client does not read its replies, and others wait for the memory"
+                #expect(try await eventually { logs.lines.contains { $0.hasPrefix(words) } })
+                withExtendedLifetime(deaf) {}
             }
         }
 

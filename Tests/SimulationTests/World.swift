@@ -289,13 +289,17 @@ struct World {
         return parts
     }
 
+    /// A receipt names sixteen lots.
     func drawn(_ parts: [Part]) -> [DrawnLot] {
-        parts.map {
+        parts.prefix(16).map {
             DrawnLot(
                 currency: lots[$0.lot].place.currency, amount: Amount($0.units)!, lot: lots[$0.lot].id,
                 transaction: lots[$0.lot].transaction)
         }
     }
+
+    /// How many more they are.
+    func more(_ parts: [Part]) -> Int { max(0, parts.count - 16) }
 
     /// Debts are paid from parts of lots: each first its own lot's, then the oldest.
     mutating func pay(from sources: [Part]) {
@@ -416,10 +420,11 @@ extension World {
             do throws(Refusal.Reason) {
                 let (outcome, trace) = try copy.post(operation, at: now)
                 switch outcome {
-                case .spend(let receipt): results.append(.spend(drawn: receipt.drawn))
-                case .reversal(let receipt): results.append(.reverse(returned: receipt.returned))
+                case .spend(let receipt): results.append(.spend(drawn: receipt.drawn, more: receipt.drawnMore))
+                case .reversal(let receipt):
+                    results.append(.reverse(returned: receipt.returned, more: receipt.returnedMore))
                 case .hold(let receipt): results.append(.hold(expiresAt: receipt.expiresAt))
-                case .capture(let receipt): results.append(.capture(drawn: receipt.drawn))
+                case .capture(let receipt): results.append(.capture(drawn: receipt.drawn, more: receipt.drawnMore))
                 case .release: results.append(.release)
                 default: results.append(.grant)
                 }
@@ -587,6 +592,7 @@ extension World {
                 .capture(
                     CaptureReceipt(
                         entry: entries[entries.count - 1].id, replayed: false, drawn: drawn(spent),
+                        drawnMore: more(spent),
                         balances: balances(hold.account, [hold.currency]))), .spend(spent)
             )
         case .release(let release):
@@ -635,7 +641,7 @@ extension World {
         return (
             .spend(
                 SpendReceipt(
-                    entry: entries[entries.count - 1].id, replayed: false, drawn: drawn(parts),
+                    entry: entries[entries.count - 1].id, replayed: false, drawn: drawn(parts), drawnMore: more(parts),
                     balances: balances(account, spend.debits.map(\.currency)))), .spend(parts)
         )
     }
@@ -684,6 +690,7 @@ extension World {
             .reversal(
                 ReversalReceipt(
                     entry: entries[entries.count - 1].id, replayed: false, returned: drawn(returned),
+                    returnedMore: more(returned),
                     balances: balances(account, wanted.map(\.currency)))), .nothing
         )
     }

@@ -115,20 +115,20 @@ private struct AnswerWriter: ~Copyable {
 
     private mutating func result(_ result: AtomicReceipt.Result, _ place: KeyedAnswer.Trace?) {
         switch (result, place) {
-        case (.spend(let drawn), let place?):
+        case (.spend(let drawn, _), let place?):
             integer(1)
             trace(place)
             self.drawn(drawn)
         case (.grant, nil):
             integer(2)
-        case (.reverse(let returned), nil):
+        case (.reverse(let returned, _), nil):
             integer(3)
             drawn(returned)
         case (.hold(let expiresAt), let place?):
             integer(4)
             trace(place)
             integer(expiresAt)
-        case (.capture(let drawn), let place?):
+        case (.capture(let drawn, _), let place?):
             integer(5)
             trace(place)
             self.drawn(drawn)

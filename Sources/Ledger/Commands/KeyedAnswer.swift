@@ -50,28 +50,34 @@ package enum KeyedAnswer: Hashable, Sendable {
         }
     }
 
+    /// What is told of it. It names the first lots only, whereas the key keeps all: requests that name it later need
+    /// them.
     package func outcome(replayed: Bool) -> Outcome {
         switch self {
         case .spend(var receipt, _):
             receipt.replayed = replayed
+            receipt.drawnMore = receipt.drawn.cut()
             return .spend(receipt)
         case .grant(var receipt):
             receipt.replayed = replayed
             return .grant(receipt)
         case .reversal(var receipt):
             receipt.replayed = replayed
+            receipt.returnedMore = receipt.returned.cut()
             return .reversal(receipt)
         case .hold(var receipt, _):
             receipt.replayed = replayed
             return .hold(receipt)
         case .capture(var receipt, _):
             receipt.replayed = replayed
+            receipt.drawnMore = receipt.drawn.cut()
             return .capture(receipt)
         case .release(var receipt):
             receipt.replayed = replayed
             return .release(receipt)
         case .atomic(var receipt, _, _):
             receipt.replayed = replayed
+            for index in receipt.results.indices { receipt.results[index].cut() }
             return .atomic(receipt)
         case .refused(let reason, let operation):
             return .refused(Refusal(reason, operation: operation, replayed: replayed))
@@ -142,10 +148,37 @@ package enum KeyedAnswer: Hashable, Sendable {
     }
 }
 
+extension [DrawnLot] {
+    /// Leaves what a receipt names.
+    /// - Returns: how many more there were.
+    fileprivate mutating func cut() -> Int {
+        let more = count - Limits.lotsPerReceiptMax
+        if more <= 0 { return 0 }
+        // The few are copied: a reply that waits must not keep all of them in memory.
+        self = Array(prefix(Limits.lotsPerReceiptMax))
+        return more
+    }
+}
+
 extension AtomicReceipt.Result {
+    fileprivate mutating func cut() {
+        switch self {
+        case .spend(var drawn, _):
+            let more = drawn.cut()
+            if more > 0 { self = .spend(drawn: drawn, more: more) }
+        case .reverse(var returned, _):
+            let more = returned.cut()
+            if more > 0 { self = .reverse(returned: returned, more: more) }
+        case .capture(var drawn, _):
+            let more = drawn.cut()
+            if more > 0 { self = .capture(drawn: drawn, more: more) }
+        case .grant, .hold, .release: break
+        }
+    }
+
     fileprivate var drawn: [DrawnLot]? {
         switch self {
-        case .spend(let drawn), .capture(let drawn): drawn
+        case .spend(let drawn, _), .capture(let drawn, _): drawn
         case .reverse, .grant, .hold, .release: nil
         }
     }

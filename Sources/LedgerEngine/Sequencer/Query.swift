@@ -33,6 +33,15 @@ package enum Query: Hashable, Sendable {
         }
     }
 
+    /// The largest result.
+    var resultBytesMax: Int {
+        switch self {
+        case .history, .report, .journal, .purchase, .find, .balances, .head: Limits.pageBytesMax
+        // In base 64. A block that is larger is told alone.
+        case .blocks(let query): query.bytesMax / 3 * 4 + Limits.pageBytesMax
+        }
+    }
+
     /// The same, to be answered with what there is.
     var withoutWait: Query {
         switch self {

@@ -8,16 +8,20 @@ public struct HistoryQuery: Hashable, Sendable {
     public var limit: Int
     /// Only entries before this one.
     public var before: EntryID?
+    /// Of the page's first entry, the newest, so many transfers of the account are left out: for who has them already,
+    /// and reads those that ``HistoryEntry/transfersMore`` speaks of.
+    public var skipTransfers: Int
 
     /// Which page of an account's history.
     public init(
         account: AccountName, currency: CurrencyCode? = nil, limit: Int = Limits.historyPageDefault,
-        before: EntryID? = nil
+        before: EntryID? = nil, skipTransfers: Int = 0
     ) {
         self.account = account
         self.currency = currency
         self.limit = limit
         self.before = before
+        self.skipTransfers = skipTransfers
     }
 }
 
@@ -76,8 +80,10 @@ public struct HistoryEntry: Hashable, Sendable {
     /// Who asked for it: the name of the token under which the request came; `nil` for what the ledger does by itself,
     /// and where nobody needs a token.
     public var actor: String?
-    /// Its transfers that concern the account.
+    /// Its transfers that concern the account; at most ``Limits/transfersPerEntryMax`` of them.
     public var transfers: [Movement]
+    /// How many more of them follow.
+    public var transfersMore: Int
     /// The account's balances of the currencies it touched, after it.
     public var balances: [CurrencyBalance]
 
@@ -85,7 +91,7 @@ public struct HistoryEntry: Hashable, Sendable {
     public init(
         entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
         transaction: TransactionID?, product: String? = nil, price: Int64? = nil, priceCurrency: String? = nil,
-        actor: String? = nil, transfers: [Movement], balances: [CurrencyBalance]
+        actor: String? = nil, transfers: [Movement], transfersMore: Int = 0, balances: [CurrencyBalance]
     ) {
         self.entry = entry
         self.time = time
@@ -98,6 +104,7 @@ public struct HistoryEntry: Hashable, Sendable {
         self.priceCurrency = priceCurrency
         self.actor = actor
         self.transfers = transfers
+        self.transfersMore = transfersMore
         self.balances = balances
     }
 }

@@ -7,16 +7,22 @@ public struct JournalQuery: Hashable, Sendable {
     /// Where nothing is newer yet, how long the first new entry is waited for, 0 …
     /// ``Limits/journalWaitMillisecondsMax``.
     public var waitMilliseconds: Int64
+    /// Of the page's first entry, so many transfers are left out: for who has them already, and reads those that
+    /// ``JournalEntry/transfersMore`` speaks of.
+    public var skipTransfers: Int
 
     /// Which page of the journal.
-    public init(after: EntryID, limit: Int = Limits.journalPageDefault, waitMilliseconds: Int64 = 0) {
+    public init(
+        after: EntryID, limit: Int = Limits.journalPageDefault, waitMilliseconds: Int64 = 0, skipTransfers: Int = 0
+    ) {
         self.after = after
         self.limit = limit
         self.waitMilliseconds = waitMilliseconds
+        self.skipTransfers = skipTransfers
     }
 }
 
-/// One entry of the journal with all its transfers.
+/// One entry of the journal with its transfers.
 public struct JournalEntry: Hashable, Sendable {
     /// One transfer of the entry.
     public struct Line: Hashable, Sendable {
@@ -65,13 +71,15 @@ public struct JournalEntry: Hashable, Sendable {
     public var note: String?
     /// The purchase that it is about.
     public var transaction: TransactionID?
-    /// Its transfers, in their order.
+    /// Its transfers, in their order; at most ``Limits/transfersPerEntryMax`` of them.
     public var transfers: [Line]
+    /// How many more of them follow.
+    public var transfersMore: Int
 
     /// One entry of the journal.
     public init(
         entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
-        transaction: TransactionID?, transfers: [Line]
+        transaction: TransactionID?, transfers: [Line], transfersMore: Int = 0
     ) {
         self.entry = entry
         self.time = time
@@ -80,6 +88,7 @@ public struct JournalEntry: Hashable, Sendable {
         self.note = note
         self.transaction = transaction
         self.transfers = transfers
+        self.transfersMore = transfersMore
     }
 }
 

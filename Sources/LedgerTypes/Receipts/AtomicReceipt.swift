@@ -2,16 +2,16 @@
 public struct AtomicReceipt: Hashable, Sendable {
     /// What one operation did.
     public enum Result: Hashable, Sendable {
-        /// The lots it drew.
-        case spend(drawn: [DrawnLot])
-        /// What went back into which lots.
-        case reverse(returned: [DrawnLot])
+        /// The lots it drew, the first ``Limits/lotsPerReceiptMax`` of them, and how many more.
+        case spend(drawn: [DrawnLot], more: Int = 0)
+        /// What went back into which lots, the first ``Limits/lotsPerReceiptMax`` of them, and how many more.
+        case reverse(returned: [DrawnLot], more: Int = 0)
         /// A grant.
         case grant
         /// When the hold is released by itself.
         case hold(expiresAt: Timestamp)
-        /// The lots it spent from.
-        case capture(drawn: [DrawnLot])
+        /// The lots it spent from, the first ``Limits/lotsPerReceiptMax`` of them, and how many more.
+        case capture(drawn: [DrawnLot], more: Int = 0)
         /// A release.
         case release
     }

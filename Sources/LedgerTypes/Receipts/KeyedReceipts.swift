@@ -24,16 +24,21 @@ public struct SpendReceipt: Hashable, Sendable {
     public var entry: EntryID
     /// Whether this is the first answer given again.
     public var replayed: Bool
-    /// The lots it drew, in the order drawn.
+    /// The lots it drew, in the order drawn; the first ``Limits/lotsPerReceiptMax`` of them.
     public var drawn: [DrawnLot]
+    /// How many more lots it drew. `history` shows them all.
+    public var drawnMore: Int
     /// The wallets it touched.
     public var balances: [CurrencyBalance]
 
     /// The answer to `spend`.
-    public init(entry: EntryID, replayed: Bool, drawn: [DrawnLot], balances: [CurrencyBalance]) {
+    public init(
+        entry: EntryID, replayed: Bool, drawn: [DrawnLot], drawnMore: Int = 0, balances: [CurrencyBalance]
+    ) {
         self.entry = entry
         self.replayed = replayed
         self.drawn = drawn
+        self.drawnMore = drawnMore
         self.balances = balances
     }
 }
@@ -61,16 +66,21 @@ public struct ReversalReceipt: Hashable, Sendable {
     public var entry: EntryID
     /// Whether this is the first answer given again.
     public var replayed: Bool
-    /// What went back into which lots.
+    /// What went back into which lots; the first ``Limits/lotsPerReceiptMax`` of them.
     public var returned: [DrawnLot]
+    /// Into how many more lots something went back. `history` shows them all.
+    public var returnedMore: Int
     /// The wallets it touched.
     public var balances: [CurrencyBalance]
 
     /// The answer to `reverse`.
-    public init(entry: EntryID, replayed: Bool, returned: [DrawnLot], balances: [CurrencyBalance]) {
+    public init(
+        entry: EntryID, replayed: Bool, returned: [DrawnLot], returnedMore: Int = 0, balances: [CurrencyBalance]
+    ) {
         self.entry = entry
         self.replayed = replayed
         self.returned = returned
+        self.returnedMore = returnedMore
         self.balances = balances
     }
 }
@@ -101,16 +111,21 @@ public struct CaptureReceipt: Hashable, Sendable {
     public var entry: EntryID
     /// Whether this is the first answer given again.
     public var replayed: Bool
-    /// The lots it spent from.
+    /// The lots it spent from; the first ``Limits/lotsPerReceiptMax`` of them.
     public var drawn: [DrawnLot]
+    /// From how many more lots it spent. `history` shows them all.
+    public var drawnMore: Int
     /// The wallet it touched.
     public var balances: [CurrencyBalance]
 
     /// The answer to `capture`.
-    public init(entry: EntryID, replayed: Bool, drawn: [DrawnLot], balances: [CurrencyBalance]) {
+    public init(
+        entry: EntryID, replayed: Bool, drawn: [DrawnLot], drawnMore: Int = 0, balances: [CurrencyBalance]
+    ) {
         self.entry = entry
         self.replayed = replayed
         self.drawn = drawn
+        self.drawnMore = drawnMore
         self.balances = balances
     }
 }

@@ -23,6 +23,11 @@ public enum Limits {
     public static let currenciesMax = 255
     /// Bytes of a currency's code and of a product id (App Store Connect allows 100 for a product id).
     public static let codeBytesMax = 100
+    /// Lots that one receipt names, of a spend, a capture or a reversal; of the rest it says how many they are. A spend
+    /// draws one or two lots as a rule, and one from each of ``currenciesPerOperationMax`` currencies has place; a
+    /// wallet may have any number of small lots. So the largest receipt has a size, and a batch of the longest has
+    /// place in what the server holds for one (`ServerLimits.batchReplyBytesMax`).
+    public static let lotsPerReceiptMax = 16
     /// A revocation's share is given in thousandths of a percent of the full quantity.
     public static let wholeShare: Int64 = 100_000
     /// Operations of one `atomic`: a trade or a shopping basket, decided while others wait.
@@ -38,6 +43,13 @@ public enum Limits {
     /// Transfers after which a page of `journal` ends with the entry that it is at: keeps a page of large entries to
     /// some megabytes.
     public static let journalTransfersMax = 20_000
+    /// Transfers that `history`, `journal` and `find` show of one entry; the rest is read with `skipTransfers`. A spend
+    /// may have drawn any number of lots.
+    public static let transfersPerEntryMax = 1_000
+    /// Bytes of the result of a read, which ends its page early: what has to be free in memory before it is read. A
+    /// thousand entries as they usually are have a third of it. (Pages of reports are bounded by ``reportPageMax``, and
+    /// a block is never cut.)
+    public static let pageBytesMax = 2 << 20
     /// The longest wait of `journal` for a first new entry.
     public static let journalWaitMillisecondsMax: Int64 = 30_000
     /// Bytes of blocks on one page of `blocks`; a block that is larger is a page of its own.

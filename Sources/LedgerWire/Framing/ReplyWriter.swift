@@ -2,20 +2,31 @@ import LedgerTypes
 import StrictJSON
 
 /// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer
-/// that is used again after `removeAll`.
+/// that is used again after `removeWholeLines`.
 package struct ReplyWriter: Sendable {
     private var json: JSONWriter
-    private var isInBatch = false
+    /// Where the batch begins that is not ended.
+    private var batchStart: Int?
 
     package init(capacity: Int = 4_096) { json = JSONWriter(capacity: capacity) }
 
-    /// What was written since the last `removeAll`: whole lines.
+    /// What was written and not removed: whole lines, and a batch that is not ended.
     package var bytes: [UInt8] { json.bytes }
 
-    /// Forgets what was written and keeps the memory.
-    package mutating func removeAll() {
-        precondition(!isInBatch, "a batch is not ended")
-        json.removeAll()
+    /// How many of the bytes are whole lines.
+    package var wholeLineBytes: Int { batchStart ?? json.bytes.count }
+
+    /// How many bytes a batch has that is not ended.
+    package var batchBytes: Int { json.bytes.count - wholeLineBytes }
+
+    /// Forgets whole lines and keeps the memory.
+    package mutating func removeWholeLines() {
+        if let batchStart {
+            json.bytes.removeFirst(batchStart)
+            self.batchStart = 0
+        } else {
+            json.removeAll()
+        }
     }
 
     /// One reply: a line of its own, or the next member of the batch.
@@ -27,19 +38,19 @@ package struct ReplyWriter: Sendable {
         json.write(id)
         json.write(reply)
         json.endObject()
-        if !isInBatch { json.newline() }
+        if batchStart == nil { json.newline() }
     }
 
     package mutating func beginBatch() {
-        precondition(!isInBatch, "a batch within a batch")
-        isInBatch = true
+        precondition(batchStart == nil, "a batch within a batch")
+        batchStart = json.bytes.count
         json.beginArray()
     }
 
     /// A batch without replies is not written at all: who has none to write does not begin one.
     package mutating func endBatch() {
-        precondition(isInBatch, "no batch was begun")
-        isInBatch = false
+        precondition(batchStart != nil, "no batch was begun")
+        batchStart = nil
         json.endArray()
         json.newline()
     }

@@ -30,17 +30,20 @@ extension HistoryQuery: MethodParams {
         var currency: CurrencyCode?
         var limit = Limits.historyPageDefault
         var before: EntryID?
+        var skip = 0
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "account": account = try reader.accountName()
             case "currency": currency = try reader.currencyCode()
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.historyPageMax)))
             case "before": before = try reader.integer(in: 1...Limits.amountMax)
+            case "skipTransfers": skip = try reader.skippedTransfers()
             default: throw reader.unknownParameter()
             }
         }
         self.init(
-            account: try reader.required(account, "account"), currency: currency, limit: limit, before: before)
+            account: try reader.required(account, "account"), currency: currency, limit: limit, before: before,
+            skipTransfers: skip)
     }
 
     package func writeMembers(to writer: inout JSONWriter) {
@@ -48,6 +51,7 @@ extension HistoryQuery: MethodParams {
         writer.member("currency", currency?.text)
         writer.member("limit", Int64(limit))
         writer.member("before", before)
+        if skipTransfers > 0 { writer.member("skipTransfers", Int64(skipTransfers)) }
     }
 }
 
@@ -92,21 +96,32 @@ extension JournalQuery: MethodParams {
         var after: EntryID?
         var limit = Limits.journalPageDefault
         var wait: Int64 = 0
+        var skip = 0
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "after": after = try reader.integer(in: 0...Limits.amountMax)
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.journalPageMax)))
             case "waitMilliseconds": wait = try reader.integer(in: 0...Limits.journalWaitMillisecondsMax)
+            case "skipTransfers": skip = try reader.skippedTransfers()
             default: throw reader.unknownParameter()
             }
         }
-        self.init(after: try reader.required(after, "after"), limit: limit, waitMilliseconds: wait)
+        self.init(
+            after: try reader.required(after, "after"), limit: limit, waitMilliseconds: wait, skipTransfers: skip)
     }
 
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("after", after)
         writer.member("limit", Int64(limit))
         writer.member("waitMilliseconds", waitMilliseconds)
+        if skipTransfers > 0 { writer.member("skipTransfers", Int64(skipTransfers)) }
+    }
+}
+
+extension JSONReader {
+    /// How many transfers of an entry a client has already.
+    fileprivate mutating func skippedTransfers() throws(JSONError) -> Int {
+        Int(try integer(in: 0...Limits.amountMax))
     }
 }
 

@@ -7,12 +7,20 @@ extension AtomicReceipt.Result: WireValue {
         writer.key("method")
         writer.ascii(method)
         switch self {
-        case .spend(let drawn), .capture(let drawn):
+        case .spend(let drawn, let more), .capture(let drawn, let more):
             writer.key("drawn")
             writer.write(drawn)
-        case .reverse(let returned):
+            if more > 0 {
+                writer.key("drawnMore")
+                writer.integer(Int64(more))
+            }
+        case .reverse(let returned, let more):
             writer.key("returned")
             writer.write(returned)
+            if more > 0 {
+                writer.key("returnedMore")
+                writer.integer(Int64(more))
+            }
         case .hold(let expiresAt):
             writer.key("expiresAt")
             writer.integer(expiresAt)
@@ -38,22 +46,24 @@ extension AtomicReceipt.Result: WireValue {
         var method: String?
         var drawn: [DrawnLot]?
         var returned: [DrawnLot]?
+        var more = 0
         var expiresAt: Timestamp?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "method": method = try reader.string()
             case "drawn": drawn = try reader.list(of: DrawnLot.self)
             case "returned": returned = try reader.list(of: DrawnLot.self)
+            case "drawnMore", "returnedMore": more = Int(try reader.integer())
             case "expiresAt": expiresAt = try reader.integer()
             default: try reader.skip()
             }
         }
         switch try reader.required(method, "method") {
-        case "spend": self = .spend(drawn: try reader.required(drawn, "drawn"))
-        case "reverse": self = .reverse(returned: try reader.required(returned, "returned"))
+        case "spend": self = .spend(drawn: try reader.required(drawn, "drawn"), more: more)
+        case "reverse": self = .reverse(returned: try reader.required(returned, "returned"), more: more)
         case "grant": self = .grant
         case "hold": self = .hold(expiresAt: try reader.required(expiresAt, "expiresAt"))
-        case "capture": self = .capture(drawn: try reader.required(drawn, "drawn"))
+        case "capture": self = .capture(drawn: try reader.required(drawn, "drawn"), more: more)
         case "release": self = .release
         default: throw reader.invalid("method", "is a name that this version does not know")
         }

@@ -68,6 +68,10 @@ extension HistoryEntry: WireValue {
         writer.member("actor", actor)
         writer.key("transfers")
         writer.write(transfers)
+        if transfersMore > 0 {
+            writer.key("transfersMore")
+            writer.integer(Int64(transfersMore))
+        }
         writer.key("balances")
         writer.balances(balances)
         writer.endObject()
@@ -85,6 +89,7 @@ extension HistoryEntry: WireValue {
         var priceCurrency: String?
         var actor: String?
         var transfers: [Movement]?
+        var transfersMore = 0
         var balances: [CurrencyBalance]?
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
@@ -99,6 +104,7 @@ extension HistoryEntry: WireValue {
             case "priceCurrency": priceCurrency = try reader.string()
             case "actor": actor = try reader.string()
             case "transfers": transfers = try reader.list(of: Movement.self)
+            case "transfersMore": transfersMore = Int(try reader.integer())
             case "balances": balances = try reader.balances()
             default: try reader.skip()
             }
@@ -107,7 +113,7 @@ extension HistoryEntry: WireValue {
             entry: try reader.required(entry, "entry"), time: try reader.required(time, "time"),
             kind: try reader.required(kind, "kind"), key: key, note: note, transaction: transaction,
             product: product, price: price, priceCurrency: priceCurrency, actor: actor,
-            transfers: try reader.required(transfers, "transfers"),
+            transfers: try reader.required(transfers, "transfers"), transfersMore: transfersMore,
             balances: try reader.required(balances, "balances"))
     }
 }

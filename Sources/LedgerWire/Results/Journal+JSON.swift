@@ -78,6 +78,10 @@ extension JournalEntry: WireValue {
         }
         writer.key("transfers")
         writer.write(transfers)
+        if transfersMore > 0 {
+            writer.key("transfersMore")
+            writer.integer(Int64(transfersMore))
+        }
         writer.endObject()
     }
 
@@ -89,6 +93,7 @@ extension JournalEntry: WireValue {
         var note: String?
         var transaction: TransactionID?
         var transfers: [Line]?
+        var transfersMore = 0
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
             case "entry": entry = try reader.integer()
@@ -98,13 +103,14 @@ extension JournalEntry: WireValue {
             case "note": note = try reader.string()
             case "transactionId": transaction = try reader.transactionID()
             case "transfers": transfers = try reader.list(of: Line.self)
+            case "transfersMore": transfersMore = Int(try reader.integer())
             default: try reader.skip()
             }
         }
         self.init(
             entry: try reader.required(entry, "entry"), time: try reader.required(time, "time"),
             kind: try reader.required(kind, "kind"), key: key, note: note, transaction: transaction,
-            transfers: try reader.required(transfers, "transfers"))
+            transfers: try reader.required(transfers, "transfers"), transfersMore: transfersMore)
     }
 }
 

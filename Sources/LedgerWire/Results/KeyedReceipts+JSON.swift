@@ -41,11 +41,16 @@ private struct Posted {
     var entry: EntryID?
     var replayed: Bool?
     var lots: [DrawnLot]?
+    var lotsMore = 0
     var expiresAt: Timestamp?
     var balances: [CurrencyBalance]?
 
-    /// - Parameter lots: the name of the member that lists lots, where the answer has one.
-    init(_ reader: inout JSONReader, lots name: StaticString? = nil) throws(JSONError) {
+    /// - Parameters:
+    ///   - lots: the name of the member that lists lots, where the answer has one.
+    ///   - more: the name of the member that says how many more they are.
+    init(
+        _ reader: inout JSONReader, lots name: StaticString? = nil, more: StaticString? = nil
+    ) throws(JSONError) {
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "entry": entry = try reader.integer()
@@ -53,8 +58,13 @@ private struct Posted {
             case "expiresAt": expiresAt = try reader.integer()
             case "balances": balances = try reader.balances()
             default:
-                guard let name, key == name else { return try reader.skip() }
-                lots = try reader.list(of: DrawnLot.self)
+                if let name, key == name {
+                    lots = try reader.list(of: DrawnLot.self)
+                } else if let more, key == more {
+                    lotsMore = Int(try reader.integer())
+                } else {
+                    try reader.skip()
+                }
             }
         }
     }
@@ -75,17 +85,21 @@ extension SpendReceipt: WireValue {
         writer.posted(entry, replayed)
         writer.key("drawn")
         writer.write(drawn)
+        if drawnMore > 0 {
+            writer.key("drawnMore")
+            writer.integer(Int64(drawnMore))
+        }
         writer.key("balances")
         writer.balances(balances)
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
-        let posted = try Posted(&reader, lots: "drawn")
+        let posted = try Posted(&reader, lots: "drawn", more: "drawnMore")
         self.init(
             entry: try reader.required(posted.entry, "entry"),
             replayed: try reader.required(posted.replayed, "replayed"),
-            drawn: try reader.required(posted.lots, "drawn"),
+            drawn: try reader.required(posted.lots, "drawn"), drawnMore: posted.lotsMore,
             balances: try reader.required(posted.balances, "balances"))
     }
 }
@@ -114,17 +128,21 @@ extension ReversalReceipt: WireValue {
         writer.posted(entry, replayed)
         writer.key("returned")
         writer.write(returned)
+        if returnedMore > 0 {
+            writer.key("returnedMore")
+            writer.integer(Int64(returnedMore))
+        }
         writer.key("balances")
         writer.balances(balances)
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
-        let posted = try Posted(&reader, lots: "returned")
+        let posted = try Posted(&reader, lots: "returned", more: "returnedMore")
         self.init(
             entry: try reader.required(posted.entry, "entry"),
             replayed: try reader.required(posted.replayed, "replayed"),
-            returned: try reader.required(posted.lots, "returned"),
+            returned: try reader.required(posted.lots, "returned"), returnedMore: posted.lotsMore,
             balances: try reader.required(posted.balances, "balances"))
     }
 }
@@ -156,17 +174,21 @@ extension CaptureReceipt: WireValue {
         writer.posted(entry, replayed)
         writer.key("drawn")
         writer.write(drawn)
+        if drawnMore > 0 {
+            writer.key("drawnMore")
+            writer.integer(Int64(drawnMore))
+        }
         writer.key("balances")
         writer.balances(balances)
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
-        let posted = try Posted(&reader, lots: "drawn")
+        let posted = try Posted(&reader, lots: "drawn", more: "drawnMore")
         self.init(
             entry: try reader.required(posted.entry, "entry"),
             replayed: try reader.required(posted.replayed, "replayed"),
-            drawn: try reader.required(posted.lots, "drawn"),
+            drawn: try reader.required(posted.lots, "drawn"), drawnMore: posted.lotsMore,
             balances: try reader.required(posted.balances, "balances"))
     }
 }

@@ -196,7 +196,10 @@ struct Model {
             net[wallet, default: 0] -= debit.amount.units
             self.spent[wallet, default: 0] += debit.amount.units
             let drawn = receipt.drawn.filter { $0.currency == debit.currency }
-            if drawn.reduce(0, { $0 + $1.amount.units }) != debit.amount.units { return "drawn is not what was spent" }
+            let units = drawn.reduce(0) { $0 + $1.amount.units }
+            if receipt.drawnMore > 0 ? units > debit.amount.units : units != debit.amount.units {
+                return "drawn is not what was spent"
+            }
             if spend.funds == .paid && drawn.contains(where: { $0.transaction == nil }) {
                 return "free lots were drawn"
             }
