@@ -8,13 +8,17 @@ enum SplitSum {
     static func columns(of amount: String) -> String { "sum(\(amount) >> 32), sum(\(amount) & 4294967295)" }
 }
 
-/// Reads a report's page in one snapshot: what the tables have, less what was posted after the report's time.
+/// Reads a report's page in one snapshot: what there was at the report's time, counted back from what the tables have
+/// now, or on from what they remember of an earlier time.
 struct Reports {
     private let db: Database
+    private let stepsMax: Int
     private let codes: [CurrencyCode]
 
-    init(_ db: Database) throws {
+    /// - Parameter stepsMax: after so many wallets and transfers a page ends where it is.
+    init(_ db: Database, stepsMax: Int = Limits.reportStepsMax) throws {
         self.db = db
+        self.stepsMax = stepsMax
         codes = try StoredState.currencies(db)
     }
 
@@ -38,6 +42,15 @@ struct Reports {
         }
     }
 
+    /// A page that another one follows, from `passed` on.
+    private func page(
+        _ query: ReportQuery, _ rows: [ReportRow], after: ReportCursor, passed: ReportCursor
+    ) throws -> ReportPage {
+        // Whoever reads all pages would else never come to an end.
+        guard passed > after else { throw StoreError.corrupt("rows of the \(query.kind) are not in their order") }
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
+    }
+
     // MARK: Balances
 
     /// Wallets in the order of their table, each taken back to the report's time along its own transfers. A page ends
@@ -59,25 +72,25 @@ struct Reports {
         select.bind(2, after.item)
         defer { select.reset() }
         while try select.next() {
-            if walked >= Limits.reportStepsMax {
-                return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
-            }
+            if walked >= stepsMax { return try page(query, rows, after: after, passed: passed) }
             walked += 1
             let head = try StoredWallet(select)
-            if let currency, Int64(head.currency) != currency { continue }
+            let place = ReportCursor(query.kind, account: head.account, item: Int64(head.currency))
+            if let currency, Int64(head.currency) != currency {
+                passed = place
+                continue
+            }
             var walk = try WalletWalk(head, through: last, asOf: query.asOf, statements)
             walked += try walk.rewind(to: last)
             let balance = try walk.unexpired
             if balance.available != 0 || balance.held != 0 || balance.debt != 0 {
-                if rows.count == query.limit {
-                    return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
-                }
+                if rows.count == query.limit { return try page(query, rows, after: after, passed: passed) }
                 rows.append(
                     .balance(
                         account: try names.name(of: head.account), currency: try code(Int64(head.currency)),
                         available: balance.available, held: balance.held, debt: balance.debt, paid: balance.paid))
             }
-            passed = ReportCursor(query.kind, account: head.account, item: Int64(head.currency))
+            passed = place
         }
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
     }
@@ -171,7 +184,10 @@ struct Reports {
                 WHERE t.id > ? AND t.id <= ? AND t.credit = 'expired' AND e.kind = 'expiry' AND l.expires_at <= ?
                 GROUP BY t.currency
                 """)
-            for end in try ends(expiredBy: asOf, after: last) + [newest] {
+            var ends = try ends(expiredBy: asOf, after: last)
+            // Of the last part nothing is remembered before it is whole.
+            if newest % PastTotals.interval != 0 { ends.append(newest) }
+            for end in ends {
                 posted.bind(1, max(last, (end - 1) / PastTotals.interval * PastTotals.interval))
                 posted.bind(2, end)
                 posted.bind(3, asOf)
@@ -184,8 +200,7 @@ struct Reports {
         return due
     }
 
-    /// Where those parts of the transfers after one end that posted what had expired by a time; the last part, of which
-    /// nothing is remembered yet, is not among them.
+    /// Where those whole parts of the transfers after one end that posted what had expired by a time.
     private func ends(expiredBy time: Timestamp, after transfer: TransferID) throws -> [TransferID] {
         let select = try PreparedStatement(
             db, "SELECT transfer FROM expiry_past WHERE transfer > ? AND expires_at <= ?")
@@ -240,22 +255,24 @@ struct Reports {
             SELECT account, count(*) FROM transfer
             WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account = (
                 SELECT min(account) FROM transfer
-                WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account >= ?
+                WHERE (debit = 'receivable' OR debt_lot IS NOT NULL) AND account > ?
             )
             """)
         let names = try AccountNames(db)
         var rows: [ReportRow] = []
         var passed = after
         var walked: Int64 = 0
-        var from = after.account
+        // The last account of which nothing is left to read.
+        var done = after.item == Int64.max ? after.account : after.account - 1
         while true {
-            next.bind(1, from)
+            next.bind(1, done)
             let found = try next.first { row in row.optionalInteger(0).map { (account: $0, movements: row.integer(1)) }
             }
             guard let player = found ?? nil else { break }
-            if walked >= Limits.reportStepsMax {
-                return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
+            guard player.account > max(done, 0), player.account <= Plausible.accountMax else {
+                throw StoreError.corrupt("account \(player.account) has a number that was never given")
             }
+            if walked >= stepsMax { return try page(query, rows, after: after, passed: passed) }
             walked += player.movements
             select.bind(1, last)
             select.bind(2, player.account)
@@ -263,14 +280,12 @@ struct Reports {
             select.bind(4, player.account == after.account ? after.item : 0)
             defer { select.reset() }
             while try select.next() {
-                if rows.count == query.limit {
-                    return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
-                }
+                if rows.count == query.limit { return try page(query, rows, after: after, passed: passed) }
                 rows.append(try debt(select, query.asOf, names))
                 passed = ReportCursor(query.kind, account: select.integer(0), item: select.integer(1))
             }
             passed = ReportCursor(query.kind, account: player.account, item: Int64.max)
-            from = player.account + 1
+            done = player.account
         }
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: nil)
     }

@@ -11,6 +11,8 @@ extension StoreError {
 enum Plausible {
     /// Beyond every amount and every time that can be.
     static let max: Int64 = 1 << 60
+    /// The last number that an account can have: the other bits are for currencies and kinds of accounts.
+    static let accountMax: PlayerID = 1 << 51 - 1
 
     static func isAmount(_ value: Int64) -> Bool { value >= 0 && value <= max }
     static func isTime(_ value: Int64) -> Bool { value >= -max && value <= max }

@@ -61,8 +61,8 @@ struct WalletChanges {
         walletOfTransfer.reserveCapacity(transfers.count)
         for transfer in transfers {
             let currency = transfer.debit.currency
-            guard transfer.player > 0, transfer.player < 1 << 51, Int64(currency) <= currencies, currency > 0,
-                transfer.credit.currency == currency
+            guard transfer.player > 0, transfer.player <= Plausible.accountMax, Int64(currency) <= currencies,
+                currency > 0, transfer.credit.currency == currency
             else { throw StoreError.corrupt("transfer \(transfer.id) names an account that cannot be") }
             let key = WalletChanges.key(transfer.player, currency)
             if let place = walletPlaces[key] {

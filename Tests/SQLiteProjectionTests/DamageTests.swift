@@ -189,6 +189,34 @@ private let gems = CurrencyCode("gems")!
         #expect(noticed > 20, "seed \(seed)")
     }
 
+    /// The report of debts goes from account to account up to the last.
+    @Test(arguments: [Int64.max, 1 << 51, 0], [nil, Int64.max - 2])
+    func aReportEndsWhateverTheLastAccountsNumberIs(number: Int64, after: Int64?) throws {
+        let folder = try TemporaryFolder()
+        var store = try Ledger(folder)
+        for debtor in 1...3 { try store.run(store.debt(of: debtor, payments: 0), at: 1) }
+        try store.projection.close()
+        try folder.change(
+            """
+            UPDATE transfer SET account = \(number) WHERE id = (
+                SELECT id FROM transfer WHERE debit = 'receivable'
+                ORDER BY account \(number == 0 ? "" : "DESC") LIMIT 1)
+            """)
+        let projection = try open(folder)
+        let cursor = after.map { ReportCursor(.debts, account: $0).text }
+        func report() throws {
+            _ = try projection.report(ReportQuery(kind: .debts, asOf: 900, limit: 10, after: cursor))
+        }
+        if after ?? 0 <= number {
+            let error = #expect(throws: StoreError.self) { try report() }
+            #expect(error?.description.contains("account \(number) has a number that was never given") == true)
+            #expect(error?.kind == .corrupt)
+        } else {
+            try report()
+        }
+        try projection.close()
+    }
+
     /// A table and the condition that finds one of its rows.
     private static func anyRow(_ folder: TemporaryFolder, _ random: inout SplitMix64) throws -> (String, String) {
         let queue = try DatabaseQueue(path: folder.database)

@@ -211,6 +211,25 @@ struct Ledger {
         return answer.balances
     }
 
+    /// What leaves a player, of whom a workload knows nothing, with a debt of 400 gems, less so many payments of one.
+    func debt(of number: Int, payments: Int) -> [Command] {
+        let gems = CurrencyCode("gems")!
+        let account = AccountName("debtor-\(number)")!
+        let all = CurrencyAmount(currency: gems, amount: Amount(400)!)
+        let purchase = 1_000 + 6 * number
+        return [
+            .credit(Workload.purchase(purchase, signedDate: 1), account: account),
+            .spend(Spend(key: RequestKey("debt \(number)")!, account: account, debits: [all])),
+            .credit(Workload.purchase(purchase, signedDate: 2, revoked: 100_000), account: account),
+        ]
+            + (0..<payments).map { payment in
+                .grant(
+                    Grant(
+                        key: RequestKey("payment \(number) \(payment)")!, account: account, currency: gems,
+                        amount: Amount(1)!))
+            }
+    }
+
     /// What the outside sees through the view, by account and currency.
     func viewed() throws -> [String: [Int64]] {
         let queue = try DatabaseQueue(path: folder.database)

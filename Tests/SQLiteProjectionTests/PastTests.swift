@@ -90,12 +90,18 @@ import Testing
                 try store.run((0..<count).map { _ in workload.next() }, at: workload.now)
                 try store.forget(chance: 30)
             }
-            let blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
             let remembered = try store.folder.rows("SELECT count(*) FROM wallet_past")
             #expect(try store.folder.rows("SELECT count(*) FROM expiry_past") == 3 && remembered > 50, "seed \(seed)")
             let tables = store.projection
-            for _ in 0..<25 {
-                let time = Timestamp.random(in: 1...workload.now, using: &workload.generator)
+            var blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
+            // The last transfer stands anywhere, then at the end of a part.
+            let times = (0..<25).map { _ in Timestamp.random(in: 1...workload.now, using: &workload.generator) }
+            let midnight = workload.now + 1_000
+            for time in times + [midnight] + times.prefix(5) {
+                if time == midnight {
+                    try expire(at: midnight, endingAPartOf: &store)
+                    blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
+                }
                 let past = Past(blocks, asOf: time)
                 let place = Comment(rawValue: "seed \(seed), as of \(time)")
                 for (key, name) in names(blocks, workload.players) {
@@ -141,6 +147,28 @@ import Testing
         }
     }
 
+    /// What a player has expires at a time, and that is posted after it, by a transfer that ends one of the parts in
+    /// which trial balances of the past are remembered.
+    private func expire(at midnight: Timestamp, endingAPartOf store: inout Ledger) throws {
+        try store.run(.expire, at: midnight - 1)
+        // Nothing else expires while these parts are filled, for nobody else has anything that does.
+        var keys = 0
+        func grant(_ amount: Int64, expiresAt: Timestamp? = nil) -> Command {
+            keys += 1
+            return .grant(
+                Grant(
+                    key: RequestKey("at the end \(keys)")!, account: AccountName("nobody else")!, currency: Self.gems,
+                    amount: Amount(amount)!, expiresAt: expiresAt))
+        }
+        try store.run(grant(70, expiresAt: midnight), at: midnight - 1)
+        while (store.books.position.transfer + 1) % PastTotals.interval != 0 {
+            let left = PastTotals.interval - 1 - store.books.position.transfer % PastTotals.interval
+            try store.run((0..<min(left, 100)).map { _ in grant(1) }, at: midnight - 1)
+        }
+        try store.run(.expire, at: midnight + 10)
+        #expect(store.books.position.transfer % PastTotals.interval == 0)
+    }
+
     private func names(_ blocks: [Block], _ players: Int) -> [PlayerID: AccountName] {
         let rows = blocks.flatMap(\.rows.accounts)
         return rows.reduce(into: [:]) { names, row in names[row.id] = row.name.flatMap { AccountName($0.text) } }
@@ -169,14 +197,18 @@ import Testing
 
     // MARK: Costs
 
-    /// A ledger of two players, of whom one has so many entries; so many others had a debt and paid it.
+    /// A ledger of two players, of whom one has so many entries; so many others had a debt and paid it, or something
+    /// that expired long before that was posted.
     private static func long(_ entries: Int, debtors: Int) throws -> Ledger {
         var store = try Ledger(TemporaryFolder())
-        func grant(_ key: String, _ player: Int) -> Command {
+        func grant(_ key: String, _ player: Int, expiresAt: Timestamp? = nil) -> Command {
             .grant(
-                Grant(key: RequestKey(key)!, account: Workload.account(player), currency: gems, amount: Amount(1_000)!))
+                Grant(
+                    key: RequestKey(key)!, account: Workload.account(player), currency: gems, amount: Amount(1_000)!,
+                    expiresAt: expiresAt))
         }
         try store.run([grant("first", 1), grant("other", 2)], at: 1)
+        try store.run((0..<debtors).map { grant("of a day \($0)", 100 + $0, expiresAt: 4) }, at: 1)
         for begin in stride(from: 0, to: entries, by: 500) {
             let grants = (begin..<min(begin + 500, entries)).map { grant("key \($0)", 1) }
             try store.run(grants, at: 10 + Int64(begin))
@@ -192,6 +224,7 @@ import Testing
                     grant("pay \(debtor)", 100 + debtor),
                 ], at: 200_000)
         }
+        try store.run(.expire, at: 250_000)
         try store.run([grant("last", 2)], at: 300_000)
         return store
     }
@@ -220,7 +253,7 @@ import Testing
     /// So many steps that each check is one of ten thousand: of a past that costs what it returns there are none.
     @Test func aPastThatIsLongAgoCostsNoMore() async throws {
         try await apart {
-            let store = try Self.long(20_000, debtors: 0)
+            let store = try Self.long(20_000, debtors: 50)
             for (question, checks) in try Self.costs(store) { #expect(checks <= 3, "\(question): \(checks)") }
             try store.projection.close()
         }
