@@ -371,10 +371,10 @@ import Testing
         try second.engine.close()
         let count = storage.blocks.count
         #expect { _ = try Bench(storage, names: names) } throws: {
-            "\($0)".contains(words) && "\($0)".contains("may remove the mark")
+            "\($0)".contains(words) && "\($0)".contains("may write the word accepted into the mark")
         }
         #expect(storage.blocks.count == count, "nothing was appended")
-        try names.mark.write(nil)
+        try names.mark.write(.accepted)
         let meant = try Bench(storage, names: names)
         #expect(try meant.available("player-3") == 0)
         try meant.engine.close()

@@ -140,6 +140,57 @@ import Testing
         try mended.engine.close()
     }
 
+    /// Ann's name was taken by nobody who may; Bob's is there still, though a block erases it.
+    private static func lostAndOwed() throws -> (Bench, damaged: BlockNumber) {
+        let bench = try Bench()
+        for name in ["ann", "bob"] { _ = try bench.ask(.grant(name, name, 1)) }
+        let adding = try block(adding: 2, bench.log.blocks)
+        bench.log.damage(adding, after: 1)
+        #expect(throws: StoreError.self) { try bench.ask(.forget(bob)) }
+        try bench.engine.close()
+        try takeName(of: 1, bench.log.storage)
+        #expect(try names(in: bench.log.storage) == [nil, bob])
+        return (bench, adding)
+    }
+
+    private static func names(in storage: MemoryLog.Storage) throws -> [AccountName?] {
+        try storage.blocks.flatMap { try Block(opening: $0, checks: .form).rows.accounts.map(\.name) }
+    }
+
+    /// What an operator gives up is what is gone, not the erasure of what is there.
+    @Test(arguments: [NamesMark.Reason.unproven, .owed])
+    func anOperatorWhoAcceptsThatNamesAreLostHasTheOwedOnesErasedStill(reason: NamesMark.Reason) throws {
+        let (before, damaged) = try Self.lostAndOwed()
+        let storage = before.log.storage
+        let names = MemoryMark(reason)
+        func start(unreadable: Set<BlockNumber> = []) throws -> Bench {
+            try Bench(storage, folder: before.folder, names: names) { _ in
+            } prepare: {
+                $0.makeUnreadable(unreadable)
+            }
+        }
+        #expect { _ = try start() } throws: {
+            let words = "\($0)"
+            return words.hasPrefix("the name of account 1, ")
+                && words.contains("may write the word accepted into the mark")
+                && !words.contains("remove the mark") && words.contains("standby") == (reason == .unproven)
+                && ($0 as? StoreError)?.kind == .notReady
+        }
+        #expect(try Self.names(in: storage) == [nil, Self.bob] && names.reason == reason)
+
+        try names.mark.write(.accepted)
+        // While the damage is there it stays noted, and nobody has to accept the same again.
+        let first = try start(unreadable: [damaged])
+        _ = try first.ask(.grant("c", "cid", 1))
+        try first.engine.close()
+        #expect(names.reason == .accepted)
+        #expect(first.reports.contains { $0.hasPrefix("nameOwed") }, "\(first.reports)")
+        let mended = try start()
+        #expect(try Self.names(in: storage) == [nil, nil, AccountName("cid")])
+        #expect(names.reason == nil)
+        try mended.engine.close()
+    }
+
     @Test func aMarkThatCannotBeRemovedIsNoNameThatIsOwed() throws {
         let (before, _, _) = try Self.twoPlayers()
         let names = MemoryMark(.owed)
@@ -215,6 +266,56 @@ import Testing
         #expect(try eventually { storage.blocks == leader.log.blocks && names.reason == nil })
         #expect(try third.engine.promote().promoted)
         try third.engine.close()
+        try leader.engine.close()
+    }
+
+    /// Its leader had erased Ann's name in a block that never came, and is lost.
+    @Test func aStandbyOfWhichLostNamesAreAcceptedMayLeadAndErasesTheOwedOnes() throws {
+        let (before, damaged) = try Self.lostAndOwed()
+        let storage = before.log.storage
+        let leader = try Bench(MemoryLog.Storage(storage.blocks))
+        let names = MemoryMark(.unproven)
+        func start(unreadable: Set<BlockNumber> = []) throws -> StandbyBench {
+            let log = MemoryLog(storage)
+            log.makeUnreadable(unreadable)
+            return try StandbyBench(of: leader.engine, log: log, folder: before.folder, names: names)
+        }
+        let first = try start(unreadable: [damaged])
+        #expect(try eventually { first.status.standing.state == .following })
+        #expect(throws: StoreError.self) { try first.engine.promote() }
+        try first.engine.close()
+        #expect(names.reason == .unproven)
+
+        try names.mark.write(.accepted)
+        let second = try start(unreadable: [damaged])
+        #expect(try eventually { second.status.standing.state == .following })
+        #expect(second.reports.contains { $0.hasPrefix("nameOwed") } && names.reason == .accepted)
+        try second.engine.close()
+        let third = try start()
+        #expect(try eventually { try Self.names(in: storage) == [nil, nil] })
+        #expect(try eventually { (try? third.engine.promote())?.promoted == true }, "\(third.reports)")
+        try third.engine.close()
+        try leader.engine.close()
+    }
+
+    /// That a name is owed is noted as soon as that can be.
+    @Test func aStandbyNotesAnOwedNameWhenItsMarkCanBeWritten() throws {
+        let names = MemoryMark()
+        let leader = try Bench()
+        _ = try leader.ask(.grant("a", "ann", 100))
+        let storage = MemoryLog.Storage()
+        let log = MemoryLog(storage)
+        let standby = try StandbyBench(of: leader.engine, log: log, names: names)
+        #expect(try eventually { storage.blocks.count == leader.log.blocks.count })
+        names.setWritable(false)
+        log.damage(try Self.block(adding: 1, storage.blocks))
+        _ = try leader.ask(.forget(Self.ann))
+        #expect(try eventually { standby.reports.contains { $0.hasPrefix("owedNameNotNoted") } })
+        #expect(names.reason == nil)
+        names.setWritable(true)
+        _ = try leader.ask(.grant("b", "bob", 5))
+        #expect(try eventually { names.reason == .owed }, "\(standby.reports)")
+        try standby.engine.close()
         try leader.engine.close()
     }
 

@@ -210,7 +210,6 @@ final class Follower: Sendable {
     private func owe(_ error: LogError, _ attempts: inout Attempts) {
         owed(error)
         attempts.owes = true
-        if attempts.noted == nil { attempts.noted = .owed }
     }
 
     /// Reads its own log, where it is noted that its names may differ from what its blocks say. Of blocks that cannot
@@ -229,10 +228,16 @@ final class Follower: Sendable {
             try checkIsNotStopped()
             try log.eraseName(of: account, through: head) { owe($0, &attempts) }
         }
-        if !differences.unread.isEmpty { try noteUnproven(&attempts) }
-        state.withLock { [differences] in
-            $0.unproven = differences.unproven
-            $0.unread = differences.unread
+        if attempts.noted == .accepted {
+            // Of blocks that cannot be read only what they erase is still of interest.
+            if !differences.unread.isEmpty { attempts.owes = true }
+            state.withLock { $0.unproven = UnprovenErasures() }
+        } else {
+            if !differences.unread.isEmpty { try noteUnproven(&attempts) }
+            state.withLock { [differences] in
+                $0.unproven = differences.unproven
+                $0.unread = differences.unread
+            }
         }
         for words in differences.unread { report(.nameOwed(words)) }
         attempts.hasReadNames = true
@@ -247,7 +252,7 @@ final class Follower: Sendable {
     /// Has no more noted of the log's names than is so. Where that fails, the next start reads the log for nothing.
     private func noteWhatIsLeft(_ attempts: inout Attempts) {
         let isProven = state.withLock { $0.unproven?.isEmpty == true && $0.unread.isEmpty }
-        let left: NamesMark.Reason? = attempts.owes ? .owed : nil
+        let left: NamesMark.Reason? = !attempts.owes ? nil : attempts.noted == .accepted ? .accepted : .owed
         guard let names, isProven, left != attempts.noted else { return }
         do {
             try names.write(left)

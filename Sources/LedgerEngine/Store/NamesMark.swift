@@ -10,6 +10,9 @@ package struct NamesMark: Sendable {
         case unproven
         /// Names are there that a block erases. None is unproven.
         case owed
+        /// An operator says that names that are gone stay lost, whether or not a block erases them. Names may be there
+        /// that a block erases, and are erased.
+        case accepted
     }
 
     /// Where an operator finds it.
@@ -27,7 +30,7 @@ package struct NamesMark: Sendable {
         self.write = write
     }
 
-    /// Notes that a name is owed. Where names may be unproven, that stays noted.
+    /// Notes that a name is owed. Every other word has the next start look for such names too, and stays.
     func owe() throws {
         if try read() == nil { try write(.owed) }
     }
@@ -51,12 +54,17 @@ extension NamesMark {
             try reading($0, head)
         }
         let unread = differences.unread.joined(separator: "; ")
-        if let fault = differences.unproven.faultOfAll(at: head) {
+        if reason != .accepted, let fault = differences.unproven.faultOfAll(at: head) {
+            let cause =
+                reason == .unproven
+                ? "this ledger was a standby, and lacks blocks that its leader had, or that leader was not to be "
+                    + "believed. Have it follow the right leader up to the end"
+                : "blocks that erased names are lost, or other hands took names out of the log. Mend it, as the page "
+                    + "Backup says"
             throw StoreError(
                 .notReady,
-                "\(fault)\(unread.isEmpty ? "" : "; \(unread)"): this ledger was a standby, and lacks blocks that its "
-                    + "leader had, or that leader was not to be believed. Have it follow the right leader up to the "
-                    + "end; who knows that it has all there is may remove \(place)")
+                "\(fault)\(unread.isEmpty ? "" : "; \(unread)"): \(cause); who knows that there is nothing to be had "
+                    + "any more may write the word \(Reason.accepted) into \(place): these names then stay lost")
         }
         if !unread.isEmpty, reason == .unproven {
             throw StoreError(
@@ -89,6 +97,12 @@ extension NamesMark {
         } catch let error as LogError {
             return report(.nameOwed("\(error)"))
         }
-        do { try write(isOwed ? .owed : nil) } catch { report(.namesMarkLeft("\(place): \(error)")) }
+        do {
+            // Whoever looks again for what is owed finds lost names again.
+            let left: Reason = try read() == .accepted ? .accepted : .owed
+            try write(isOwed ? left : nil)
+        } catch {
+            report(.namesMarkLeft("\(place): \(error)"))
+        }
     }
 }

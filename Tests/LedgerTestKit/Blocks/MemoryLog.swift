@@ -24,7 +24,7 @@ package final class MemoryLog: BlockLog {
 
         fileprivate let state = Mutex(State())
 
-        package init() {}
+        package init(_ blocks: [SealedBlock] = []) { state.withLock { $0.blocks = blocks } }
 
         /// All blocks that are durable.
         package var blocks: [SealedBlock] { state.withLock { $0.blocks } }
