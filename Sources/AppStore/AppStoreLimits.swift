@@ -13,10 +13,10 @@ public enum AppStoreLimits {
     /// Good signatures under a chain after which a table is made for it. A table takes some 25 milliseconds, and each
     /// signature's check without it 70 µs more: by then it would have paid.
     static let signaturesPerTableMin = 512
-    /// Lists of certificates that are remembered because they lead to an anchor. Only an authority can make more; an
+    /// Paths of certificates that are remembered because they lead to an anchor. Only an authority can make more; an
     /// authority's leaves of several years.
     static let pathsRememberedMax = 64
-    /// Lists of certificates that are remembered because they do not, though they name an anchor. To push one out
+    /// Paths of certificates that are remembered because they do not, though they name an anchor. To push one out
     /// takes as many checks of a signature, of nearly a millisecond each.
     static let refusedPathsRememberedMax = 1_024
     /// OpenSSL's security level for a path (SSL_CTX_set_security_level(3)): nothing weaker than 112 bits, so neither

@@ -73,6 +73,8 @@ struct ForgedCertificate {
     var isMarked = true
     var algorithm = Algorithm.ecdsa384
     var serial: UInt32 = 1
+    /// In UTC, as X.509 writes it (RFC 5280 §4.1.2.5.1).
+    var validity = (from: "250101000000Z", last: "270101000000Z")
 
     init(_ subject: String, by issuer: String, key: [UInt8], _ role: Role) {
         self.subject = subject
@@ -102,7 +104,7 @@ struct ForgedCertificate {
     private var body: [UInt8] {
         DER.sequence(
             DER.element(0xA0, DER.integer([2])), DER.integer(withUnsafeBytes(of: serial.bigEndian) { Array($0) }),
-            algorithm.der, name(issuer), validity, name(subject), publicKey,
+            algorithm.der, name(issuer), validityElement, name(subject), publicKey,
             DER.element(0xA3, DER.sequence(extensions)))
     }
 
@@ -111,9 +113,8 @@ struct ForgedCertificate {
             DER.element(0x31, DER.sequence(DER.object([0x55, 0x04, 0x03]), DER.element(0x0C, Array(text.utf8)))))
     }
 
-    private var validity: [UInt8] {
-        DER.sequence(
-            DER.element(0x17, Array("250101000000Z".utf8)), DER.element(0x17, Array("270101000000Z".utf8)))
+    private var validityElement: [UInt8] {
+        DER.sequence(DER.element(0x17, Array(validity.from.utf8)), DER.element(0x17, Array(validity.last.utf8)))
     }
 
     private var extensions: [UInt8] {

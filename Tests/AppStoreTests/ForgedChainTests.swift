@@ -284,6 +284,73 @@ import Testing
         }
     }
 
+    /// A root and its renewal with the same key, whichever of them a header has.
+    @Test func ofTwoAnchorsOfOneNameAndKeyEachCountsInItsTime() throws {
+        var chain = try ForgedChain()
+        chain.root.validity = ("250101000000Z", "250601000000Z")
+        let (old, below) = (try chain.anchor, try chain.certificates().prefix(2))
+        chain.root.validity = ("250601000001Z", "270101000000Z")
+        chain.root.serial = 2
+        let new = try chain.anchor
+        for anchors in [[old, new], [new, old], [old], [new]] {
+            let verifier = verifier(anchors)
+            for third in [old, new] {
+                for (days, anchor) in [(-300, old), (0, new)] as [(Int64, Certificate)] {
+                    let payload = fixture.transaction { $0.signedDate = Fixture.now + days * Fixture.day - 1 }.json()
+                    let jws = try ForgedChain.jws(
+                        payload: payload, certificates: below + [third.der], key: chain.leafKey)
+                    let expected = anchors.contains(anchor) ? "accepted" : "certificate_expired"
+                    #expect(verdict(jws, verifier).hasPrefix(expected), "\(anchors.count) anchors, \(days) days")
+                }
+            }
+        }
+    }
+
+    @Test func aPathIsRememberedWhateverStandsInAHeaderThatItDoesNotDependOn() throws {
+        let other = try ForgedChain()
+        let others = try other.certificates()
+        var chain = try ForgedChain()
+        let genuine = try chain.certificates()
+        for (anchor, isSecond) in [(genuine[2], false), (genuine[1], true)] {
+            let verifier = verifier([try other.anchor, try Certificate(der: anchor)])
+            func verdict(_ certificates: [[UInt8]], _ key: Key, newPathsMax: Int) throws -> String {
+                // A header that is not remembered.
+                let kid = "\"kid\":\"\(Int.random(in: 0...Int.max))\","
+                let jws = try ForgedChain.jws(payload: payload, certificates: certificates, other: kid, key: key)
+                return self.verdict(jws, verifier, newPathsMax: newPathsMax)
+            }
+            #expect(try verdict(others, other.leafKey, newPathsMax: 1) == "accepted")
+            #expect(try verdict(genuine, chain.leafKey, newPathsMax: 1) == "accepted")
+            for number in 0..<UInt32(AppStoreLimits.pathsRememberedMax + 20) {
+                chain.root.serial = 1_000 + number
+                // Nobody has to have signed it.
+                var varied = genuine
+                varied[2] = chain.root.der(signature: ForgedCertificate.noSignature)
+                #expect(try verdict(varied, chain.leafKey, newPathsMax: 0) == "accepted", "second: \(isSecond)")
+            }
+            #expect(try verdict(others, other.leafKey, newPathsMax: 0) == "accepted")
+        }
+    }
+
+    @Test func ofPathsThatAreTrustedTheOldestIsForgottenFirst() throws {
+        var chain = try ForgedChain()
+        let verifier = verifier([try chain.anchor])
+        let above = try chain.certificates().suffix(2)
+        let stranger = try Key.generate(.p256)
+        // The signature is nobody's, so no header is remembered; that is told behind a path that is trusted.
+        let list = try (0...AppStoreLimits.pathsRememberedMax).map { number in
+            chain.leaf.serial = UInt32(number) + 1
+            let leaf = try chain.leaf.der(signedBy: chain.intermediateKey)
+            return try ForgedChain.jws(payload: payload, certificates: [leaf] + above, key: stranger)
+        }
+        for jws in list {
+            #expect(verdict(jws, verifier, newPathsMax: 0) == "postponed")
+            #expect(verdict(jws, verifier, newPathsMax: 1).hasPrefix("invalid_signature"))
+        }
+        let left = list.map { verdict($0, verifier, newPathsMax: 0).hasPrefix("invalid_signature") }
+        #expect(left == [false] + Array(repeating: true, count: AppStoreLimits.pathsRememberedMax))
+    }
+
     @Test func anAnchorIsKnownByItsNameAndKeyInAnotherCertificateToo() throws {
         var chain = try ForgedChain()
         let verifier = verifier([try chain.anchor])

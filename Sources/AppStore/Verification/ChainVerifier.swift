@@ -45,7 +45,7 @@ struct ChainVerifier: Sendable {
         guard let anchor = anchor(list[0]) else {
             throw VerificationFailure(.untrustedRoot, "the certificate is not one of the configured anchors")
         }
-        return ClaimedPath(certificates: list, end: .itself(anchor))
+        return ClaimedPath(certificates: [], end: .itself(anchor))
     }
 
     private func appleClaim(_ list: [[UInt8]]) throws(VerificationFailure) -> ClaimedPath {
@@ -79,59 +79,62 @@ struct ChainVerifier: Sendable {
                 .invalidCertificateChain,
                 "x5c[\(index)] is not signed by ECDSA or RSA over SHA-256, SHA-384 or SHA-512")
         }
-        return ClaimedPath(certificates: list, end: end)
+        return ClaimedPath(certificates: Array(list.prefix(end.isSecond ? 1 : 2)), end: end)
     }
 
     private func anchor(_ der: [UInt8]) -> Certificate? { anchors.first { $0.certificate.der == der }?.certificate }
 
-    /// The anchor that a chain names: by its bytes; or a configured one by its name and its key, of which there may be
-    /// another certificate. `nil` where it names none.
+    /// The anchors that a chain names: by the bytes of one, or configured ones by their name and key, of which there
+    /// may be several certificates, each valid at its time. `nil` where it names none.
     private func end(of list: [[UInt8]]) -> ClaimedPath.End? {
-        if let anchor = anchor(list[2]) { return .third([anchor]) }
-        if SHA256.hash(list[2]) == Self.appleRootG3 { return .appleRoot }
+        let named = anchors(named: list[2])
+        if named.contains(where: { $0.der == list[2] }) { return .third(named) }
+        if SHA256.hash(list[2]) == Self.appleRootG3 { return .appleRoot(list[2]) }
         if let anchor = anchor(list[1]) { return .second(anchor) }
-        if anchors.isEmpty { return nil }
-        guard let top = CertificateOutline(list[2]) else { return nil }
-        let named = anchors.filter { anchor in
+        return named.isEmpty ? nil : .third(named)
+    }
+
+    private func anchors(named der: [UInt8]) -> [Certificate] {
+        guard !anchors.isEmpty, let top = CertificateOutline(der) else { return [] }
+        return anchors.filter { anchor in
             anchor.outline.map { $0.subject == top.subject && $0.publicKey == top.publicKey } ?? false
-        }
-        return named.isEmpty ? nil : .third(named.map(\.certificate))
+        }.map(\.certificate)
     }
 
     // MARK: Who signed them
 
     /// Checks the certificates' signatures, and all that depends on them.
     func verify(_ claim: ClaimedPath) throws(PathRefusal) -> TrustedPath {
-        let certificates = try parse(claim.certificates)
-        let leaf = certificates[0]
+        var certificates: [Certificate] = []
+        for (index, der) in claim.certificates.enumerated() { certificates.append(try parse(der, index)) }
         switch claim.end {
         case .itself(let anchor): return try TrustedPath([anchor])
-        case .second(let anchor): return try path(from: leaf, through: nil, to: anchor)
-        case .appleRoot: return try path(from: leaf, through: certificates[1], to: certificates[2])
+        case .second(let anchor): return try path(from: certificates[0], through: nil, to: anchor)
+        case .appleRoot(let der): return try path(from: certificates[0], through: certificates[1], to: parse(der, 2))
         case .third(let anchors):
-            // Several of one name and one key differ in little; the first that will do is as good as another.
+            // Of one name and one key: they differ in their times, mostly.
+            var paths: [TrustedPath] = []
             var refusal = PathRefusal("no anchor has this name and key")
             for anchor in anchors {
                 do throws(PathRefusal) {
-                    return try path(from: leaf, through: certificates[1], to: anchor)
+                    paths.append(try path(from: certificates[0], through: certificates[1], to: anchor))
                 } catch {
+                    // Else what is remembered would lack this one's time.
+                    if !error.isLasting { throw error }
                     refusal = error
                 }
             }
-            throw refusal
+            guard let path = TrustedPath(paths) else { throw refusal }
+            return path
         }
     }
 
-    private func parse(_ list: [[UInt8]]) throws(PathRefusal) -> [Certificate] {
-        var certificates: [Certificate] = []
-        for (index, der) in list.enumerated() {
-            do throws(OpenSSLError) {
-                certificates.append(try Certificate(der: der))
-            } catch {
-                throw PathRefusal("x5c[\(index)] is not a certificate", isLasting: !error.isOutOfMemory)
-            }
+    private func parse(_ der: [UInt8], _ index: Int) throws(PathRefusal) -> Certificate {
+        do throws(OpenSSLError) {
+            return try Certificate(der: der)
+        } catch {
+            throw PathRefusal("x5c[\(index)] is not a certificate", isLasting: !error.isOutOfMemory)
         }
-        return certificates
     }
 
     /// The path from the leaf over the intermediate to the anchor, or to the intermediate that is itself the anchor.
@@ -197,9 +200,9 @@ struct ChainVerifier: Sendable {
 /// A header's certificates that name an anchor, and are of kinds that may be believed; nothing of them is proven.
 struct ClaimedPath {
     enum End {
-        /// The third certificate is Apple Root CA – G3.
-        case appleRoot
-        /// The third certificate is one of these, or another of the same name and key.
+        /// The third certificate is Apple Root CA – G3; its bytes.
+        case appleRoot([UInt8])
+        /// The third certificate is one of these, or another of the same name and key. They have one name and one key.
         case third([Certificate])
         /// The second certificate.
         case second(Certificate)
@@ -212,17 +215,29 @@ struct ClaimedPath {
             case .third, .second, .itself: true
             }
         }
+
+        var isSecond: Bool { if case .second = self { true } else { false } }
+
+        /// In DER.
+        fileprivate var anchors: [[UInt8]] {
+            switch self {
+            case .appleRoot(let der): [der]
+            case .third(let anchors): anchors.map(\.der)
+            case .second(let anchor), .itself(let anchor): [anchor.der]
+            }
+        }
     }
 
-    /// In DER, leaf first.
+    /// Those below the anchor, in DER, leaf first.
     let certificates: [[UInt8]]
     /// Where they end.
     let end: End
 
-    /// SHA-256 of all of them. (Each says how long it is, so that no two lists are one text.)
+    /// SHA-256 of all that what they prove depends on, and of nothing else: whoever writes something else into a header
+    /// has the same path. (Each certificate says how long it is, so that no two paths are one text.)
     var digest: [UInt8] {
         var state = SHA256State()
-        for der in certificates { der.withUnsafeBytes { state.add($0) } }
+        for der in certificates + end.anchors { der.withUnsafeBytes { state.add($0) } }
         return state.digest
     }
 }
@@ -230,8 +245,8 @@ struct ClaimedPath {
 /// Certificates that were found to lead to an anchor: what they prove.
 final class TrustedPath: Sendable {
     let leafKey: Key
-    /// When all certificates are valid, in milliseconds; nil where they never are together.
-    let validity: ClosedRange<Int64>?
+    /// When all certificates are valid, in milliseconds: with each of the anchors to which they lead.
+    private let validities: [ClosedRange<Int64>]
 
     /// - Parameter path: from the leaf to the anchor, both included, with good signatures.
     init(_ path: [Certificate]) throws(PathRefusal) {
@@ -248,8 +263,17 @@ final class TrustedPath: Sendable {
         }
         guard let key = path[0].publicKey, key.isOn(.p256) else { throw PathRefusal("the leaf's key is not on P-256") }
         leafKey = key
-        validity = from <= last ? from...last : nil
+        validities = from <= last ? [from...last] : []
     }
+
+    /// Paths of one leaf to anchors of one key; `nil` where there are none.
+    init?(_ paths: [TrustedPath]) {
+        guard let first = paths.first else { return nil }
+        leafKey = first.leafKey
+        validities = paths.flatMap(\.validities)
+    }
+
+    func isValid(at time: Int64) -> Bool { validities.contains { $0.contains(time) } }
 }
 
 /// Why certificates that name an anchor are not believed.

@@ -1,8 +1,9 @@
 internal import Synchronization
 
-/// What was found out of lists of certificates, by the SHA-256 of the list: what repeats is not verified again.
+/// What was found out of paths of certificates, by the SHA-256 of the path (``ClaimedPath/digest``): what repeats is
+/// not verified again.
 ///
-/// A list comes in for what it is: whether one leads to an anchor depends on nothing else of a header or a payload, and
+/// A path comes in for what it is: whether one leads to an anchor depends on nothing else of a header or a payload, and
 /// does not change. One that was refused comes in only where that took a signature's check, and the others are refused
 /// without being looked up, so that who wants to push something out has to have one checked for each.
 final class PathMemory: Sendable {

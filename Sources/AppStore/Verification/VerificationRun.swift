@@ -123,7 +123,7 @@ struct VerificationRun {
         let evidence = Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
         let (content, signedDate): (Result<SignedContent<Payload>, VerificationFailure>, Int64?) =
             Self.content(evidence)
-        if let signedDate, !(chain.path.validity?.contains(signedDate) ?? false) {
+        if let signedDate, !chain.path.isValid(at: signedDate) {
             throw .refused(
                 VerificationFailure(.certificateExpired, "a certificate of the chain was not valid at signedDate"))
         }
