@@ -56,7 +56,8 @@ package struct EngineLimits: Sendable {
     package var checkerNiceness: Int32 = 15
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
-    /// Threads that read histories and reports. Two, so that a long one does not stop all short ones.
+    /// Threads that read histories, purchases, past balances and the journal. Two, so that a long one does not stop all
+    /// short ones.
     package var readerThreads = 2
     /// Threads that read reports: whoever asks for them waits for nobody else's reads, and nobody for theirs.
     package var reportThreads = 1
@@ -73,9 +74,9 @@ package struct EngineLimits: Sendable {
     /// Lists of certificates that were not seen before, and that a thread verifies before it looks whether anything
     /// else waits: each takes a millisecond or two, and anybody can send some.
     package var newPathsPerTurnMax = 4
-    /// Chunks of JWS that are verified before such certificates have a turn, where both wait: so they take at most
-    /// about a sixth of the cores' time, and are not put off for ever.
-    package var chunksPerNewPathsTurn = 8
+    /// JWS that are verified before such certificates have a turn, where both wait: so these take a part of the time
+    /// only, however few JWS wait at once, and are not put off for ever.
+    package var verificationsPerNewPathsTurn = 512
     /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
     /// How much nicer the verifying threads are than the writer's thread and the event loops' (setpriority(2)). What

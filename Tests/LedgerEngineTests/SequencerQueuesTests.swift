@@ -219,12 +219,12 @@ import Testing
         #expect(bench.batch() == nil && bench.queues.isIdle)
     }
 
-    @Test func certificatesHaveTheirTurnOnlyAfterSomeChunks() {
+    @Test func certificatesHaveTheirTurnOnlyAfterSomeJWS() {
         let bench = Bench(
             {
                 $0.verificationBatchMax = 1
                 $0.verificationsPerThreadMin = 1
-                $0.chunksPerNewPathsTurn = 3
+                $0.verificationsPerNewPathsTurn = 3
             }, threads: 1)
         let strange = Lane(outlet: .queue()) { _ in }
         bench.add(signed: 5, from: strange)
@@ -241,6 +241,34 @@ import Testing
         }
         #expect(turns == "---p---p---p--pp")
         #expect(bench.batch() == 11 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    /// Where JWS come one by one a chunk has one, and is no measure of time.
+    @Test(arguments: [1, 2, 3, 6]) func howManyJWSThatAreDoesNotDependOnTheSizeOfChunks(size: Int) {
+        let bench = Bench(
+            {
+                $0.verificationBatchMax = size
+                $0.verificationsPerThreadMin = 1
+                $0.verificationsPerNewPathsTurn = 6
+            }, threads: 1)
+        let strange = Lane(outlet: .queue()) { _ in }
+        bench.add(signed: 3, from: strange)
+        bench.add(signed: 40)
+        #expect(bench.wakes == "v")
+        var counts = [0]
+        while let next = bench.queues.nextChunk(), counts.count < 4 {
+            var chunk = next
+            if chunk.verifiesNewPaths {
+                counts.append(0)
+            } else {
+                counts[counts.count - 1] += chunk.submissions.count
+                for place in chunk.submissions.indices where chunk.submissions[place].lane === strange {
+                    chunk.submissions[place].isPostponed = true
+                }
+            }
+            bench.queues.finish(chunk)
+        }
+        #expect(counts.prefix(3) == [6, 6, 6])
     }
 
     @Test func whatIsPostponedOfALaneThatIsGoneIsDropped() {

@@ -39,7 +39,7 @@ import Testing
             limits.verifierThreads = threads
             limits.verificationsPerThreadMin = Int.random(in: 1...4, using: &random)
             limits.verificationBatchMax = Int.random(in: 1...5, using: &random)
-            limits.chunksPerNewPathsTurn = Int.random(in: 1...3, using: &random)
+            limits.verificationsPerNewPathsTurn = Int.random(in: 1...20, using: &random)
             limits.operationsPerCommitMin = Int.random(in: 1...6, using: &random)
             limits.operationsPerCommitWorthwhile = Int.random(in: 1...8, using: &random)
             queues = SequencerQueues(limits: limits)

@@ -215,6 +215,33 @@ import Testing
         bench.stop()
     }
 
+    /// A JWS under certificates that name the anchor, and of which none other has the same.
+    private static func forged(_ chain: SandboxChain, _ number: Int) throws -> LedgerOperation {
+        // Another signature each.
+        let der = chain.intermediate.der.dropLast(2) + [UInt8(number), 1]
+        let list = [chain.leaf, try Certificate(der: Array(der)), chain.root]
+        return .signed(.transaction(try chain.jws(payload: Array("{}".utf8), certificates: list)), account: nil)
+    }
+
+    @Test func aTurnOfNewCertificatesVerifiesAFewAndOthersHaveTheNext() throws {
+        let day: Int64 = 86_400_000
+        let chain = try SandboxChain(notBefore: SandboxApp.date - day, notAfter: SandboxApp.date + day)
+        var limits = EngineLimits()
+        limits.verifierThreads = 1
+        for count in [limits.newPathsPerTurnMax, limits.newPathsPerTurnMax + 1] {
+            let bench = try Bench(limits: limits, anchors: [chain.root])
+            let ((many, manyLane), (one, oneLane)) = (bench.lane(), bench.lane())
+            let gate = DispatchSemaphore(value: 0)
+            for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+            bench.sequencer.submit(try (0..<count).map { try Self.forged(chain, $0) }, from: manyLane)
+            bench.sequencer.submit([try Self.forged(chain, count)], from: oneLane)
+            for _ in 0..<2 { gate.signal() }
+            #expect(try eventually { bench.results(many).count == count && bench.results(one).count == 1 })
+            #expect(bench.deliveredLanes.first == (count > limits.newPathsPerTurnMax ? one : many))
+            bench.stop()
+        }
+    }
+
     /// Certificates that name the anchor, and were never seen: each costs a signature's check.
     @Test func aStormOfForgedCertificatesHoldsOnlyItsOwnLane() throws {
         let day: Int64 = 86_400_000
@@ -226,13 +253,7 @@ import Testing
         let ((honest, lane), (storm, stormLane)) = (bench.lane(), bench.lane())
         bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
         #expect(try eventually { bench.results(honest).count == 1 })
-        let forged = try (0..<256).map { number -> LedgerOperation in
-            // Another signature each.
-            let der = chain.intermediate.der.dropLast(2) + [UInt8(number), 1]
-            let list = [chain.leaf, try Certificate(der: Array(der)), chain.root]
-            return .signed(
-                .transaction(try chain.jws(payload: Array("{}".utf8), certificates: list)), account: nil)
-        }
+        let forged = try (0..<256).map { try Self.forged(chain, $0) }
         bench.sequencer.submit(forged + [Self.grant("behind")], from: stormLane)
         bench.sequencer.submit([try Self.credit(bench, 2), Self.grant("k"), try Self.credit(bench, 3)], from: lane)
         #expect(try eventually { bench.results(storm).count == forged.count + 1 })

@@ -90,8 +90,8 @@ struct SequencerQueues {
     private var postponed: FairQueue
     /// Whether a thread is at such certificates; never more than one is.
     private var isVerifyingNewPaths = false
-    /// Chunks of `unverified` that were taken since such certificates had their turn.
-    private var chunksSinceNewPaths = 0
+    /// JWS of `unverified` that were taken since such certificates had their turn; what has none counts as one.
+    private var takenSinceNewPaths = 0
     /// Threads that verify.
     private var verifying = 0
     private var verified: FairQueue
@@ -193,7 +193,7 @@ struct SequencerQueues {
     mutating func nextChunk() -> Chunk? {
         if isTurnOfNewPaths {
             isVerifyingNewPaths = true
-            chunksSinceNewPaths = 0
+            takenSinceNewPaths = 0
             return Chunk(verifiesNewPaths: true, submissions: [postponed.removeFirst()])
         }
         guard !unverified.isEmpty else {
@@ -207,7 +207,7 @@ struct SequencerQueues {
 
     private var isTurnOfNewPaths: Bool {
         if postponed.isEmpty || isVerifyingNewPaths { return false }
-        return unverified.isEmpty || chunksSinceNewPaths >= limits.chunksPerNewPathsTurn
+        return unverified.isEmpty || takenSinceNewPaths >= limits.verificationsPerNewPathsTurn
     }
 
     private mutating func takeChunk(_ most: Int) -> Chunk {
@@ -215,11 +215,11 @@ struct SequencerQueues {
         var signed = 0
         while let next = unverified.first(), chunk.submissions.isEmpty || signed + next.signedCount <= most {
             signed += next.signedCount
+            takenSinceNewPaths += max(next.signedCount, 1)
             chunk.submissions.append(unverified.removeFirst())
         }
         unverifiedCount -= signed
         chunkCount += 1
-        chunksSinceNewPaths += 1
         return chunk
     }
 
