@@ -152,7 +152,10 @@ extension EvidenceCheck.Item {
         // Of an account whose name was erased nobody can say any more whether it had the token's.
         if let token = payload.appAccountToken {
             if row.account == nil { return "appAccountToken" }
-            if let account, AccountName(token) != account { return "appAccountToken" }
+            // Until 2026-11-23 a token was lower-cased also where it is no UUID.
+            if let account, AccountName(token) != account, AccountName(token.lowercased()) != account {
+                return "appAccountToken"
+            }
         }
         return nil
     }

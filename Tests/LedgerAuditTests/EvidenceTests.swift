@@ -17,10 +17,12 @@ import Testing
         let blocks: [SealedBlock]
         let signed: Int
 
-        init() throws {
+        /// - Parameter credited: the account to which the purchase is credited whose token is `Player`.
+        init(credited: AccountName = AccountName("Player")!) throws {
             let app = try SandboxApp()
             let date = SandboxApp.date
             let objects: [(SignedObject, String?)] = [
+                (.transaction(Array(try app.transaction(5, account: "Player").utf8)), nil),
                 (.transaction(Array(try app.transaction(1).utf8)), "ann"),
                 (
                     .transaction(Array(try app.transaction(2, product: "com.example.game.starter", quantity: 3).utf8)),
@@ -78,13 +80,17 @@ import Testing
             for (object, account) in objects {
                 let verified = app.verifier.verify([object], now: date + 100)[0]
                 let operation = LedgerOperation(verified, account: account.flatMap { AccountName($0) }, by: nil)
-                guard case .command(let command, _) = operation else {
+                guard case .command(var command, _) = operation else {
                     Issue.record("\(operation)")
                     continue
                 }
+                if case .credit(var signed, let account) = command, signed.facts.token == AccountName("Player") {
+                    signed.facts.token = credited
+                    command = .credit(signed, account: account)
+                }
                 var needs = Needs()
                 needs.add(command)
-                let outcome = try engine.run(needs) { $0.decide(command, at: date + 100) }
+                let outcome = try engine.run(needs) { [command] in $0.decide(command, at: date + 100) }
                 if case .refused(let refusal) = outcome { Issue.record("\(refusal)") }
             }
             try engine.close()
@@ -116,7 +122,18 @@ import Testing
             let (summary, findings) = try ledger.audit(ledger.blocks, anchors: [ledger.app.root])
             #expect(findings == [])
             #expect(summary.signatures == ledger.signed && ledger.signed > 10)
-            #expect(summary.purchases == 4 && summary.position.notification == 5)
+            #expect(summary.purchases == 5 && summary.position.notification == 5)
+        }
+    }
+
+    /// A ledger of the days when a token was lower-cased that is no UUID.
+    @Test(arguments: [("player", true), ("PLAYER", false), ("ann", false)])
+    func aTokenThatIsNoUUIDMayHaveBeenLowerCased(account: String, isRight: Bool) async throws {
+        try await apart {
+            let ledger = try SignedLedger(credited: try #require(AccountName(account)))
+            let (_, findings) = try ledger.audit(ledger.blocks, anchors: [ledger.app.root])
+            #expect(findings.isEmpty == isRight, "\(findings)")
+            #expect(findings.allSatisfy { $0.words.contains("its appAccountToken is not what Apple signed") })
         }
     }
 

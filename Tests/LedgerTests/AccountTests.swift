@@ -42,6 +42,32 @@ import Testing
         #expect(store.index.rows.notifications.isEmpty)
     }
 
+    /// Of a ledger whose tokens were lower-cased, also those that are no UUID.
+    @Test func aPurchaseOfALowerCasedTokenStaysWhoseItIs() throws {
+        var store = AuditedStore()
+        try store.credit(jws(1, token: "player"))
+        func areAnswered(_ outcome: PurchaseOutcome) throws {
+            for named in [nil, "Player", "player"] as [AccountName?] {
+                let receipt = try store.credit(jws(1, token: "Player"), named)
+                #expect(receipt.outcome == outcome && receipt.account == "player")
+            }
+            for (token, named) in [("Player", "PLAYER"), ("Player", "ann"), ("Players", nil)]
+                as [(AccountName, AccountName?)]
+            {
+                #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, token: token), named) }
+            }
+        }
+        try areAnswered(.alreadyCredited)
+        // What comes now is of a player of their own.
+        #expect(try store.credit(jws(2, token: "Player")).account == "Player")
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(2, token: "player")) }
+        try areAnswered(.alreadyCredited)
+        let refund = jws(1, signed: 2, revoked: 100_000, token: "Player")
+        #expect(try store.notify("n", refund, "player").purchase?.outcome == .reversed)
+        try areAnswered(.alreadyReversed)
+        #expect(try store.standing("player") == [0, 0])
+    }
+
     @Test func aTokenThatComesLaterMustAgree() throws {
         var store = AuditedStore()
         try store.credit(jws(1), "ann")

@@ -10,6 +10,8 @@ extension Books {
         guard let grants = known?.grants ?? grants(of: facts) else {
             return .failure(Refusal(.unknownProduct(product: facts.product)))
         }
+        let former = formerName(of: facts.token, owner: known?.account)
+        let named = former != nil && named == former ? facts.token : named
         let name = facts.token ?? named
         if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
         if let token = facts.token, let named, token != named { return .failure(Refusal(.accountMismatch)) }
@@ -19,7 +21,7 @@ extension Books {
             // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
             // answered, and it stays where it is.
             let claimed = requiresAccount ? name : named
-            if let owner = known.account, let claimed, playerIDs[claimed] != owner,
+            if let owner = known.account, let claimed, playerIDs[claimed] != owner, former == nil,
                 self.name(of: owner)?.isErased != true
             {
                 return .failure(Refusal(.accountMismatch))
@@ -37,6 +39,15 @@ extension Books {
             return .success(record(signed, grants: grants, name: name, at: now))
         }
         return .success(advance(&register, signed, name: name, at: now))
+    }
+
+    /// The owner's name where that is the token in lower case, and not the token itself: until 2026-11-23 tokens were
+    /// lower-cased that are no UUID, and whose a purchase was then it stays.
+    private func formerName(of token: AccountName?, owner: PlayerID?) -> AccountName? {
+        guard let token, let owner, playerIDs[token] != owner, let name = name(of: owner),
+            AccountName(token.text.lowercased()) == name
+        else { return nil }
+        return name
     }
 
     /// The first JWS of a purchase.
