@@ -114,15 +114,17 @@ final class PageSums: Sendable {
     /// Makes durable what was noted. Called by one thread at a time, and nothing is noted meanwhile; pages are read.
     /// - Returns: whether it is.
     func save() -> Bool {
-        let (words, first, isAnew, isEnded) = state.withLock { state in
-            let isAnew = state.records + state.unsaved.count >= max(PageSums.recordsMin, 2 * state.sums.count)
-            var words = [0, UInt64(clamping: state.copied)]
-            for page in isAnew ? Array(state.sums.indices) : state.unsaved.sorted() {
-                words += [UInt64(page + 1), state.sums[page]]
-            }
-            return (words, isAnew ? 0 : state.records, isAnew, state.isEnded)
+        // Every page that is read waits for the lock: only references are taken under it.
+        let (sums, unsaved, copied, records, isEnded) = state.withLock { state in
+            (state.sums, state.unsaved, state.copied, state.records, state.isEnded)
         }
         if isEnded { return false }
+        let isAnew = records + unsaved.count >= max(PageSums.recordsMin, 2 * sums.count)
+        let first = isAnew ? 0 : records
+        let pages = isAnew ? Array(sums.indices) : unsaved.sorted()
+        var words = [0, UInt64(clamping: copied)]
+        words.reserveCapacity(2 + 2 * pages.count)
+        for page in pages { words += [UInt64(page + 1), sums[page]] }
         guard isAnew ? replace(words) : append(words, at: first) else { return false }
         state.withLock { state in
             state.unsaved = []
