@@ -37,9 +37,9 @@ final class BooksLoader {
             db, "SELECT \(StoredWallet.columns) FROM wallet WHERE account = ? ORDER BY currency")
         // The index's own condition, so that it is used.
         selectAllOpenLots = try PreparedStatement(
-            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND is_open ORDER BY currency, id")
+            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND is_open")
         selectOpenLots = try PreparedStatement(
-            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open ORDER BY id")
+            db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open")
         selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
         purchases = try StoredPurchases(db)
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
@@ -210,7 +210,7 @@ final class BooksLoader {
             }
             lots[stored.currency, default: []].append(stored.lot)
         }
-        return lots
+        return lots.mapValues(inOrder)
     }
 
     private func readOpenLots(_ player: PlayerID, _ currency: CurrencyID) throws -> [Lot] {
@@ -224,8 +224,11 @@ final class BooksLoader {
             }
             lots.append(stored.lot)
         }
-        return lots
+        return inOrder(lots)
     }
+
+    /// The index has them by their expiry: SQLite would sort whole rows, which takes it half as long as to find them.
+    private func inOrder(_ lots: [Lot]) -> [Lot] { lots.sorted { $0.id < $1.id } }
 
     /// Loads lots of a loaded wallet that are not open.
     func load(lots ids: [LotID], of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {

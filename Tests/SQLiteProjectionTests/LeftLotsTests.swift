@@ -36,6 +36,30 @@ private let now: Timestamp = 1_800_000_000_000
         }
     }
 
+    /// Their index has them by their expiry.
+    @Test func lotsAreReadInTheOrderOfTheirNumbersAndSQLiteSortsNothing() throws {
+        var store = try Ledger(TemporaryFolder())
+        for (number, expiresAt) in ([nil, 900, 300, nil, 600] as [Timestamp?]).enumerated() {
+            let grant = Grant(
+                key: RequestKey("k\(number)")!, account: player, currency: gems, amount: Amount(7)!,
+                expiresAt: expiresAt)
+            try store.run(.grant(grant), at: 1)
+        }
+        let state = try store.projection.state()
+        let plans = try plans(of: store.folder) { db in
+            var books = Books(
+                catalog: Workload.catalog, known: state.currencies, position: state.position, totals: state.totals,
+                hash: Workload.hash)
+            var needs = Needs()
+            needs.accounts = [player]
+            try BooksLoader(db, UsedKeys(), SuspectTables()).load(needs, into: &books)
+            #expect(books.players[1]?.wallets.first?.lots.map(\.id) == [1, 2, 3, 4, 5])
+        }
+        let lots = plans.filter { $0.key.contains("FROM lot") }
+        #expect(!lots.isEmpty && lots.values.joined().allSatisfy { !$0.contains("TEMP B-TREE") }, "\(lots)")
+        try store.projection.close()
+    }
+
     private static func spend(_ key: String, _ amount: Int64) -> Command {
         .spend(
             Spend(
