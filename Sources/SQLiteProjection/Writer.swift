@@ -46,13 +46,14 @@ final class Writer {
             marked: known.mark, warn: warn)
         checkpointer.reserve()
         PageChecks.keepLock(true, for: db.sqliteConnection)
-        // A commit of ours, so that it is known where the write-ahead log ends. On a full disk the next one is that.
+        // A commit of ours, so that it is known where the write-ahead log ends. On a disk that is full, or takes no
+        // writes, the next one is that.
         do {
             try transact(statements, db) {
                 try db.execute(sql: "UPDATE projection SET id = id")
                 return nil
             }
-        } catch let error as DatabaseError where error.resultCode != .SQLITE_BUSY {
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_BUSY && !error.isDamage {
             return
         }
         // Who has the tables open reads and writes on behind what was cut off.
