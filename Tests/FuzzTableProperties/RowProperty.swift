@@ -130,8 +130,8 @@ enum RowProperty {
         let largest = [2, 0x7F] + [UInt8](repeating: 0xFF, count: 7)
         let values: [[UInt8]] = [[0], [1, 0xFF], [1, 0], largest, [3, 2, 0x61, 0x62], [5, 1], [6]]
         var seeds: [[UInt8]] = [[0], [1], [2], [3], [0xFF]]
-        for table in UInt8(0)..<16 {
-            for column in UInt8(0)..<21 {
+        for (table, columns) in tables.columnCounts.enumerated().map({ (UInt8($0.offset), UInt8($0.element)) }) {
+            for column in 0..<columns {
                 let value = values[Int(column + table) % values.count]
                 let question = column == table ? 0xFF : column % 4
                 seeds.append([question, table, column, column] + value)
@@ -201,6 +201,8 @@ enum RowProperty {
                 return Table(name: name, columns: columns, key: key, rows: rows)
             }
         }
+
+        var columnCounts: [Int] { all.map(\.columns.count) }
 
         // MARK: Changes
 
