@@ -9,6 +9,8 @@ public struct ClientConfiguration: Sendable {
     public var connectTimeoutMilliseconds: Int64
     /// Requests that wait for their answers on the connection, at least 1; a further call waits for room.
     public var requestsInFlightMax: Int
+    /// TLS, on every connection over TCP; `nil` for none.
+    public var tls: ClientTLS?
     /// What the client repeats by itself.
     public var retryPolicy: RetryPolicy
     /// Bytes of one line of the server.
@@ -21,14 +23,16 @@ public struct ClientConfiguration: Sendable {
     ///   - connectTimeoutMilliseconds: 4 seconds by default.
     ///   - requestsInFlightMax: 4,096 by default, as many as the server takes from one connection.
     ///   - retryPolicy: ``RetryPolicy/standard`` by default.
+    ///   - tls: none by default.
     public init(
         requestTimeoutMilliseconds: Int64? = nil, connectTimeoutMilliseconds: Int64? = nil,
-        requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy = .standard
+        requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy = .standard, tls: ClientTLS? = nil
     ) {
         self.requestTimeoutMilliseconds = requestTimeoutMilliseconds ?? ClientLimits.requestTimeoutMilliseconds
         self.connectTimeoutMilliseconds = connectTimeoutMilliseconds ?? ClientLimits.connectTimeoutMilliseconds
         self.requestsInFlightMax = requestsInFlightMax ?? ClientLimits.requestsInFlightMax
         self.retryPolicy = retryPolicy
+        self.tls = tls
         precondition(self.requestTimeoutMilliseconds >= 1 && self.connectTimeoutMilliseconds >= 1)
         precondition(self.requestsInFlightMax >= 1)
     }

@@ -274,7 +274,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end(ClientError.connectionLost("\(error)"))
+        end(ClientError.connectionLost(ClientTLS.words(error) ?? "\(error)"))
     }
 
     /// Fails everything that waits, with the first reason that there was.

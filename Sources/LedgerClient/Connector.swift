@@ -51,7 +51,7 @@ struct Connector: Sendable {
         case ChannelError.connectTimeout(let time):
             return "no answer within \(time.nanoseconds / 1_000_000) ms"
         default:
-            return "\(error)"
+            return ClientTLS.words(error) ?? "\(error)"
         }
     }
 
@@ -72,25 +72,49 @@ struct Connector: Sendable {
         }
     }
 
+    /// A connection of TCP, and the end of its TLS handshake.
+    private typealias Opened = (connection: ClientConnection, handshake: EventLoopFuture<Void>?)
+
     private func open() async throws -> ClientConnection {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
         // The handler is given back by the initializer, not looked up later: a server that closes at once has removed
         // it by then.
-        let initialize: @Sendable (any Channel) -> EventLoopFuture<ClientConnection> = { channel in
+        let initialize: @Sendable (any Channel) -> EventLoopFuture<Opened> = { channel in
             channel.eventLoop.makeCompletedFuture {
+                let pipeline = channel.pipeline.syncOperations
                 let connection = ClientConnection(channel: channel, configuration: configuration)
-                try channel.pipeline.syncOperations.addHandler(connection)
-                return connection
+                guard case .tcp(let host, _) = address, let tls = configuration.tls else {
+                    try pipeline.addHandler(connection)
+                    return (connection, nil)
+                }
+                let handshake = channel.eventLoop.makePromise(of: Void.self)
+                let timeout = TimeAmount.milliseconds(configuration.connectTimeoutMilliseconds)
+                do {
+                    try pipeline.addHandlers(
+                        tls.makeHandler(host: host), HandshakeHandler(handshake, timeout: timeout), connection)
+                } catch {
+                    handshake.fail(error)
+                    throw error
+                }
+                return (connection, handshake.futureResult)
             }
         }
+        let opened: Opened
         switch address {
         case .tcp(let host, let port):
             // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
-            return try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            opened = try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .connect(host: host, port: port, channelInitializer: initialize)
         case .unix(let path):
-            return try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
+            opened = try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
+        }
+        do {
+            try await opened.handshake?.get()
+            return opened.connection
+        } catch {
+            opened.connection.abandon(ClientError.closed)
+            throw error
         }
     }
 }

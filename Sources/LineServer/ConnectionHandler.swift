@@ -20,6 +20,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var context: ChannelHandlerContext?
     private var session: LedgerSession?
     private var isInTurn = false
+    /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
+    private var awaitsHandshake: Bool
     /// When something last came, or was taken.
     private var lastProgress = NIODeadline.now()
     /// Looks after what the connection has not done in time.
@@ -30,9 +32,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Whether a time was set for the client to read.
     private var isReadingTimed = false
 
-    init(_ service: ConnectionServices, eventLoop: any EventLoop) {
+    /// - Parameter isTLS: whether TLS stands between it and the socket.
+    init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool) {
         self.service = service
         self.eventLoop = eventLoop
+        awaitsHandshake = isTLS
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
@@ -55,7 +59,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         session = service.ledger.session(memory: service.memory, outlet: Outlet(eventLoop)) { [weak self] answers in
             self?.turn { $0.answered(answers) }
         }
-        look(in: state.isAuthenticated ? service.limits.idleMilliseconds : service.limits.unauthenticatedMilliseconds)
+        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
         share.wake = { [weak self, eventLoop] in
             eventLoop.execute { self?.turn { _ in } }
         }
@@ -106,10 +110,25 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             session?.endWaits()
             turn { $0.inputClosed() }
         }
+        if ConnectionHandler.isHandshakeCompleted(event) {
+            awaitsHandshake = false
+            identify(context)
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
+    /// Who comes with a certificate that is configured needs no token.
+    private func identify(_ context: ChannelHandlerContext) {
+        guard let certificate = ConnectionHandler.peerCertificate(context) else { return }
+        turn { $0.authenticate(byCertificate: certificate.names) }
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if ConnectionHandler.isUncleanEnd(error) { return }
+        if let reason = ConnectionHandler.handshakeFailure(error) {
+            service.notices.note(
+                .handshakeFailed, ["peer": "\(context.channel.peerWords)", "reason": "\(reason)"])
+        }
         service.logger.debug("a connection failed", metadata: ["error": "\(error)"])
         context.close(promise: nil)
     }
@@ -125,13 +144,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// The shutdown's time is over.
     func closeNow() {
         eventLoop.preconditionInEventLoop()
-        context?.close(promise: nil)
+        if let context { ConnectionHandler.closeSocket(context) }
     }
 
     /// Ends a connection that has not authenticated, for another needs its place.
     func putOut(_ error: WireError) { end(because: error) }
 
     // MARK: What was not done in time
+
+    private var isStranger: Bool { awaitsHandshake || !state.isAuthenticated }
 
     private func look(in milliseconds: Int64) {
         timer = eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.look() }
@@ -140,7 +161,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Ends the connection where it has not authenticated in time, or was idle for too long.
     private func look() {
         guard let context else { return }
-        guard state.isAuthenticated else {
+        guard !isStranger else {
             service.notices.note(.neverAuthenticated, ["peer": "\(context.channel.peerWords)"])
             return end(because: .notAuthenticatedInTime)
         }

@@ -11,6 +11,8 @@ final class ConnectionNotices: Sendable {
         case neverAuthenticated
         case everyPlaceOfNameTaken
         case cannotAccept
+        case plaintextOnTLS
+        case handshakeFailed
     }
 
     private struct Said {
@@ -55,6 +57,10 @@ final class ConnectionNotices: Sendable {
         case .everyPlaceOfNameTaken:
             logger.warning(
                 "a client is refused that has as many connections as one name may have", metadata: metadata)
+        case .plaintextOnTLS:
+            logger.warning("connections were closed that do not speak TLS", metadata: metadata)
+        case .handshakeFailed:
+            logger.warning("connections were closed that did not come to terms with TLS", metadata: metadata)
         case .cannotAccept:
             logger.error("connections cannot be accepted; it is tried again", metadata: metadata)
         }

@@ -7,6 +7,8 @@ final class ConnectionServices: Sendable {
     let ledger: RunningLedger
     let limits: ServerLimits
     let socketMode: UInt32
+    /// `nil` without TLS.
+    let certificates: ServerCertificates?
     let tokens: TokenTable
     let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
@@ -18,11 +20,13 @@ final class ConnectionServices: Sendable {
 
     init(
         ledger: RunningLedger, configuration: ServerConfiguration, tokens: TokenTable,
+        certificates: ServerCertificates?,
         info: @escaping @Sendable () -> ServerInfo, logger: Logger
     ) {
         self.ledger = ledger
         limits = configuration.limits
         socketMode = configuration.socketMode
+        self.certificates = certificates
         self.tokens = tokens
         clock = configuration.clock
         self.info = info

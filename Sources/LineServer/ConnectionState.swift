@@ -82,9 +82,9 @@ struct ConnectionState {
 
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
-    /// Who the client is, once it has authenticated, by which digest, and as of which of the table's generations.
+    /// Who the client is, once it has authenticated, by what, and as of which of the table's generations.
     private var holder: TokenHolder?
-    private var digest: Digest?
+    private var credential: Credential?
     private var generation: Int
     private var wrongTokens = 0
     /// It has sent as many wrong tokens as it may.
@@ -149,6 +149,16 @@ struct ConnectionState {
     mutating func shutDown() {
         isShuttingDown = true
         if case .open(let input) = phase { phase = .ending(input) }
+    }
+
+    /// The client came with a certificate of these names, which was verified: the first that is configured says who it
+    /// is. Where none is, it has to send a token.
+    mutating func authenticate(byCertificate names: [String]) {
+        let credential = Credential.certificate(names)
+        guard let holder = tokens.holder(credential) else { return }
+        if let name = holder.name, !seat(name) { return end(.overloaded) }
+        self.holder = holder
+        self.credential = credential
     }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
@@ -442,14 +452,15 @@ struct ConnectionState {
 
     private mutating func authenticate(_ token: String) -> Reply {
         // Who guesses learns no more, not even within one batch.
-        guard !isGuessing, let (holder, digest) = tokens.holder(of: token) else {
+        let credential = TokenTable.credential(token)
+        guard !isGuessing, let holder = tokens.holder(credential) else {
             noteRefusal(.unknownToken, nil)
             wrongTokens += 1
             return .error(.unknownToken)
         }
         if let name = holder.name, !seat(name) { return .error(.overloaded) }
         self.holder = holder
-        self.digest = digest
+        self.credential = credential
         return .authenticated(holder.identity)
     }
 
@@ -466,6 +477,6 @@ struct ConnectionState {
         let generation = tokens.generation
         if generation == self.generation { return }
         self.generation = generation
-        holder = digest.flatMap { tokens.holder(of: $0) } ?? tokens.holderWithoutToken
+        holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
     }
 }

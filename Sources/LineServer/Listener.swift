@@ -14,16 +14,16 @@ struct Listener {
     let group: MultiThreadedEventLoopGroup
     let services: ConnectionServices
 
-    /// - Parameter isOpen: whether other machines may connect.
+    /// - Parameter lacks: what is missing for other machines to be let in.
     /// - Throws: ``ServerError``
-    func bind(_ address: ServerAddress, isOpen: Bool) async throws -> any Channel {
+    func bind(_ address: ServerAddress, lacks: [String]) async throws -> any Channel {
         let socket = try await resolve(address)
-        guard isOpen || socket.isLocal else {
+        guard lacks.isEmpty || socket.isLocal else {
             throw ServerError(
                 .unprotected,
                 """
-                \(address) can be reached from other machines, and no tokens are configured: \
-                configure tokens, or listen on 127.0.0.1, [::1] or a Unix-domain socket
+                \(address) can be reached from other machines, and \(lacks.joined(separator: ", and ")), \
+                or listen on 127.0.0.1, [::1] or a Unix-domain socket
                 """)
         }
         do {
@@ -96,7 +96,7 @@ struct Listener {
 
     private func bindTCP(_ socket: SocketAddress) async throws -> any Channel {
         let limits = services.limits
-        return try await bootstrap()
+        return try await bootstrap(certificates: services.certificates)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             // A peer that vanished without a word keeps no place (tcp(7)).
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -108,13 +108,13 @@ struct Listener {
 
     private func bindUnix(_ path: String) async throws -> any Channel {
         let descriptor = try UnixSocket.bind(path, mode: services.socketMode)
-        let channel = try await bootstrap().withBoundSocket(descriptor).get()
+        let channel = try await bootstrap(certificates: nil).withBoundSocket(descriptor).get()
         // NIO listens to a bound socket with a queue of its own length.
         listen(descriptor, services.limits.listenBacklog)
         return channel
     }
 
-    private func bootstrap() -> ServerBootstrap {
+    private func bootstrap(certificates: ServerCertificates?) -> ServerBootstrap {
         let services = services
         let limits = services.limits
         return ServerBootstrap(group: group)
@@ -131,17 +131,20 @@ struct Listener {
                 value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)
             )
             .childChannelInitializer { channel in
-                let handler = ConnectionHandler(services, eventLoop: channel.eventLoop)
-                switch services.connections.admit(handler, channel) {
-                case .served:
-                    return channel.pipeline.addHandler(handler)
-                case .refused:
-                    return channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(
-                            RefusalHandler(lingerMilliseconds: limits.lingerMilliseconds))
+                let handler = ConnectionHandler(
+                    services, eventLoop: channel.eventLoop, isTLS: certificates != nil)
+                let admission = services.connections.admit(handler, channel)
+                if admission == .dropped { return channel.close() }
+                return channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    if let certificates {
+                        try pipeline.addHandlers(PlaintextRefusalHandler(services), certificates.makeHandler())
                     }
-                case .dropped:
-                    return channel.close()
+                    if admission == .served {
+                        try pipeline.addHandler(handler)
+                    } else {
+                        try pipeline.addHandler(RefusalHandler(lingerMilliseconds: limits.lingerMilliseconds))
+                    }
                 }
             }
     }

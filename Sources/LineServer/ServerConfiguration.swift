@@ -11,8 +11,35 @@ package struct ServerConfiguration: Sendable {
         case tokens([Token])
     }
 
+    /// TLS on every TCP address; Unix-domain sockets never have it.
+    package struct TLS: Sendable {
+        /// Texts in PEM.
+        package struct Files: Sendable {
+            /// The server's certificate, and those that lead from it to an authority.
+            package var certificate: [UInt8]
+            package var key: [UInt8]
+            /// Of those whose certificates clients must have; `nil` where clients need none.
+            package var clientAuthorities: [UInt8]?
+
+            package init(certificate: [UInt8], key: [UInt8], clientAuthorities: [UInt8]?) {
+                self.certificate = certificate
+                self.key = key
+                self.clientAuthorities = clientAuthorities
+            }
+        }
+
+        /// Reads the files; called again at each reload.
+        package var read: @Sendable () throws -> Files
+
+        package init(read: @escaping @Sendable () throws -> Files) { self.read = read }
+    }
+
     package var listen: [ServerAddress]
     package var access: Access
+    /// Without it, only this machine may connect, unless ``allowsInsecurePlaintext``.
+    package var tls: TLS?
+    /// Whether other machines may connect without TLS: the network between is trusted, or protected otherwise.
+    package var allowsInsecurePlaintext: Bool
     /// The mode of a Unix-domain socket's file: who may write it may connect.
     package var socketMode: UInt32
     package var limits: ServerLimits
@@ -23,14 +50,33 @@ package struct ServerConfiguration: Sendable {
     package static let socketModeDefault: UInt32 = 0o660
 
     package init(
-        listen: [ServerAddress], access: Access, socketMode: UInt32 = socketModeDefault,
-        limits: ServerLimits = ServerLimits(),
+        listen: [ServerAddress], access: Access, tls: TLS? = nil, allowsInsecurePlaintext: Bool = false,
+        socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
         self.access = access
+        self.tls = tls
+        self.allowsInsecurePlaintext = allowsInsecurePlaintext
         self.socketMode = socketMode
         self.limits = limits
         self.clock = clock
+    }
+}
+
+extension ServerConfiguration {
+    /// - Throws: ``ServerError`` where the certificates or keys for TLS cannot be used.
+    package func checkCertificates() throws(ServerError) { _ = try ServerCertificates(self) }
+
+    /// What is missing for other machines to be let in, each with what to do about it.
+    var protectionLacking: [String] {
+        var lacking: [String] = []
+        if case .everyoneOnThisMachine = access { lacking.append("no tokens are configured: configure tokens") }
+        if tls == nil && !allowsInsecurePlaintext {
+            lacking.append(
+                "TLS is not configured: configure tls, or set insecurePlaintext where the network is safe without it"
+            )
+        }
+        return lacking
     }
 }

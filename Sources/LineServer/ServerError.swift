@@ -1,8 +1,10 @@
 /// Why the server does not start: a kind, by which callers decide, then words.
 package struct ServerError: Error, CustomStringConvertible, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// Other machines could connect, and nobody would need a token.
+        /// Other machines could connect, and nobody would need a token, or what is sent could be read on its way.
         case unprotected
+        /// The certificates or keys for TLS cannot be used.
+        case unusableCertificates
         /// Another server listens there.
         case alreadyServed
         /// The address cannot be listened on.

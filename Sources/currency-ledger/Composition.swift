@@ -24,6 +24,7 @@ enum Composition {
         logger: Logger
     ) throws -> LedgerService {
         let anchors = try anchors(settings.anchors)
+        let server = try server(settings, logger)
         let signer = try headSigner(settings)
         let app = App(
             bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
@@ -54,9 +55,6 @@ enum Composition {
                 standby: following.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
-        let server = ServerConfiguration(
-            listen: settings.listen, access: settings.access, socketMode: settings.socketMode,
-            limits: try serverLimits(logger))
         let ledger = try RunningLedger(
             store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
             publication: publication(settings), entries: entries, standbys: standbys, limits: limits(settings),
@@ -64,7 +62,7 @@ enum Composition {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: server.limits.eventLoopThreads)
         return LedgerService(
             ledger: ledger, group: group,
-            lines: LineService(
+            lines: try LineService(
                 configuration: server, ledger: ledger, group: group, info: info, logger: logger, stop: stop))
     }
 
@@ -119,6 +117,23 @@ enum Composition {
         limits.cachedPlayersMax = settings.cachedPlayers
         limits.verifierThreads = System.coreCount
         return limits
+    }
+
+    /// - Throws: ``ConfigurationError`` for certificates or keys that cannot be used; `ServerError` where the process
+    ///   may have too few files open.
+    private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
+        let server = ServerConfiguration(
+            listen: settings.listen, access: settings.access,
+            tls: settings.tls.map { files in ServerConfiguration.TLS { try files.read() } },
+            allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
+            limits: try serverLimits(logger))
+        do throws(ServerError) {
+            try server.checkCertificates()
+        } catch {
+            throw ConfigurationError(["\(error)"])
+        }
+        _ = try settings.follow?.tls?.read()
+        return server
     }
 
     /// As many connections as the system's limit of open files allows, which is raised as far as it goes.

@@ -32,9 +32,11 @@ final class LeaderLink: LeaderConnection {
     }
 
     func open() throws -> BlockRows.LedgerRow {
+        // Read at each connection: certificates are renewed while it runs.
+        let tls = try follow.tls?.read()
         let (client, info) = try begin { [follow] in
             var configuration = ClientConfiguration(
-                requestTimeoutMilliseconds: LeaderLink.answerTimeoutMilliseconds, retryPolicy: .none)
+                requestTimeoutMilliseconds: LeaderLink.answerTimeoutMilliseconds, retryPolicy: .none, tls: tls)
             configuration.replyBytesMax = WireLimits.blocksLineBytesMax
             let client = try await LedgerClient.connect(
                 to: follow.leader, token: follow.token, configuration: configuration)

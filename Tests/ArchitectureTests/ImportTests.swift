@@ -22,10 +22,11 @@ import Testing
         ],
         "LineServer": [
             "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",
-            "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
+            "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
         ],
         "LedgerClient": [
-            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "Synchronization", "Glibc", "Musl",
+            "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "NIOTLS", "Synchronization",
+            "Glibc", "Musl",
         ],
         "LoadGenerator": [
             "AppStore", "CEpoll", "LedgerTypes", "LedgerWire", "StrictJSON", "Histogram", "Foundation",

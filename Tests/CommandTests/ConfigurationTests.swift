@@ -60,6 +60,62 @@ import Testing
         #expect(faults.count == 1 && faults[0].contains("socketMode"), "\(faults)")
     }
 
+    /// Tokens of which one is known by a certificate.
+    private static func tokens(_ certificate: String) -> String {
+        #""tokens": {"game": {"role": "game", "certificate": \#(certificate)}}, "#
+    }
+
+    @Test func tlsIsRead() throws {
+        let tls = #""tls": {"certificate": "s.pem", "key": "/s.key", "clientCA": "ca.pem"}, "#
+        let more = #""insecurePlaintext": true, "follow": {"leader": "a:1", "name": "b", "tls": {"ca": "ca.pem"}}, "#
+        let settings = try load("{" + Self.tokens(#"["eu-1", "eu-2.example"]"#) + tls + more + minimal.dropFirst())
+        let read = try #require(settings.tls)
+        #expect(read.certificate.hasSuffix("/s.pem") && read.certificate.hasPrefix("/") && read.key == "/s.key")
+        #expect(read.clientAuthorities?.hasSuffix("/ca.pem") == true)
+        #expect(settings.tokens.map(\.certificates) == [["eu-1", "eu-2.example"]])
+        #expect(settings.allowsInsecurePlaintext && settings.follow?.tls?.certificate == nil)
+        #expect(settings.follow?.tls?.authorities.hasSuffix("/ca.pem") == true)
+        let plain = try load(minimal)
+        #expect(plain.tls == nil && !plain.allowsInsecurePlaintext)
+        let variables = [
+            "LEDGER_TLS_CERTIFICATE": "c", "LEDGER_TLS_KEY": "k", "LEDGER_TLS_CLIENT_CA": "a",
+            "LEDGER_TOKENS": #"{"game": {"role": "game", "certificate": "x"}}"#,
+            "LEDGER_FOLLOW_LEADER": "a:1", "LEDGER_FOLLOW_NAME": "b", "LEDGER_FOLLOW_TLS_CA": "a",
+            "LEDGER_FOLLOW_TLS_CERTIFICATE": "c", "LEDGER_FOLLOW_TLS_KEY": "k",
+        ]
+        let other = try load(minimal, environment: variables)
+        #expect(other.tls?.clientAuthorities == "a" && other.tokens.map(\.certificates) == [["x"]])
+        #expect(other.follow?.tls?.certificate == "c" && other.follow?.tls?.key == "k")
+    }
+
+    @Test func whatIsWrongAboutTLSIsNamed() throws {
+        let files = #""certificate": "c", "key": "k""#
+        for (members, rule) in [
+            (#""tls": {"certificate": "c"}"#, "tls.key: is required where tls.certificate is given"),
+            (#""tls": {"key": "k"}"#, "tls.certificate: is required where tls.key is given"),
+            (#""tls": {"clientCA": "a"}"#, "tls.certificate: is required where tls.clientCA is given"),
+            (#""tls": {"certificate": "", "key": "k"}"#, "tls.certificate: must not be empty"),
+            (#""insecurePlaintext": "true""#, "insecurePlaintext: must be true or false"),
+            (#""follow": {"tls": {"ca": "c"}}"#, "follow.tls.ca: is of no use without follow.leader"),
+            (
+                #""follow": {"leader": "a:1", "name": "b", "tls": {"ca": "c", "key": "k"}}"#,
+                "follow.tls.certificate: is required where follow.tls.key is given"
+            ),
+        ] {
+            let faults = try faults("{" + members + ", " + minimal.dropFirst())
+            #expect(faults.count == 1 && faults[0].contains(rule), "\(faults)")
+        }
+        let without = try faults("{" + Self.tokens(#""x""#) + #""tls": {\#(files)}, "# + minimal.dropFirst())
+        #expect(without.count == 1 && without[0].contains("tls.clientCA: is required"), "\(without)")
+        let mutual = #""tls": {\#(files), "clientCA": "a"}, "#
+        for certificate in [#""é""#, #""""#, #"["\#(String(repeating: "a", count: 129))"]"#] {
+            let faults = try faults("{" + Self.tokens(certificate) + mutual + minimal.dropFirst())
+            #expect(faults.count == 1 && faults[0].contains("must be a name of 1 to 128"), "\(faults)")
+        }
+        let flag = try self.faults(minimal, environment: ["LEDGER_INSECURE_PLAINTEXT": "yes"])
+        #expect(flag == ["LEDGER_INSECURE_PLAINTEXT: must be true or false, not \"yes\""])
+    }
+
     @Test func whomItFollowsAndWhoFollowsIsRead() throws {
         let follow = #""follow": {"leader": "ledger-1:7117", "token": "a standby's secret", "name": "b:1"}, "#
         let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#

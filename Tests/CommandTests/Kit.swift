@@ -199,12 +199,16 @@ struct Studio {
     /// The setting `tokens`, as JSON.
     static func tokens(_ tokens: (name: String, role: String, secret: String)...) -> String {
         let members = tokens.map { token in
-            let digest = SHA256.hash(Array(token.secret.utf8)).map { byte in
-                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-            }
-            return #""\#(token.name)": {"role": "\#(token.role)", "sha256": "\#(digest.joined())"}"#
+            #""\#(token.name)": {"role": "\#(token.role)", "sha256": "\#(digest(token.secret))"}"#
         }
         return "{\(members.joined(separator: ", "))}"
+    }
+
+    /// The SHA-256 of a token.
+    static func digest(_ token: String) -> String {
+        SHA256.hash(Array(token.utf8)).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }.joined()
     }
 
     func purchase(_ number: Int) throws -> String {

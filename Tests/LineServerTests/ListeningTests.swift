@@ -16,15 +16,18 @@ extension ServerTests {
         }
 
         private static func failure(
-            listen: [ServerAddress], tokens: [Token] = [], store: MemoryStore = MemoryStore()
+            listen: [ServerAddress], tokens: [Token] = [], store: MemoryStore = MemoryStore(),
+            allowsInsecurePlaintext: Bool = false
         ) async -> String? {
             do {
-                try await TestServer.run(store: store, listen: listen, tokens: tokens) { _ in }
+                try await TestServer.run(
+                    store: store, listen: listen, tokens: tokens, allowsInsecurePlaintext: allowsInsecurePlaintext
+                ) { _ in }
                 return nil
             } catch let error as ServerError {
                 #expect(
                     error.kind
-                        == (error.description.contains("tokens")
+                        == (error.description.contains("from other machines")
                             ? .unprotected
                             : error.description.hasSuffix("another server does") ? .alreadyServed : .unavailable))
                 return "\(error)"
@@ -53,16 +56,21 @@ extension ServerTests {
             #expect(!FileManager.default.fileExists(atPath: path))
         }
 
-        @Test func withoutTokensOtherMachinesCannotConnect() async throws {
+        @Test func withoutTokensAndTLSOtherMachinesCannotConnect() async throws {
             let store = MemoryStore()
             let message = try #require(
                 await Self.failure(
                     listen: [.tcp(host: "127.0.0.1", port: 0), .tcp(host: "0.0.0.0", port: 0)], store: store))
-            #expect(message.contains("0.0.0.0:0") && message.contains("tokens"))
+            #expect(message.contains("0.0.0.0:0") && message.contains("no tokens are configured"))
+            #expect(message.contains("TLS is not configured"))
             #expect(store.isClosed)
-            let withTokens = await Self.failure(
-                listen: [.tcp(host: "0.0.0.0", port: 0)], tokens: [.init(token: "t", role: .admin)])
-            #expect(withTokens == nil)
+            let everywhere = [ServerAddress.tcp(host: "0.0.0.0", port: 0)]
+            let tokens = [ServerConfiguration.Token(token: "t", role: .admin)]
+            let withTokens = try #require(await Self.failure(listen: everywhere, tokens: tokens))
+            #expect(!withTokens.contains("tokens") && withTokens.contains("insecurePlaintext"))
+            let plaintext = try #require(await Self.failure(listen: everywhere, allowsInsecurePlaintext: true))
+            #expect(plaintext.contains("no tokens are configured") && !plaintext.contains("TLS"))
+            #expect(await Self.failure(listen: everywhere, tokens: tokens, allowsInsecurePlaintext: true) == nil)
         }
 
         @Test func anAddressInUseIsAClearError() async throws {
@@ -97,7 +105,8 @@ extension ServerTests {
             #expect(unknown.hasPrefix("cannot listen on nobody.invalid:0: the host nobody.invalid is not known: "))
             // 192.0.2.0/24 is nobody's (RFC 5737).
             let other = await Self.failure(
-                listen: [.tcp(host: "192.0.2.1", port: 0)], tokens: [.init(token: "t", role: .admin)])
+                listen: [.tcp(host: "192.0.2.1", port: 0)], tokens: [.init(token: "t", role: .admin)],
+                allowsInsecurePlaintext: true)
             #expect(other == "cannot listen on 192.0.2.1:0: Cannot assign requested address")
         }
 
@@ -121,28 +130,30 @@ extension ServerTests {
             let path = Self.socketPath()
             let before = umask(0)
             defer { umask(before) }
-            let isDone = NIOLockedValueBox(false)
-            let (seen, looks) = try await withThrowingTaskGroup(of: (Set<mode_t>, Int).self) { tasks in
-                tasks.addTask {
-                    var (seen, looks) = (Set<mode_t>(), 0)
-                    while !isDone.withLockedValue({ $0 }) {
-                        var status = stat()
-                        guard stat(path, &status) == 0 else { continue }
-                        looks += 1
-                        seen.insert(status.st_mode & 0o7777)
+            let looks = NIOLockedValueBox((count: 0, modes: Set<mode_t>(), isOver: false))
+            Thread.detachNewThread {
+                while !looks.withLockedValue({ $0.isOver }) {
+                    var status = stat()
+                    guard stat(path, &status) == 0 else { continue }
+                    let mode = status.st_mode & 0o7777
+                    looks.withLockedValue {
+                        $0.count += 1
+                        $0.modes.insert(mode)
                     }
-                    return (seen, looks)
                 }
-                for _ in 0..<2_000 {
-                    let descriptor = try UnixSocket.bind(path, mode: 0o600)
-                    // Nobody can connect to what does not listen yet.
-                    close(descriptor)
-                }
-                isDone.withLockedValue { $0 = true }
-                return try await tasks.next() ?? ([], 0)
+            }
+            // As often as it takes for the other thread to have looked often enough.
+            for _ in 0..<100_000 where looks.withLockedValue({ $0.count }) < 1_000 {
+                let descriptor = try UnixSocket.bind(path, mode: 0o600)
+                // Nobody can connect to what does not listen yet.
+                close(descriptor)
+            }
+            let (count, seen, _) = looks.withLockedValue { looks in
+                looks.isOver = true
+                return looks
             }
             unlink(path)
-            #expect(seen == [0o600] && looks > 100, "\(seen.map { String($0, radix: 8) }), \(looks) looks")
+            #expect(seen == [0o600] && count >= 1_000, "\(seen.map { String($0, radix: 8) }), \(count) looks")
         }
 
         @Test func aSocketFileLeftBehindIsTakenOver() async throws {

@@ -176,10 +176,12 @@ extension ServerTests {
                 )
                 #expect(try await old.ask(Requests.grant("1", "a", 6)).reason == nil)
                 #expect(try await changed.ask(Requests.grant("2", "a", 1)).reason == "forbidden")
-                server.lines.replaceTokens(by: [
-                    Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
-                    Self.token("c", .game, ["c"]),
-                ])
+                server.lines.reload {
+                    [
+                        Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                        Self.token("c", .game, ["c"]),
+                    ]
+                }
                 // Its connection goes on, and what it has used of its limit is used.
                 #expect(try await old.ask(Requests.grant("3", "a", 5)).reason == "forbidden")
                 #expect(try await old.ask(Requests.grant("3", "a", 4)).reason == nil)
@@ -187,7 +189,10 @@ extension ServerTests {
                 #expect(try await new.ask(Requests.grant("4", "a", 1)).reason == "forbidden")
                 #expect(try await gone.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await changed.ask(Requests.grant("5", "a", 1)).reason == nil)
-                server.lines.replaceTokens(by: [Self.token("a", .game, ["new"])])
+                // What cannot be read changes nothing.
+                server.lines.reload { throw CocoaError(.fileReadNoSuchFile) }
+                #expect(try await old.ask(Requests.balance("a")).reason == nil)
+                server.lines.reload { [Self.token("a", .game, ["new"])] }
                 #expect(try await old.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await new.ask(Requests.balance("a")).result["balances"]["gems"]["available"].int == 11)
             }

@@ -1,7 +1,8 @@
 package import Ledger
 package import LedgerWire
 
-/// A token as the configuration has it: its name, what it opens, and what it may at most.
+/// A token as the configuration has it: its name, what it opens, and what it may at most. A client may also show by its
+/// certificate that it is the one of that name.
 package struct Token: Sendable {
     /// What it may at most; without any it may all that its roles may.
     package struct Limits: Sendable {
@@ -22,12 +23,18 @@ package struct Token: Sendable {
     package var roles: Roles
     /// The SHA-256 of what a client sends; of the old one and the new one while a token is changed.
     package var digests: [Digest]
+    /// Names in certificates of clients (a host name of the subject's alternative names, or a common name), which TLS
+    /// has verified.
+    package var certificates: [String]
     package var limits: Limits
 
-    package init(name: String, roles: Roles, digests: [Digest], limits: Limits = Limits()) {
+    package init(
+        name: String, roles: Roles, digests: [Digest], certificates: [String] = [], limits: Limits = Limits()
+    ) {
         self.name = name
         self.roles = roles
         self.digests = digests
+        self.certificates = certificates
         self.limits = limits
     }
 }

@@ -3,15 +3,25 @@ import Ledger
 import NIOConcurrencyHelpers
 import Synchronization
 
-/// Which token gives what. Only digests are kept. It can be replaced while connections are open: each asks by
-/// ``generation`` whether what it has is still so.
+/// By what a client has shown who it is.
+enum Credential: Sendable {
+    /// The SHA-256 of a token.
+    case token(Digest)
+    /// The names in its certificate.
+    case certificate([String])
+}
+
+/// Which token, or which certificate, gives what. Only digests of tokens are kept. It can be replaced while connections
+/// are open: each asks by ``generation`` whether what it has is still so.
 final class TokenTable: Sendable {
-    private struct Entry {
-        let digest: Digest
-        let holder: TokenHolder
+    private struct Entries {
+        var byDigest: [(digest: Digest, holder: TokenHolder)] = []
+        var byCertificate: [String: TokenHolder] = [:]
+
+        var all: [TokenHolder] { byDigest.map(\.holder) + byCertificate.values }
     }
 
-    private let entries: NIOLockedValueBox<[Entry]>
+    private let entries: NIOLockedValueBox<Entries>
     private let replaced = Atomic<Int>(0)
     /// Whom everybody is where there are no tokens.
     private let everyone: TokenHolder?
@@ -20,10 +30,10 @@ final class TokenTable: Sendable {
         switch access {
         case .everyoneOnThisMachine:
             everyone = .anyone
-            entries = NIOLockedValueBox([])
+            entries = NIOLockedValueBox(Entries())
         case .tokens(let tokens):
             everyone = nil
-            entries = NIOLockedValueBox(TokenTable.entries(tokens, before: []))
+            entries = NIOLockedValueBox(TokenTable.entries(tokens, before: Entries()))
         }
     }
 
@@ -33,21 +43,25 @@ final class TokenTable: Sendable {
     /// Who a connection is that has not authenticated; `nil` where it must.
     var holderWithoutToken: TokenHolder? { everyone }
 
-    /// Whom `token` makes a connection, and by which digest.
-    func holder(of token: String) -> (holder: TokenHolder, digest: Digest)? {
-        let digest = Digest(sha256: SHA256.hash(Array(token.utf8)))
-        return holder(of: digest).map { ($0, digest) }
+    /// What a client shows that sends `token`.
+    static func credential(_ token: String) -> Credential {
+        .token(Digest(sha256: SHA256.hash(Array(token.utf8))))
     }
 
-    /// Takes the same time for every digest: they are compared whole, and with all, so that time tells nothing of how
-    /// near a guess was.
-    func holder(of digest: Digest) -> TokenHolder? {
+    /// Whom it makes a connection; `nil` where it is not known.
+    func holder(_ credential: Credential) -> TokenHolder? {
         if let everyone { return everyone }
-        var found: TokenHolder?
-        for entry in entries.withLockedValue({ $0 }) where TokenTable.isSame(entry.digest, digest) {
-            found = entry.holder
+        let entries = entries.withLockedValue { $0 }
+        switch credential {
+        case .token(let digest):
+            // Takes the same time for every digest: they are compared whole, and with all, so that time tells nothing
+            // of how near a guess was.
+            var found: TokenHolder?
+            for entry in entries.byDigest where TokenTable.isSame(entry.digest, digest) { found = entry.holder }
+            return found
+        case .certificate(let names):
+            return names.lazy.compactMap { entries.byCertificate[$0] }.first
         }
-        return found
     }
 
     /// From now on these tokens hold, and no others. What was granted today under a name counts for who has it now.
@@ -57,11 +71,15 @@ final class TokenTable: Sendable {
         replaced.add(1, ordering: .acquiringAndReleasing)
     }
 
-    private static func entries(_ tokens: [Token], before: [Entry]) -> [Entry] {
-        tokens.flatMap { token in
-            let holder = TokenHolder(token, former: before.first { $0.holder.name == token.name }?.holder)
-            return token.digests.map { Entry(digest: $0, holder: holder) }
+    private static func entries(_ tokens: [Token], before: Entries) -> Entries {
+        let former = before.all
+        var entries = Entries()
+        for token in tokens {
+            let holder = TokenHolder(token, former: former.first { $0.name == token.name })
+            entries.byDigest += token.digests.map { ($0, holder) }
+            for name in token.certificates { entries.byCertificate[name] = holder }
         }
+        return entries
     }
 
     private static func isSame(_ one: Digest, _ other: Digest) -> Bool {

@@ -4,6 +4,7 @@ import Ledger
 import LineServer
 import Logging
 import ServiceLifecycle
+import UnixSignals
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,8 +16,8 @@ struct Serve: AsyncParsableCommand {
             Tokens have no flag, which everyone on the machine could see: the configuration (or LEDGER_TOKENS, as \
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
-            everything. SIGHUP has the tokens read again. The token with which a standby comes to its leader is \
-            follow.token, or LEDGER_FOLLOW_TOKEN.
+            everything. SIGHUP has the tokens and the certificates for TLS read again. The token with which a standby \
+            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN.
             """)
 
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
@@ -38,6 +39,19 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The mode of a Unix-domain socket's file, in octal: who may write it may connect. Default: 0660")
     var socketMode: String?
+
+    @Option(
+        help: "The server's certificate, and those that lead from it to an authority (PEM): TLS on every TCP address.")
+    var tlsCertificate: String?
+
+    @Option(help: "The certificate's key (PEM), readable by its owner alone.", completion: .file())
+    var tlsKey: String?
+
+    @Option(help: "The authorities (PEM) of which clients must have a certificate.", completion: .file())
+    var tlsClientCa: String?
+
+    @Flag(help: "Listen to other machines without TLS: the network between is trusted, or protected otherwise.")
+    var insecurePlaintext = false
 
     @Option(help: "The app whose purchases are credited.")
     var bundleId: String?
@@ -62,6 +76,15 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The name by which the leader knows this standby. Default: the host's name")
     var followName: String?
+
+    @Option(help: "The authorities (PEM) of the leader's certificate: this standby speaks TLS with it.")
+    var followTlsCa: String?
+
+    @Option(help: "This standby's certificate for its leader (PEM).", completion: .file())
+    var followTlsCertificate: String?
+
+    @Option(help: "The key of that certificate (PEM).", completion: .file())
+    var followTlsKey: String?
 
     @Option(help: "How many standbys must have a block before it is answered. Default: 0")
     var standbysRequired: String?
@@ -89,7 +112,10 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .socketMode: socketMode, .bundleID: bundleId, .appAppleID: appAppleId,
+            .path: path, .listen: listen, .socketMode: socketMode, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
+            .tlsClientCA: tlsClientCa, .insecurePlaintext: insecurePlaintext ? "true" : nil,
+            .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,
+            .bundleID: bundleId, .appAppleID: appAppleId,
             .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
@@ -107,6 +133,8 @@ struct Serve: AsyncParsableCommand {
         logger.logLevel = settings.logLevel
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
+        // What it would have read again was read just now.
+        signal(SIGHUP, SIG_IGN)
         let scratch = ScratchFolder()
         defer { scratch.remove() }
         let service: LedgerService
@@ -121,11 +149,37 @@ struct Serve: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+                services: [service, Reloading(reload: reload(service.lines))],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
         } catch {
             throw Failure("\(error)")
         }
+    }
+}
+
+extension Serve {
+    /// Reads what can change while the service runs.
+    private func reload(_ lines: LineService) -> @Sendable () -> Void {
+        { [config, flags] in
+            lines.reload {
+                let settings = try Settings.load(
+                    file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+                guard case .tokens(let tokens) = settings.access else {
+                    throw ConfigurationError(["insecureLoopback takes effect at the next start"])
+                }
+                return tokens
+            }
+        }
+    }
+}
+
+/// Has what can change while the service runs read again, at each SIGHUP.
+private struct Reloading: Service {
+    let reload: @Sendable () -> Void
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { reload() }
     }
 }

@@ -8,6 +8,15 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "host:port or unix:/path of the service. Default: 127.0.0.1:7117")
     var server: String?
 
+    @Option(help: "The authorities (PEM) of the service's certificate: the command speaks TLS.", completion: .file())
+    var tlsCa: String?
+
+    @Option(help: "The command's own certificate (PEM), where the service asks for one.", completion: .file())
+    var tlsCertificate: String?
+
+    @Option(help: "The key of that certificate (PEM), readable by its owner alone.", completion: .file())
+    var tlsKey: String?
+
     /// Read from the environment rather than a flag, which others on the machine could see.
     private var token: String? { ProcessInfo.processInfo.environment[ServerOptions.tokenVariable] }
 
@@ -17,15 +26,23 @@ struct ServerOptions: ParsableArguments {
     /// player would wait.
     private static let requestTimeoutMilliseconds: Int64 = 120_000
 
+    func validate() throws {
+        guard (tlsCertificate == nil) == (tlsKey == nil), tlsCa != nil || tlsKey == nil else {
+            throw ValidationError("--tls-certificate and --tls-key go together, and with --tls-ca.")
+        }
+    }
+
     /// Connects, works, and closes; a connection that fails ends the command with a clear message.
     func withClient<Result>(_ body: (LedgerClient) async throws -> Result) async throws -> Result {
         let address = server ?? "127.0.0.1:7117"
+        let files = tlsCa.map { ClientTLSFiles(authorities: $0, certificate: tlsCertificate, key: tlsKey) }
+        let tls = try files?.read()
         let client: LedgerClient
         do {
             client = try await LedgerClient.connect(
                 to: try ServerAddress(address), token: token,
                 configuration: ClientConfiguration(
-                    requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds))
+                    requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds, tls: tls))
         } catch {
             throw Failure("no service at \(address): \(error)")
         }

@@ -235,6 +235,13 @@ struct JSONFile {
         return nil
     }
 
+    /// True or false; `nil`, and a fault, where the value is neither.
+    mutating func bool(_ value: JSONValue) -> Bool? {
+        if case .bool(let isTrue) = value.content { return isTrue }
+        mustBe("true or false", value)
+        return nil
+    }
+
     /// An integer of a range, without fraction and exponent; `nil`, and a fault, where the value is none.
     mutating func integer(_ value: JSONValue, in range: ClosedRange<Int64> = .min ... .max) -> Int64? {
         if case .number(let digits) = value.content, let integer = Int64(digits), range.contains(integer) {

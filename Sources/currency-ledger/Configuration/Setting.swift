@@ -3,6 +3,7 @@ enum Setting: String, CaseIterable {
     case path
     case listen
     case socketMode
+    case insecurePlaintext
     case bundleID = "app.bundleId"
     case appAppleID = "app.appAppleId"
     case environment = "app.environment"
@@ -10,9 +11,15 @@ enum Setting: String, CaseIterable {
     case catalog
     case tokens
     case insecureLoopback
+    case tlsCertificate = "tls.certificate"
+    case tlsKey = "tls.key"
+    case tlsClientCA = "tls.clientCA"
     case followLeader = "follow.leader"
     case followToken = "follow.token"
     case followName = "follow.name"
+    case followCA = "follow.tls.ca"
+    case followCertificate = "follow.tls.certificate"
+    case followKey = "follow.tls.key"
     case standbysRequired = "standbys.required"
     case standbysTimeout = "standbys.timeoutMilliseconds"
     case headKey = "head.key"
@@ -26,6 +33,7 @@ enum Setting: String, CaseIterable {
     /// is written as JSON.
     enum Form {
         case text
+        case boolean
         case integer
         case boolean
         case texts
@@ -34,11 +42,12 @@ enum Setting: String, CaseIterable {
 
     var form: Form {
         switch self {
-        case .path, .socketMode, .bundleID, .environment, .catalog, .followLeader, .followToken, .followName, .headKey,
-            .headFile, .headPublicKey, .logLevel:
+        case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
+            .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
+            .headPublicKey, .logLevel:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
-        case .insecureLoopback: .boolean
+        case .insecureLoopback, .insecurePlaintext: .boolean
         case .listen, .anchors: .texts
         case .tokens: .object
         }
@@ -48,7 +57,8 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken: true
-        case .path, .listen, .socketMode, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader,
+        case .path, .listen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA, .followCA,
+            .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader,
             .followName,
             .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
             .logLevel, .insecureLoopback:
@@ -56,12 +66,20 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine.
+    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine, and for who has which
+    /// role, which stands beside them.
     var flag: String? {
         switch self {
         case .path: "--path"
         case .listen: "--listen"
         case .socketMode: "--socket-mode"
+        case .insecurePlaintext: "--insecure-plaintext"
+        case .tlsCertificate: "--tls-certificate"
+        case .tlsKey: "--tls-key"
+        case .tlsClientCA: "--tls-client-ca"
+        case .followCA: "--follow-tls-ca"
+        case .followCertificate: "--follow-tls-certificate"
+        case .followKey: "--follow-tls-key"
         case .bundleID: "--bundle-id"
         case .appAppleID: "--app-apple-id"
         case .environment: "--environment"

@@ -87,6 +87,8 @@ private struct Source {
             settings.logLevel = level ?? settings.logLevel
         }
         settings.access = access(serves: serves)
+        settings.tls = tls()
+        settings.allowsInsecurePlaintext = boolean(.insecurePlaintext) ?? false
         settings.follow = follow()
         if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
         if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
@@ -110,6 +112,9 @@ private struct Source {
             return .everyoneOnThisMachine
         }
         if isOpen { note("must not be true where there are tokens", .insecureLoopback) }
+        if tokens.contains(where: { !$0.certificates.isEmpty }) {
+            require(.tlsClientCA, because: "a client is known by its certificate, as tokens")
+        }
         return .tokens(tokens)
     }
 
@@ -131,6 +136,35 @@ private struct Source {
         }
     }
 
+    private mutating func tls() -> ServerTLSFiles? {
+        let certificate = filled(.tlsCertificate).map { path($0) }
+        let key = filled(.tlsKey).map { path($0) }
+        let authorities = filled(.tlsClientCA).map { path($0) }
+        requireTogether(.tlsCertificate, .tlsKey)
+        if given(.tlsClientCA) != nil { require(.tlsCertificate, because: "tls.clientCA is") }
+        guard let certificate, let key else { return nil }
+        return ServerTLSFiles(certificate: certificate, key: key, clientAuthorities: authorities)
+    }
+
+    private mutating func followTLS() -> ClientTLSFiles? {
+        let authorities = filled(.followCA).map { path($0) }
+        let certificate = filled(.followCertificate).map { path($0) }
+        let key = filled(.followKey).map { path($0) }
+        requireTogether(.followCertificate, .followKey)
+        if given(.followCertificate) != nil { require(.followCA, because: "follow.tls.certificate is") }
+        return authorities.map { ClientTLSFiles(authorities: $0, certificate: certificate, key: key) }
+    }
+
+    /// Notes the one that is missing of two.
+    private mutating func requireTogether(_ first: Setting, _ second: Setting) {
+        if given(first) != nil { require(second, because: "\(first.rawValue) is") }
+        if given(second) != nil { require(first, because: "\(second.rawValue) is") }
+    }
+
+    private mutating func require(_ setting: Setting, because: String) {
+        if given(setting) == nil, !isFaulty(setting) { note("is required where \(because) given", setting) }
+    }
+
     private mutating func follow() -> Settings.Follow? {
         let leader = filled(.followLeader).flatMap { address($0) }
         let token = filled(.followToken)?.text
@@ -145,12 +179,13 @@ private struct Source {
             }
         }
         if given(.followLeader) == nil, !isFaulty(.followLeader) {
-            for setting in [Setting.followToken, .followName] where given(setting) != nil {
+            for setting in [Setting.followToken, .followName, .followCA] where given(setting) != nil {
                 note("is of no use without follow.leader", setting)
             }
         }
+        let tls = followTLS()
         guard let leader, let name else { return nil }
-        return Settings.Follow(leader: leader, token: token, name: name)
+        return Settings.Follow(leader: leader, token: token, name: name, tls: tls)
     }
 
     private mutating func address(_ given: Given) -> ServerAddress? {

@@ -16,10 +16,15 @@ struct Settings: Sendable {
         var leader: ServerAddress
         var token: String?
         var name: StandbyName
+        /// `nil` where it comes without TLS.
+        var tls: ClientTLSFiles?
     }
 
     var path = "ledger"
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
+    /// `nil` without TLS.
+    var tls: ServerTLSFiles?
+    var allowsInsecurePlaintext = false
     var socketMode = ServerConfiguration.socketModeDefault
     var bundleID: String
     var appAppleID: Int64?

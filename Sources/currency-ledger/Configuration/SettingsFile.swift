@@ -45,6 +45,7 @@ struct SettingsFile {
         let read: [Item?]?
         switch setting.form {
         case .text: read = [text(value, setting)]
+        case .boolean: read = [json.bool(value).map { Item(text: String($0), value: value) }]
         case .integer: read = [json.integer(value).map { Item(text: String($0), value: value) }]
         case .boolean: read = [json.boolean(value).map { Item(text: String($0), value: value) }]
         case .object: read = [Item(text: "", value: value)]

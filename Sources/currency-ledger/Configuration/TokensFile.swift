@@ -7,12 +7,15 @@ import LineServer
 extension JSONFile {
     /// The members of a token.
     private enum Member: String, CaseIterable {
-        case role, sha256, readOnly, currencies, requestsPerSecond, grantsPerDay
+        case role, sha256, certificate, readOnly, currencies, requestsPerSecond, grantsPerDay
     }
 
     private static let nameRule = "1 to \(Limits.standbyNameBytesMax) letters, digits, _, -, . and :"
     /// Digests of one token: an old one and a new one, and one to spare.
     private static let digestsMax = 3
+    /// Bytes of a client's name in its certificate: twice what a common name may have (RFC 5280, ub-common-name), for
+    /// names of hosts are longer.
+    private static let certificateNameBytesMax = 128
 
     /// What is wrong is noted.
     mutating func tokens(_ value: JSONValue) -> [Token] {
@@ -20,12 +23,16 @@ extension JSONFile {
         if members.isEmpty { note("must have a token", value) }
         var tokens: [Token] = []
         var digests: Set<Digest> = []
+        var certificates: Set<String> = []
         for member in members {
             // Any text that is not empty and not long could stand in an entry; this is what people read in a log.
             if StandbyName(member.name) == nil { note("must have a name of \(JSONFile.nameRule)", member) }
             guard let token = token(member) else { continue }
             for digest in token.digests where !digests.insert(digest).inserted {
                 note("has the SHA-256 of a token that is given before", member)
+            }
+            for name in token.certificates where !certificates.insert(name).inserted {
+                note("has the name in a certificate of one that is given before", member)
             }
             tokens.append(token)
         }
@@ -43,6 +50,7 @@ extension JSONFile {
             switch Member(rawValue: member.name) {
             case .role: token.roles = roles(member.value)
             case .sha256: token.digests = digests(member.value)
+            case .certificate: token.certificates = certificates(member.value)
             case .readOnly: token.limits.isReadOnly = boolean(member.value) ?? true
             case .currencies: token.limits.currencies = currencies(member.value)
             case .requestsPerSecond:
@@ -53,8 +61,10 @@ extension JSONFile {
                 note("is not a member of a token; there are \(names)", member)
             }
         }
-        for required in [Member.role, .sha256] where !members.contains(where: { $0.name == required.rawValue }) {
-            missing(required.rawValue, in: named.value)
+        let names = Set(members.map(\.name))
+        if !names.contains(Member.role.rawValue) { missing(Member.role.rawValue, in: named.value) }
+        if names.isDisjoint(with: [Member.sha256.rawValue, Member.certificate.rawValue]) {
+            note("must have sha256, the SHA-256 of a token, or certificate, a name in one", named.value)
         }
         return token
     }
@@ -81,6 +91,16 @@ extension JSONFile {
             if case .string(let text) = value.content, let digest = Digest(hexadecimal: text) { return digest }
             // It may be a token itself.
             mustBe("a SHA-256: 64 hexadecimal digits", value, isSecret: true)
+            return nil
+        }
+    }
+
+    private mutating func certificates(_ value: JSONValue) -> [String] {
+        texts(value).compactMap { value in
+            guard let name = string(value) else { return nil }
+            let isName = !name.isEmpty && name.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            if isName && name.utf8.count <= JSONFile.certificateNameBytesMax { return name }
+            mustBe("a name of 1 to \(JSONFile.certificateNameBytesMax) printable characters of ASCII", value)
             return nil
         }
     }

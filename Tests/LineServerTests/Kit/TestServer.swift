@@ -12,8 +12,8 @@ import ServiceLifecycle
 /// A real server on a free port of loopback, for the time of a test.
 struct TestServer {
     let addresses: [ServerAddress]
-    private let group: ServiceGroup
     let lines: LineService
+    fileprivate let group: ServiceGroup
 
     var address: ServerAddress { addresses[0] }
 
@@ -29,7 +29,8 @@ struct TestServer {
     /// Runs a server while `body` runs, and shuts it down.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
-        tokens: [Token] = [], socketMode: UInt32 = ServerConfiguration.socketModeDefault,
+        tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil,
+        allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
         limits: (inout ServerLimits) -> Void = { _ in },
@@ -48,10 +49,10 @@ struct TestServer {
         let ledger = try RunningLedger(
             store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
-        let lines = LineService(
+        let lines = try LineService(
             configuration: ServerConfiguration(
-                listen: listen, access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens),
-                socketMode: socketMode, limits: chosen, clock: clock),
+                listen: listen, access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
+                allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
             ledger: ledger, group: loops,
             info: {
                 ServerInfo(
@@ -69,7 +70,7 @@ struct TestServer {
             let addresses: [ServerAddress]
             do {
                 addresses = try await lines.boundAddresses
-                try await body(TestServer(addresses: addresses, group: group, lines: lines))
+                try await body(TestServer(addresses: addresses, lines: lines, group: group))
             } catch {
                 await group.triggerGracefulShutdown()
                 // What kept the server from starting is thrown here; otherwise what the test found.

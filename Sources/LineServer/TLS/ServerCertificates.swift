@@ -1,0 +1,115 @@
+import LedgerWire
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOSSL
+
+#if canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// What the server shows of itself on TLS connections, and whom it believes: read at the start and whenever it is told
+/// to. A connection keeps what it began with.
+final class ServerCertificates: Sendable {
+    private struct Current {
+        var context: NIOSSLContext
+        /// Of the server's own certificate, in seconds since the UNIX epoch.
+        var expires: Int64
+    }
+
+    private let configuration: ServerConfiguration.TLS
+    private let shutdownTimeout: TimeAmount
+    private let current: NIOLockedValueBox<Current>
+
+    /// `nil` without TLS.
+    /// - Throws: ``ServerError`` where what is read cannot be used.
+    init?(_ configuration: ServerConfiguration) throws(ServerError) {
+        guard let tls = configuration.tls else { return nil }
+        self.configuration = tls
+        shutdownTimeout = .milliseconds(configuration.limits.lingerMilliseconds)
+        current = NIOLockedValueBox(try ServerCertificates.read(tls, shutdownTimeout))
+    }
+
+    /// For how many days the server's own certificate is valid; negative where it has expired.
+    var daysLeft: Int64 {
+        let left = Double(current.withLockedValue { $0.expires }) - Double(time(nil))
+        return Int64((left / 86_400).rounded(.down))
+    }
+
+    /// Reads everything again, for connections to come.
+    /// - Throws: ``ServerError`` where what is read cannot be used: then the old ones stay.
+    func reload() throws(ServerError) {
+        let new = try ServerCertificates.read(configuration, shutdownTimeout)
+        current.withLockedValue { $0 = new }
+    }
+
+    /// What speaks TLS on a new connection.
+    func makeHandler() -> NIOSSLServerHandler {
+        var configuration = NIOSSLServerHandler.Configuration()
+        // A buffer that one long page made large is not kept for the connection's life.
+        configuration.maximumPreservedOutboundBufferCapacity = 64 << 10
+        return NIOSSLServerHandler(context: current.withLockedValue { $0.context }, configuration: configuration)
+    }
+
+    // MARK: Reading
+
+    private static func read(
+        _ configuration: ServerConfiguration.TLS, _ shutdownTimeout: TimeAmount
+    ) throws(ServerError) -> Current {
+        let files: ServerConfiguration.TLS.Files
+        do {
+            files = try configuration.read()
+        } catch {
+            throw ServerError(.unusableCertificates, "\(error)")
+        }
+        let chain = try certificates(files.certificate, "tls.certificate")
+        guard let key = try? NIOSSLPrivateKey(bytes: files.key, format: .pem) else {
+            throw ServerError(
+                .unusableCertificates, "tls.key: has no private key in PEM that can be read without a passphrase")
+        }
+        var tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        // RFC 9325: TLS 1.2 with forward secrecy and authenticated encryption alone, or 1.3, which has nothing else.
+        tls.minimumTLSVersion = .tlsv12
+        tls.cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+        tls.renegotiationSupport = .none
+        tls.shutdownTimeout = shutdownTimeout
+        if let authorities = files.clientAuthorities {
+            tls.trustRoots = .certificates(try certificates(authorities, "tls.clientCA"))
+            // The path is verified; names of clients are no host names.
+            tls.certificateVerification = .noHostnameVerification
+            tls.sendCANameList = true
+        } else {
+            tls.certificateVerification = .none
+        }
+        do {
+            return Current(context: try NIOSSLContext(configuration: tls), expires: Int64(chain[0].notValidAfter))
+        } catch {
+            throw ServerError(
+                .unusableCertificates,
+                "tls.key: is not the key of the first certificate of tls.certificate, or of a kind that TLS lacks")
+        }
+    }
+
+    /// The certificates of a file in PEM: at least one.
+    private static func certificates(_ bytes: [UInt8], _ name: String) throws(ServerError) -> [NIOSSLCertificate] {
+        do {
+            let all = try NIOSSLCertificate.fromPEMBytes(bytes)
+            if !all.isEmpty { return all }
+        } catch {
+            // Said below.
+        }
+        throw ServerError(.unusableCertificates, "\(name): has no certificate in PEM")
+    }
+}
+
+extension NIOSSLCertificate {
+    /// Whom it names: host names of its subject's alternative names (RFC 5280 §4.2.1.6), then its common names.
+    var names: [String] {
+        let hosts = _subjectAlternativeNames().compactMap { name in
+            name.nameType == .dnsName ? String(decoding: name.contents, as: UTF8.self) : nil
+        }
+        return hosts + subjectName.filter { $0.type == .commonName }.map(\.value)
+    }
+}
