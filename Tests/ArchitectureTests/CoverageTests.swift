@@ -186,6 +186,20 @@ import Testing
         for command in commands { #expect(pages.contains("currency-ledger \(command)"), "\(command)") }
     }
 
+    /// Tests by their function, suites and fuzz targets by their file.
+    @Test func everyTestThatTheThreatModelNamesIsOne() throws {
+        let said = try Repository.page(named: "ThreatModel.md").matches(of: /Shown by\s([^.]+)\./)
+        let names = said.flatMap { $0.1.matches(of: /`(\w+)`/).map { String($0.1) } }
+        #expect(names.count > 20)
+        let tests = try Repository.swiftFiles.filter { $0.hasPrefix("Tests/") }.map { ($0, try Repository.text($0)) }
+        for name in names {
+            let isOne = tests.contains { path, text in
+                text.contains("func \(name)(") || path.hasSuffix("/\(name).swift") || path.contains("/\(name)/")
+            }
+            #expect(isOne, "\(name)")
+        }
+    }
+
     @Test func everyFolderHasItsLineInTheReadme() throws {
         let readme = try Repository.text("README.md")
         let folders = try FileManager.default.contentsOfDirectory(

@@ -121,21 +121,24 @@ import Testing
 
     @Test func aServiceWithoutTLSStaysOnItsMachineUnlessToldOtherwise() throws {
         let studio = try Studio()
+        let tokens = [
+            "LEDGER_TOKENS": Studio.tokens(("game", "game", Self.token)), "LEDGER_INSECURE_LOOPBACK": "false",
+        ]
         func serve(_ more: [String]) throws -> Finished {
             try Command.run(
                 ["serve", "--create", "--config", studio.folder.path("ledger.json"), "--listen", "0.0.0.0:0"] + more,
-                environment: ["LEDGER_TOKENS_GAME": Self.token])
+                environment: tokens)
         }
         let refused = try serve([])
         #expect(refused.status == 1 && refused.error.contains("TLS is not configured"), "\(refused)")
         #expect(!refused.error.contains("no tokens"))
         let service = try RunningService(
             studio.folder, arguments: ["--listen", "0.0.0.0:0", "--insecure-plaintext"],
-            environment: ["LEDGER_TOKENS_GAME": Self.token])
+            environment: tokens)
         #expect(service.stop() == 0)
         let again = try RunningService(
             studio.folder, arguments: ["--listen", "0.0.0.0:0"],
-            environment: ["LEDGER_TOKENS_GAME": Self.token, "LEDGER_INSECURE_PLAINTEXT": "true"])
+            environment: tokens.merging(["LEDGER_INSECURE_PLAINTEXT": "true"]) { $1 })
         #expect(again.stop() == 0)
     }
 

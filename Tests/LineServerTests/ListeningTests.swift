@@ -65,7 +65,7 @@ extension ServerTests {
             #expect(message.contains("TLS is not configured"))
             #expect(store.isClosed)
             let everywhere = [ServerAddress.tcp(host: "0.0.0.0", port: 0)]
-            let tokens = [ServerConfiguration.Token(token: "t", role: .admin)]
+            let tokens = [Token(token: "t", role: .admin)]
             let withTokens = try #require(await Self.failure(listen: everywhere, tokens: tokens))
             #expect(!withTokens.contains("tokens") && withTokens.contains("insecurePlaintext"))
             let plaintext = try #require(await Self.failure(listen: everywhere, allowsInsecurePlaintext: true))

@@ -1,3 +1,4 @@
+import Foundation
 import LedgerTestKit
 import LedgerWire
 import NIOCore
@@ -15,9 +16,14 @@ extension ServerTests {
         private static func authenticated(_ server: TestServer, _ token: String = "the game's token") async throws
             -> RawClient
         {
-            let client = try await server.connect()
-            #expect(try await client.ask(Requests.authenticate(token)).reason == nil)
-            return client
+            // Where the places are few, strangers that came at the same time may take its place: it comes again.
+            for _ in 0..<100 {
+                let client = try await server.connect()
+                if let reply = try? await client.ask(Requests.authenticate(token)), reply.reason == nil {
+                    return client
+                }
+            }
+            throw CocoaError(.userCancelled)
         }
 
         @Test func aStrangerIsToldToGoAndClosedInTime() async throws {

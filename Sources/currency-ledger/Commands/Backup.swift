@@ -28,6 +28,7 @@ struct Backup: ParsableCommand {
     var config: String?
 
     func run() throws {
+        File.keepFromOthers()
         let path = try Composition.ledgerPath(ledger, config: config)
         let bar = PhaseBar<LogBackup.Phase> { $0 == .copying ? "copying blocks" : "verifying blocks" }
         let summary: LogBackup.Summary

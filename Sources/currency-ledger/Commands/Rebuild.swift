@@ -16,6 +16,7 @@ struct Rebuild: ParsableCommand {
     var path: String?
 
     func run() throws {
+        File.keepFromOthers()
         let settings = try Settings.load(
             file: config, flags: [.path: path].compactMapValues { $0 },
             environment: ProcessInfo.processInfo.environment, serves: false)

@@ -45,6 +45,7 @@ struct Restore: ParsableCommand {
     }
 
     func run() throws {
+        File.keepFromOthers()
         let path = try Composition.ledgerPath(to, config: config)
         let bar = PhaseBar<LogRestore.Phase> { phase in
             switch phase {

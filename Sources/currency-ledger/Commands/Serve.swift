@@ -126,6 +126,7 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
+        File.keepFromOthers()
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         let offered = try CatalogFile.read(settings.catalog)

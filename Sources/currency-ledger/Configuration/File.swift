@@ -36,6 +36,10 @@ enum File {
         }
     }
 
+    /// Has every file and folder that the process makes from now on be its owner's alone, whatever mode is asked for.
+    /// Before there are other threads.
+    static func keepFromOthers() { umask(umask(0) | 0o077) }
+
     /// Writes a new file, or over an old one.
     static func write(_ bytes: [UInt8], to path: String, secret: Bool = false) throws(FileError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, secret ? 0o600 : 0o644)
@@ -58,14 +62,16 @@ enum File {
         return bytes
     }
 
-    /// Puts a file in the place of one that may be there, whole and durable: it is made beside it first, and where
-    /// that fails the old one stays.
+    /// Puts a file that others may read in the place of one that may be there, whole and durable: it is made beside it
+    /// first, and where that fails the old one stays.
     static func replace(_ path: String, with bytes: [UInt8]) throws(FileError) {
         let temporary = path + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(path, "cannot be written", code: errno) }
         do throws(FileError) {
             defer { close(descriptor) }
+            // Whatever is kept from others besides.
+            guard fchmod(descriptor, 0o644) == 0 else { throw FileError(path, "cannot be written", code: errno) }
             try write(bytes, to: descriptor, name: path)
             guard fsync(descriptor) == 0 else { throw FileError(path, "cannot be written", code: errno) }
         } catch {

@@ -252,13 +252,6 @@ struct JSONFile {
         return nil
     }
 
-    /// True or false; `nil`, and a fault, where the value is neither.
-    mutating func boolean(_ value: JSONValue) -> Bool? {
-        if case .bool(let boolean) = value.content { return boolean }
-        mustBe("true or false", value)
-        return nil
-    }
-
     /// One of the words of a choice; `nil`, and a fault, where the value is none.
     mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: JSONValue) -> Choice? {
         if case .string(let text) = value.content, let choice = Choice(rawValue: text) { return choice }

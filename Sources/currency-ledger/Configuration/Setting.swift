@@ -33,7 +33,6 @@ enum Setting: String, CaseIterable {
     /// is written as JSON.
     enum Form {
         case text
-        case boolean
         case integer
         case boolean
         case texts

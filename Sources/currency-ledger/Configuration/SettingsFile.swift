@@ -47,7 +47,6 @@ struct SettingsFile {
         case .text: read = [text(value, setting)]
         case .boolean: read = [json.bool(value).map { Item(text: String($0), value: value) }]
         case .integer: read = [json.integer(value).map { Item(text: String($0), value: value) }]
-        case .boolean: read = [json.boolean(value).map { Item(text: String($0), value: value) }]
         case .object: read = [Item(text: "", value: value)]
         case .texts: read = json.elements(value, isSecret: setting.isSecret)?.map { text($0, setting) }
         }

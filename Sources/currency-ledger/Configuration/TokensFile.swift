@@ -51,7 +51,7 @@ extension JSONFile {
             case .role: token.roles = roles(member.value)
             case .sha256: token.digests = digests(member.value)
             case .certificate: token.certificates = certificates(member.value)
-            case .readOnly: token.limits.isReadOnly = boolean(member.value) ?? true
+            case .readOnly: token.limits.isReadOnly = bool(member.value) ?? true
             case .currencies: token.limits.currencies = currencies(member.value)
             case .requestsPerSecond:
                 token.limits.requestsPerSecond = integer(member.value, in: 1...1_000_000_000)
