@@ -29,13 +29,18 @@ import Testing
             let texts = Mutex<[String]>([])
         }
 
-        /// - Parameter folder: of a studio before this one, whose engine is closed.
-        init(_ folder: TemporaryFolder? = nil, log: MemoryLog.Storage = .init(), bounds: SQLiteBounds = .init()) throws
-        {
+        /// - Parameters:
+        ///   - folder: of a studio before this one, whose engine is closed.
+        ///   - failures: how many renewals fail, of which the first may begin at once.
+        init(
+            _ folder: TemporaryFolder? = nil, log: MemoryLog.Storage = .init(), bounds: SQLiteBounds = .init(),
+            failures: Int = 0
+        ) throws {
             let folder = try folder ?? TemporaryFolder()
             self.folder = folder
             self.log = MemoryLog(log)
             let plan = Plans()
+            plan.plan.withLock { $0.failures = failures }
             self.plan = plan
             var limits = EngineLimits()
             limits.projectionRetryMilliseconds = 1
@@ -72,7 +77,6 @@ import Testing
         var made: Int { plan.plan.withLock { $0.made } }
         func hold() { plan.plan.withLock { $0.isHeld = true } }
         func release() { plan.plan.withLock { $0.isHeld = false } }
-        func failRenewals(_ count: Int) { plan.plan.withLock { $0.failures = count } }
 
         /// Commits commands together, as parts of one batch.
         func ask(_ commands: [Command], at now: Timestamp = Bench.now) throws -> [Swift.Result<Outcome, StoreError>] {
@@ -110,7 +114,7 @@ import Testing
     private static func name(_ number: Int) -> String { "a player whose name is long and has the number \(number)." }
 
     /// A studio whose tables have damage in every page that has a certain player's name.
-    private static func damaged(_ victim: Int, expiring: Bool = false) throws -> Studio {
+    private static func damaged(_ victim: Int, expiring: Bool = false, failures: Int = 0) throws -> Studio {
         let before = try Studio()
         for first in stride(from: 0, to: 2_000, by: 100) {
             let grants = (first..<first + 100).map { number in
@@ -130,7 +134,7 @@ import Testing
         }
         #expect(pages.count >= 2)
         try bytes.write(to: URL(fileURLWithPath: path))
-        return try Studio(before.folder, log: before.log.storage)
+        return try Studio(before.folder, log: before.log.storage, failures: failures)
     }
 
     @Test func onlyWhatNeedsADamagedRowFailsAndItIsRepaired() async throws {
@@ -205,8 +209,7 @@ import Testing
 
     @Test func aRenewalThatFailsIsTriedAgain() async throws {
         try await apart {
-            let studio = try Self.damaged(500)
-            studio.failRenewals(3)
+            let studio = try Self.damaged(500, failures: 3)
             #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
             #expect(try studio.isRenewed())
             #expect(studio.reports.filter { $0.contains("renewalFailed") }.count == 3 && studio.made == 4)
@@ -217,8 +220,7 @@ import Testing
 
     @Test func aStopDoesNotWaitForARenewalThatFails() async throws {
         try await apart {
-            let studio = try Self.damaged(500)
-            studio.failRenewals(1_000_000)
+            let studio = try Self.damaged(500, failures: 1_000_000)
             #expect(try studio.ask([.grant("x", Self.name(500), 1)])[0].isFailure)
             #expect(try eventually { studio.made > 2 })
             try studio.engine.close()
