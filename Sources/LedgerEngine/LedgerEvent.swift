@@ -39,6 +39,9 @@ package enum LedgerEvent: Sendable {
     case clockReasonable
     /// A batch was not committed. Said once for as many as fail for the same reason, one after the other.
     case commitFailed(StoreError, requests: Int)
+    /// Requests waited for so long that they were answered ``Fault/overloaded`` and not carried out: as many since this
+    /// was last said.
+    case cameTooLate(requests: Int)
     /// In words.
     case readFailed(String)
     /// The signed head could not be made or written, in words; it is tried again. Said once.

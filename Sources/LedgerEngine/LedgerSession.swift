@@ -35,6 +35,8 @@ package final class LedgerSession: Sendable {
     }
 
     private struct State {
+        /// Who asks.
+        var tenant: Tenant
         var barrier = Barrier.none
         /// Of the read before which so many answers of reads were taken.
         var permission = (kind: ReadPermission.wait, taken: 0)
@@ -51,17 +53,21 @@ package final class LedgerSession: Sendable {
         var isClosed = false
     }
 
-    private let state = Monitor(State())
+    private let state: Monitor<State>
     private let lane: Lane
     private let sequencer: Sequencer
     private let readers: Readers
     private let entries: Feed
     private let standbys: Standbys
     private let memory: ReplyMemory?
+    private let waitNanosecondsMax: UInt64
 
     init(
-        _ lane: Lane, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys, memory: ReplyMemory?
+        _ lane: Lane, of tenant: Tenant, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys,
+        memory: ReplyMemory?, waitMillisecondsMax: UInt64
     ) {
+        state = Monitor(State(tenant: tenant))
+        waitNanosecondsMax = waitMillisecondsMax * 1_000_000
         self.lane = lane
         self.memory = memory
         self.sequencer = sequencer
@@ -70,10 +76,13 @@ package final class LedgerSession: Sendable {
         self.standbys = standbys
     }
 
-    /// Takes operations over. Their answers come to the session's outlet, in order.
-    package func submit(_ operations: [LedgerOperation]) {
+    /// Takes operations over. Their answers come to the session's outlet, in order. What has waited for too long is
+    /// answered ``Fault/overloaded`` and not carried out.
+    /// - Parameter tenant: who asks from now on; `nil` where it is the one who did.
+    package func submit(_ operations: [LedgerOperation], as tenant: Tenant? = nil) {
         state.withLock { state in
             if state.isClosed { return }
+            if let tenant { state.tenant = tenant }
             if case .none = state.barrier { send(operations, &state) } else { state.behind += operations }
         }
     }
@@ -122,7 +131,7 @@ package final class LedgerSession: Sendable {
         guard let place = operations.firstIndex(where: \.isQuery) else {
             if !operations.isEmpty {
                 state.hasSubmitted = true
-                sequencer.submit(operations, from: lane)
+                sequencer.submit(operations, from: lane, of: state.tenant, deadline: deadline)
             }
             return
         }
@@ -134,8 +143,13 @@ package final class LedgerSession: Sendable {
         state.hasSubmitted = true
         state.barrier = .preparing
         state.behind = Array(operations[(place + 1)...])
-        sequencer.submit(Array(operations[...place]), from: lane) { self.end($0) }
+        sequencer.submit(Array(operations[...place]), from: lane, of: state.tenant, deadline: deadline) {
+            self.end($0)
+        }
     }
+
+    /// When it is too late for what is handed on now.
+    private var deadline: UInt64 { monotonicNanoseconds() + waitNanosecondsMax }
 
     /// The read at the end of what was handed on may begin, or has its answer already.
     private func end(_ read: Query?) {
@@ -175,10 +189,11 @@ package final class LedgerSession: Sendable {
 
     private func read(_ query: Query, _ state: inout State) {
         state.barrier = .reading
-        guard let memory else { return read(query, with: nil) }
+        let tenant = state.tenant
+        guard let memory else { return read(query, of: tenant, with: nil) }
         if query.isOfBlocks {
             // Writes may wait for what a standby is told, so it waits for no client. Standbys are few.
-            return read(query, with: memory.takePageNow(query.resultBytesMax))
+            return read(query, of: tenant, with: memory.takePageNow(query.resultBytesMax))
         }
         let isPatient =
             switch state.permission.kind {
@@ -187,7 +202,7 @@ package final class LedgerSession: Sendable {
             }
         let wake = { @Sendable in self.readAgain(query) }
         if let page = memory.takePage(query.resultBytesMax, wake: isPatient ? wake : nil) {
-            read(query, with: page)
+            read(query, of: tenant, with: page)
         } else if !isPatient {
             finish(.failure(.overloaded), &state)
         }
@@ -200,8 +215,8 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    private func read(_ query: Query, with page: ReplyMemory.Page?) {
-        readers.read(query) {
+    private func read(_ query: Query, of tenant: Tenant, with page: ReplyMemory.Page?) {
+        readers.read(query, of: tenant) {
             self.state.withLock { !$0.isClosed }
         } done: { answer in
             self.state.withLock { self.take(answer, to: query, &$0) }

@@ -19,6 +19,7 @@ package final class RunningLedger: Sendable {
     private let readers: Readers
     private let sweeper: ExpirySweeper
     private let publisher: HeadPublisher?
+    private let limits: EngineLimits
 
     /// - Parameters:
     ///   - store: closed by ``stop()``.
@@ -34,6 +35,7 @@ package final class RunningLedger: Sendable {
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.store = store
+        self.limits = limits
         let entries = try entries ?? Feed()
         self.entries = entries
         self.standbys = try standbys ?? Standbys()
@@ -44,8 +46,9 @@ package final class RunningLedger: Sendable {
             report: report)
         self.sequencer = sequencer
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
+        let itself = Tenant()
         sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
-            sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept))
+            sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept), of: itself)
         }
         if let signer, let publication {
             publisher = try HeadPublisher(store: store, signer: signer, publication, limits: limits, report: report)
@@ -63,16 +66,17 @@ package final class RunningLedger: Sendable {
 
     /// Opens a session: a client whose requests keep an order of their own.
     /// - Parameters:
-    ///   - share: how much of every queue it is given for what another session of share 1 is given; at least 1.
+    ///   - tenant: whose turns it has, until it says otherwise; by default one of its own.
     ///   - memory: what it shares with others for the pages of its reads; without it they take what they take.
     ///   - outlet: where answers are delivered.
     ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
     package func session(
-        share: Int = 1, memory: ReplyMemory? = nil, outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void
+        of tenant: Tenant = Tenant(), memory: ReplyMemory? = nil, outlet: Outlet,
+        deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(share: share, outlet: outlet, deliver: deliver), sequencer: sequencer, readers: readers,
-            entries: entries, standbys: standbys, memory: memory)
+            Lane(outlet: outlet, deliver: deliver), of: tenant, sequencer: sequencer, readers: readers,
+            entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax)
     }
 
     /// Answers everything that was submitted, and closes the store. Every session is closed by then.

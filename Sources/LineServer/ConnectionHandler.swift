@@ -202,7 +202,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         switch action {
         case .submit(let operations):
             if operations.contains(where: \.isOfStandby) { service.connections.noteStandby(id) }
-            session?.submit(operations)
+            session?.submit(operations, as: state.holder?.tenant)
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             context.write(wrapOutboundOut(bytes), promise: nil)

@@ -83,7 +83,7 @@ struct ConnectionState {
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
     /// Who the client is, once it has authenticated, by what, and as of which of the table's generations.
-    private var holder: TokenHolder?
+    private(set) var holder: TokenHolder?
     private var credential: Credential?
     private var generation: Int
     private var wrongTokens = 0

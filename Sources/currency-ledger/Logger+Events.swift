@@ -108,6 +108,10 @@ extension Logger {
             notice("promoted: this ledger leads", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
         case .commitFailed(let error, let requests):
             self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
+        case .cameTooLate(let requests):
+            warning(
+                "more is asked than can be done: requests waited too long and were not carried out",
+                metadata: ["requests": "\(requests)"])
         case .readFailed(let error):
             self.error("a read failed", metadata: ["error": "\(error)"])
         case .headNotWritten(let error):

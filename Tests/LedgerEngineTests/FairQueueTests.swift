@@ -8,13 +8,27 @@ import Testing
 @Suite struct FairQueueTests {
     private struct Bench {
         static let turn = 8
-        var queue = FairQueue(turn: turn, lane: { $0.lane.verified }, cost: { $0.operations.count })
-        let lanes: [Lane]
+        var queue = FairQueue(
+            turn: turn, lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
+        let tenants: [Tenant]
+        let lanes: [(lane: Lane, tenant: Int)]
 
-        init(shares: [Int]) { lanes = shares.map { Lane(share: $0, outlet: .queue()) { _ in } } }
+        /// - Parameters:
+        ///   - shares: of each tenant.
+        ///   - lanes: how many each of them has.
+        init(shares: [Int], lanes: Int = 1) {
+            tenants = shares.map { Tenant(share: $0) }
+            self.lanes = shares.indices.flatMap { tenant in
+                (0..<lanes).map { _ in (Lane(outlet: .queue()) { _ in }, tenant) }
+            }
+        }
 
-        mutating func add(_ lane: Int, cost: Int = 1) {
-            queue.append(Submission(lane: lanes[lane], operations: Array(repeating: .command(.expire), count: cost)))
+        /// - Parameter tenant: another than the lane's own.
+        mutating func add(_ lane: Int, cost: Int = 1, as tenant: Int? = nil) {
+            queue.append(
+                Submission(
+                    lane: lanes[lane].lane, tenant: tenants[tenant ?? lanes[lane].tenant],
+                    operations: Array(repeating: .command(.expire), count: cost)))
         }
 
         /// The lanes of the next submissions, and what each costs.
@@ -23,7 +37,7 @@ import Testing
             while taken.count < count, let first = queue.first() {
                 let submission = queue.removeFirst()
                 #expect(first.lane === submission.lane && first.operations.count == submission.operations.count)
-                taken.append((lanes.firstIndex { $0 === submission.lane } ?? -1, submission.operations.count))
+                taken.append((lanes.firstIndex { $0.lane === submission.lane } ?? -1, submission.operations.count))
             }
             return taken
         }
@@ -45,7 +59,7 @@ import Testing
         #expect(before == Bench.turn, "it waits for one turn of the other")
     }
 
-    @Test func lanesAreServedByTheirShares() {
+    @Test func tenantsAreServedByTheirShares() {
         let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
         let shares = [1, 2, 5]
@@ -62,6 +76,29 @@ import Testing
             // What a turn can leave over or take ahead.
             #expect(abs(Double(served[lane]) - expected) <= 3 * Double(Bench.turn * 5), "seed \(seed)")
         }
+    }
+
+    @Test func manyConnectionsOfOneNameHaveTheTurnsOfOne() {
+        var bench = Bench(shares: [1, 1], lanes: 100)
+        for lane in 0..<100 { for _ in 0..<50 { bench.add(lane) } }
+        for _ in 0..<50 { bench.add(100) }
+        let taken = bench.take(100).map(\.lane)
+        // Between the turns of the other's one connection each of the many comes on in its turn.
+        #expect(taken.count { $0 == 100 } >= 50 - Bench.turn)
+        #expect(Set(taken).count == 1 + 50 / Bench.turn + 1)
+        let rest = bench.take()
+        #expect(rest.count == 5_050 - 100 && bench.queue.isEmpty)
+    }
+
+    @Test func aConnectionUnderAnotherNameHasTheTurnsOfThatWhenWhatWaitedIsDone() {
+        var bench = Bench(shares: [1, 1], lanes: 2)
+        for _ in 0..<100 { bench.add(1) }
+        bench.add(0)
+        bench.add(0, as: 1)
+        // Behind its own first, which waits in the turns of the first name.
+        #expect(bench.take(Bench.turn + 2).suffix(2).map(\.lane) == [0, 0])
+        for _ in 0..<Bench.turn { bench.add(0, as: 1) }
+        #expect(bench.take(2 * Bench.turn).count { $0.lane == 0 } == Bench.turn)
     }
 
     @Test func whatALaneDidNotUseIsNotSavedUp() {
@@ -82,12 +119,17 @@ import Testing
     @Test func nothingIsLostAndEveryLaneKeepsItsOrder() {
         let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
-        var bench = Bench(shares: [1, 3, 1, 7])
-        var waiting: [[Int]] = [[], [], [], []]
+        var bench = Bench(shares: [1, 3, 1, 7], lanes: 3)
+        var waiting: [[Int]] = Array(repeating: [], count: 12)
         for _ in 0..<20_000 {
-            if random.chance(50) {
-                let (lane, cost) = (Int.random(in: 0..<4, using: &random), Int.random(in: 1...8, using: &random))
-                bench.add(lane, cost: cost)
+            if random.chance(1) {
+                let lane = Int.random(in: 0..<12, using: &random)
+                let removed = bench.queue.removeAll(of: bench.lanes[lane].lane)
+                #expect(removed.map(\.operations.count) == waiting[lane], "seed \(seed)")
+                waiting[lane] = []
+            } else if random.chance(50) {
+                let (lane, cost) = (Int.random(in: 0..<12, using: &random), Int.random(in: 1...8, using: &random))
+                bench.add(lane, cost: cost, as: random.chance(5) ? Int.random(in: 0..<4, using: &random) : nil)
                 waiting[lane].append(cost)
             } else if let (lane, cost) = bench.take(1).first {
                 let expected = waiting[lane].removeFirst()
@@ -101,9 +143,9 @@ import Testing
         var bench = Bench(shares: [1, 1, 2])
         for lane in 0..<3 { for _ in 0..<50 { bench.add(lane) } }
         _ = bench.take(3)
-        let removed = bench.queue.removeAll(of: bench.lanes[1].verified)
+        let removed = bench.queue.removeAll(of: bench.lanes[1].lane)
         #expect(removed.count == 50 && bench.queue.count == 97)
-        let again = bench.queue.removeAll(of: bench.lanes[1].verified)
+        let again = bench.queue.removeAll(of: bench.lanes[1].lane)
         #expect(again.isEmpty)
         bench.add(1)
         let rest = bench.take().map(\.lane)

@@ -13,24 +13,29 @@ import Testing
         private let delivered = Monitor<[[String]]>([])
         private let sessions = Monitor<[LedgerSession]>([])
 
-        init(readerThreads: Int = 2, readMilliseconds: UInt64 = 600_000) throws {
+        private let told = Monitor<[LedgerEvent]>([])
+
+        init(
+            readerThreads: Int = 2, readMilliseconds: UInt64 = 600_000, waitMillisecondsMax: UInt64 = 600_000
+        ) throws {
             var limits = EngineLimits()
+            limits.waitMillisecondsMax = waitMillisecondsMax
             limits.readMilliseconds = readMilliseconds
             limits.readerThreads = readerThreads
             limits.expirySweepMilliseconds = 3_600_000
             ledger = try RunningLedger(
                 store: store, verifier: try SandboxApp().verifier, limits: limits,
-                now: { SandboxApp.date + 60_000 }, report: { _ in })
+                now: { SandboxApp.date + 60_000 }, report: { [told] event in told.withLock { $0.append(event) } })
             ledger.start()
         }
 
         /// A session that notes its answers under its number.
-        func session(share: Int = 1) -> (number: Int, session: LedgerSession) {
+        func session(of tenant: Tenant = Tenant()) -> (number: Int, session: LedgerSession) {
             let number = delivered.withLock { delivered in
                 delivered.append([])
                 return delivered.count - 1
             }
-            let session = ledger.session(share: share, outlet: outlet) { [delivered] answers in
+            let session = ledger.session(of: tenant, outlet: outlet) { [delivered] answers in
                 delivered.withLock { $0[number] += answers.map(Bench.name) }
             }
             sessions.withLock { $0.append(session) }
@@ -45,6 +50,7 @@ import Testing
         }
 
         func answers(_ number: Int) -> [String] { delivered.withLock { $0[number] } }
+        var events: [LedgerEvent] { told.withLock { $0 } }
 
         private static func name(_ answer: Answer) -> String {
             switch answer {
@@ -264,8 +270,9 @@ import Testing
         var random = SplitMix64(seed: seed)
         var expected: [[Bool]] = []
         var sessions: [(number: Int, session: LedgerSession)] = []
+        let tenants = (1...3).map { Tenant(share: $0) }
         for number in 0..<8 {
-            sessions.append(bench.session(share: number % 3 + 1))
+            sessions.append(bench.session(of: tenants[number % 3]))
             expected.append([])
         }
         for turn in 0..<400 {
@@ -276,7 +283,8 @@ import Testing
                 operations.append(isRead ? Self.journal(after: 0) : Self.grant("k\(turn)-\(count)"))
                 expected[place].append(isRead)
             }
-            sessions[place].session.submit(operations)
+            sessions[place].session.submit(
+                operations, as: random.chance(10) ? tenants.randomElement(using: &random) : nil)
         }
         let isDone = try eventually {
             for session in sessions { bench.allow(.read, session) }
@@ -289,6 +297,23 @@ import Testing
             let entries = answers.compactMap { $0.hasPrefix("entry ") ? Int($0.dropFirst(6)) : nil }
             #expect(entries == entries.sorted(), "seed \(seed)")
         }
+        try await bench.stop()
+    }
+
+    @Test func whatIsTooLateIsAnsweredSoInItsOrderAndChangesNothing() async throws {
+        let bench = try Bench(waitMillisecondsMax: 0)
+        let (number, session) = bench.session()
+        session.submit([Self.grant("a"), Self.journal(after: 0), Self.grant("b")])
+        #expect(try eventually { bench.answers(number).count == 3 })
+        #expect(bench.answers(number) == ["overloaded", "overloaded", "overloaded"])
+        // What an operator asks for is not too late.
+        session.submit([.promote])
+        #expect(try eventually { bench.answers(number).count == 4 })
+        #expect(bench.answers(number).last != "overloaded")
+        let late = bench.events.contains { event in
+            if case .cameTooLate(requests: 1...3) = event { true } else { false }
+        }
+        #expect(late)
         try await bench.stop()
     }
 

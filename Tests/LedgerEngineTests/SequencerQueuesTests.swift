@@ -9,20 +9,23 @@ import Testing
     private final class Bench {
         var queues: SequencerQueues
         let lane = Lane(outlet: .queue()) { _ in }
+        let tenant = Tenant()
+        let clock = Monitor<UInt64>(0)
 
         init(_ change: (inout EngineLimits) -> Void = { _ in }, threads: Int = 2) {
             var limits = EngineLimits()
             limits.verifierThreads = threads
             change(&limits)
-            queues = SequencerQueues(limits: limits)
+            queues = SequencerQueues(limits: limits) { [clock] in clock.withLock { $0 } }
         }
 
         /// Submissions of one operation each: with a JWS, or without.
-        func add(signed: Int = 0, plain: Int = 0, from lane: Lane? = nil) {
+        func add(signed: Int = 0, plain: Int = 0, from lane: Lane? = nil, deadline: UInt64 = .max) {
             let lane = lane ?? self.lane
             let jws = LedgerOperation.signed(.transaction([]), account: nil)
             let operations = Array(repeating: jws, count: signed) + Array(repeating: .command(.expire), count: plain)
-            queues.add(operations.map { Submission(lane: lane, operations: [$0]) }, from: lane)
+            queues.add(
+                operations.map { Submission(lane: lane, tenant: tenant, operations: [$0], deadline: deadline) })
         }
 
         /// Whom it wakes: `v`, `w`, both or nobody.
@@ -139,6 +142,84 @@ import Testing
         // It is gone: what is verified waits for a fourth again.
         bench.queues.finish(bench.queues.nextChunk()!)
         #expect(bench.batch() == nil && bench.wakes == "")
+    }
+
+    /// However fast the writer is, each commit is a sync.
+    @Test func thereAreFarFewerCommitsThanChunks() {
+        let bench = Bench({
+            $0.verificationBatchMax = 10
+            $0.verificationsPerThreadMin = 1
+        })
+        bench.add(signed: 2_000)
+        var (chunks, commits, committed) = (0, 0, 0)
+        _ = bench.wakes
+        while let chunk = bench.queues.nextChunk() {
+            chunks += 1
+            bench.queues.finish(chunk)
+            guard bench.wakes.hasSuffix("w") else { continue }
+            while let count = bench.batch() {
+                commits += 1
+                committed += count
+            }
+        }
+        // A fourth of what is left each time, down to chunks of ten.
+        #expect(chunks == 200 && committed == 2_000 && commits < 40)
+    }
+
+    @Test func whatHasWaitedForTooLongIsAnsweredSoAndNotCarriedOut() {
+        let bench = Bench({ $0.verificationBatchMax = 10 })
+        bench.add(signed: 2, plain: 1, deadline: 5)
+        bench.add(signed: 1, plain: 1, deadline: 6)
+        #expect(bench.wakes == "v")
+        bench.clock.withLock { $0 = 4 }
+        let chunk = bench.queues.nextChunk()!
+        #expect(chunk.submissions.map { Self.isRefused($0) } == [false, false, false, false, false])
+        #expect(bench.queues.takeLateCount() == nil)
+        // Too late for three: before they are committed.
+        bench.clock.withLock { $0 = 5 }
+        bench.queues.finish(chunk)
+        #expect(bench.wakes == "w")
+        guard case .commit(let batch, _) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to commit")
+            return
+        }
+        #expect(batch.map { Self.isRefused($0) } == [true, true, true, false, false])
+        #expect(bench.queues.takeLateCount() == 3 && bench.queues.takeLateCount() == nil)
+        bench.queues.delivered()
+
+        // And before they are verified: those that come later are told of when that was not done just now.
+        bench.add(signed: 2, deadline: 5)
+        #expect(bench.queues.nextChunk()!.submissions.map { Self.isRefused($0) } == [true, true])
+        #expect(bench.queues.takeLateCount() == nil)
+        bench.clock.withLock { $0 = 20_000_000_000 }
+        #expect(bench.queues.takeLateCount() == 2)
+    }
+
+    @Test func certificatesThatWaitedForTooLongAreNotVerified() {
+        let bench = Bench()
+        bench.add(signed: 1, deadline: 5)
+        bench.add(signed: 1, deadline: 5)
+        #expect(bench.wakes == "v")
+        var chunk = bench.queues.nextChunk()!
+        chunk.submissions[0].isPostponed = true
+        bench.queues.finish(chunk)
+        bench.clock.withLock { $0 = 5 }
+        let next = bench.queues.nextChunk()!
+        #expect(next.verifiesNewPaths && next.submissions.map { Self.isRefused($0) } == [true])
+        bench.queues.finish(next)
+        // Both, in their order, and counted once.
+        #expect(bench.wakes == "w")
+        guard case .commit(let batch, _) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to commit")
+            return
+        }
+        #expect(batch.map { Self.isRefused($0) } == [true, true] && bench.queues.takeLateCount() == 2)
+    }
+
+    private static func isRefused(_ submission: Submission) -> Bool {
+        submission.operations.allSatisfy { operation in
+            if case .refused(.overloaded) = operation { true } else { false }
+        }
     }
 
     @Test func theFourthIsBounded() {

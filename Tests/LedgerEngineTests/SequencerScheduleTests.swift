@@ -19,6 +19,7 @@ import Testing
         var random: SplitMix64
         let threads: Int
         let lanes = (0..<3).map { _ in Lane(outlet: .queue()) { _ in } }
+        let tenants = [Tenant(), Tenant(share: 3)]
         /// Verifying threads that were woken and have not run since.
         var wokenVerifiers = 0
         var chunks: [SequencerQueues.Chunk] = []
@@ -75,11 +76,12 @@ import Testing
                     random.chance(60)
                     ? .signed(.transaction(Array(String(added).utf8)), account: nil)
                     : .command(.balance(account: AccountName("\(added)")!, currency: nil))
-                submissions.append(Submission(lane: lanes[lane], operations: [operation]))
+                submissions.append(
+                    Submission(lane: lanes[lane], tenant: tenants[lane % 2], operations: [operation]))
                 added += 1
             }
             let lanes = lanes
-            try update { $0.add(submissions, from: lanes[lane]) }
+            try update { $0.add(submissions) }
         }
 
         mutating func runVerifier() throws {

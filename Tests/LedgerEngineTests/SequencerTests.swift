@@ -155,23 +155,6 @@ import Testing
         bench.stop()
     }
 
-    @Test func aCommitWaitsForAGoodPartOfWhatIsBeingVerified() throws {
-        var limits = EngineLimits()
-        limits.verificationBatchMax = 10
-        limits.operationsPerSubmissionMax = 10
-        limits.verificationsPerThreadMin = 1
-        let bench = try Bench(limits: limits)
-        let (_, lane) = bench.lane()
-        let count: Int64 = 2_000
-        bench.sequencer.submit(try (1...count).map { try Self.credit(bench, $0) }, from: lane)
-        #expect(try eventually { bench.results(0).count == count })
-        // A fourth of what is left each time, down to chunks of ten, where a commit for each chunk would be two
-        // hundred.
-        #expect(bench.store.commits < 60)
-        #expect(bench.results(0) == (1...count).map { "credited \($0)" })
-        bench.stop()
-    }
-
     @Test func aLaneIsAnsweredInItsOrderThoughSomeIsVerifiedFirst() throws {
         var limits = EngineLimits()
         limits.verificationBatchMax = 3
@@ -398,5 +381,14 @@ import Testing
         let times = bench.store.base.rows.entries.map(\.time)
         #expect(times == [now, now + 1], "what comes after the report is later than its time")
         bench.stop()
+    }
+}
+
+extension Sequencer {
+    /// Each lane has turns of its own.
+    fileprivate func submit(
+        _ operations: [LedgerOperation], from lane: Lane, readEnded: (@Sendable (Query?) -> Void)? = nil
+    ) {
+        submit(operations, from: lane, of: Tenant(), readEnded: readEnded)
     }
 }

@@ -64,6 +64,8 @@ final class Simulation: @unchecked Sendable {
     private let outbox = Outbox()
     private var power = TablePower()
     private var running: RunningLedger?
+    /// In whose turns connections are served.
+    private var tenants: [Tenant] = []
     private var connections: [Connection] = []
     private var connectionCount = 0
     /// What has no answer yet, for all that its client knows.
@@ -103,6 +105,8 @@ final class Simulation: @unchecked Sendable {
         limits.projectionStepBytes = [600, 4_000, 4 << 20].randomElement(using: &random) ?? 4_000
         limits.projectionStepBytesMax = max(limits.projectionStepBytes, 6_000)
         limits.unprojectedBlocksMax = [4, 30, 20_000].randomElement(using: &random) ?? 30
+        // The auditor tells by each request what the ledger decides: none is left out.
+        limits.waitMillisecondsMax = 1 << 40
         limits.idleMilliseconds = [1, 20, 200].randomElement(using: &random) ?? 20
         limits.operationsPerCommitMin = [1, 4, 64].randomElement(using: &random) ?? 64
         limits.operationsPerCommitWorthwhile = [2, 1_024].randomElement(using: &random) ?? 2
@@ -197,7 +201,7 @@ final class Simulation: @unchecked Sendable {
         let outbox = outbox
         let life = auditor.life
         connection.session = running.session(
-            share: Int.random(in: 1...2, using: &random),
+            of: tenants[Int.random(in: 0..<tenants.count, using: &random)],
             outlet: Outlet(id: ObjectIdentifier(outbox)) { outbox.waiting.append($0) }
         ) { [weak self, weak connection] answers in
             guard let self, let connection, auditor.life == life else { return }
@@ -539,6 +543,7 @@ final class Simulation: @unchecked Sendable {
             store: ObservedStore(engine, auditor), verifier: verifier, limits: limits, now: { [clock] in clock.now },
             report: { [weak self] in self?.report($0) })
         self.running = running
+        tenants = [Tenant(), Tenant(share: 2)]
         running.start()
     }
 

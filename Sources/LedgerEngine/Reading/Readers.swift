@@ -2,18 +2,34 @@ import HeadSigning
 import Ledger
 import Synchronization
 
-/// Reads what sessions ask for, beside the writer, on threads of its own: first come, first served. A session has no
-/// more than one read here, so the sessions take turns, and their number bounds what waits.
+/// Reads what sessions ask for, beside the writer, on threads of its own, in the turns of their tenants. A session has
+/// no more than one read here, so their number bounds what waits.
 ///
 /// A read ends without an answer where its client is gone, and is answered ``Fault/overloaded`` where it takes too long
 /// or the ledger stops. Reports and blocks have threads of their own, so that nobody else's read waits for them.
 final class Readers: Sendable {
+    /// Threads, and what waits for one of them.
+    private final class Pool: Sendable {
+        private let threads: WorkerPool
+        private let waiting = Monitor(ReadTurns<WorkerPool.Work>())
+
+        init(_ name: String, threads: Int) throws { self.threads = try WorkerPool(name, threads: threads) }
+
+        func submit(of tenant: Tenant, _ read: @escaping WorkerPool.Work) {
+            waiting.withLock { $0.append(read, of: tenant) }
+            // Whichever is next then.
+            threads.submit { self.waiting.withLock { $0.popFirst() }?() }
+        }
+
+        func stop() { threads.stop() }
+    }
+
     private let store: any Store
     private let signer: HeadSigner?
     private let limits: EngineLimits
-    private let threads: WorkerPool
-    private let ofReports: WorkerPool
-    private let ofBlocks: WorkerPool
+    private let threads: Pool
+    private let ofReports: Pool
+    private let ofBlocks: Pool
     private let isStopped = Atomic(false)
     private let report: @Sendable (LedgerEvent) -> Void
 
@@ -25,12 +41,12 @@ final class Readers: Sendable {
         self.signer = signer
         self.limits = limits
         self.report = report
-        threads = try WorkerPool("ledger-read", threads: limits.readerThreads)
-        ofReports = try WorkerPool("ledger-report", threads: limits.reportThreads)
-        ofBlocks = try WorkerPool("ledger-blocks", threads: 1)
+        threads = try Pool("ledger-read", threads: limits.readerThreads)
+        ofReports = try Pool("ledger-report", threads: limits.reportThreads)
+        ofBlocks = try Pool("ledger-blocks", threads: 1)
     }
 
-    private func threads(for query: Query) -> WorkerPool {
+    private func threads(for query: Query) -> Pool {
         switch query {
         case .report: ofReports
         case .blocks: ofBlocks
@@ -39,12 +55,15 @@ final class Readers: Sendable {
     }
 
     /// Calls `done` with the answer, on a reader's thread.
-    /// - Parameter isWanted: asked when the read's turn has come, and while it is read; where nobody wants it any more
-    ///   nothing is read, and `done` is not called.
+    /// - Parameters:
+    ///   - tenant: in whose turns it is read.
+    ///   - isWanted: asked when the read's turn has come, and while it is read; where nobody wants it any more nothing
+    ///     is read, and `done` is not called.
     func read(
-        _ query: Query, isWanted: @escaping @Sendable () -> Bool, done: @escaping @Sendable (Answer) -> Void
+        _ query: Query, of tenant: Tenant, isWanted: @escaping @Sendable () -> Bool,
+        done: @escaping @Sendable (Answer) -> Void
     ) {
-        threads(for: query).submit {
+        threads(for: query).submit(of: tenant) {
             guard isWanted() else { return }
             let end = monotonicNanoseconds() + self.limits.readMilliseconds * 1_000_000
             let condition = ReadCondition {

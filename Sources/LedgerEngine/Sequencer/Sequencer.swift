@@ -54,21 +54,27 @@ final class Sequencer: Sendable {
     }
 
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
-    /// - Parameter readEnded: where the last is a read: see ``Submission``.
+    /// - Parameters:
+    ///   - tenant: in whose turns they are taken.
+    ///   - deadline: when it is too late for them; see ``Submission``.
+    ///   - readEnded: where the last is a read: see ``Submission``.
     func submit(
-        _ operations: [LedgerOperation], from lane: Lane, readEnded: (@Sendable (Query?) -> Void)? = nil
+        _ operations: [LedgerOperation], from lane: Lane, of tenant: Tenant, deadline: UInt64 = .max,
+        readEnded: (@Sendable (Query?) -> Void)? = nil
     ) {
         var submissions: [Submission] = []
         var rest = operations[...]
         while rest.count > limits.operationsPerSubmissionMax {
-            submissions.append(
-                Submission(lane: lane, operations: Array(rest.prefix(limits.operationsPerSubmissionMax))))
+            let first = Array(rest.prefix(limits.operationsPerSubmissionMax))
+            submissions.append(Submission(lane: lane, tenant: tenant, operations: first, deadline: deadline))
             rest = rest.dropFirst(limits.operationsPerSubmissionMax)
         }
         if !rest.isEmpty {
-            submissions.append(Submission(lane: lane, operations: Array(rest), readEnded: readEnded))
+            submissions.append(
+                Submission(
+                    lane: lane, tenant: tenant, operations: Array(rest), deadline: deadline, readEnded: readEnded))
         }
-        update { $0.add(submissions, from: lane) }
+        update { $0.add(submissions) }
     }
 
     /// The lane's client is gone: what of it waits is dropped.
@@ -83,13 +89,14 @@ final class Sequencer: Sendable {
     /// The one way in which the queues change: afterwards threads are woken for what there is to do, and whoever waits
     /// for there being nothing is told, whichever thread was the last to have something.
     private func update<Result>(_ body: (inout SequencerQueues) -> Result) -> Result {
-        let (result, wakes, isIdle) = queues.withLock { queues in
+        let (result, wakes, isIdle, late) = queues.withLock { queues in
             let result = body(&queues)
-            return (result, queues.wakes(), queues.isIdle)
+            return (result, queues.wakes(), queues.isIdle, queues.takeLateCount())
         }
         if wakes.verifier { verifiers.submit { self.verify() } }
         if wakes.writer { writer.submit { self.write() } }
         if isIdle { queues.wakeAll() }
+        if let late { report(.cameTooLate(requests: late)) }
         return result
     }
 
@@ -121,16 +128,10 @@ final class Sequencer: Sendable {
         // By the wall clock itself, though entries may be dated by another that is held back: what Apple signs now must
         // not be refused because the ledger was idle for long.
         var verdicts = verifier.verify(objects, now: now(), newPathsMax: newPathsMax)[...]
-        for index in chunk.submissions.indices where chunk.submissions[index].signedCount > 0 {
-            for place in chunk.submissions[index].operations.indices {
-                let operation = chunk.submissions[index].operations[place]
-                guard case .signed(_, let account, let actor) = operation else { continue }
+        for index in chunk.submissions.indices {
+            chunk.submissions[index].settle {
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }
-                if let verdict {
-                    chunk.submissions[index].operations[place] = LedgerOperation(verdict, account: account, by: actor)
-                } else {
-                    chunk.submissions[index].isPostponed = true
-                }
+                return verdict
             }
         }
     }

@@ -109,16 +109,23 @@ struct SequencerQueues {
     private var undelivered = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
+    /// Operations that came too late and were not told of, and when they may be told again.
+    private var lateCount = 0
+    private var lateToldAgain: UInt64 = 0
+    private let now: @Sendable () -> UInt64
 
-    init(limits: EngineLimits) {
+    /// - Parameter now: the monotonic clock, in nanoseconds.
+    init(limits: EngineLimits, now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds) {
         self.limits = limits
+        self.now = now
         verifierThreads = limits.verifierThreads
+        let turn = limits.operationsPerSubmissionMax
         unverified = FairQueue(
-            turn: limits.operationsPerSubmissionMax, lane: { $0.lane.unverified }, cost: { max($0.signedCount, 1) })
+            turn: turn, lane: { $0.unverified }, tenant: { $0.unverified }, cost: { max($0.signedCount, 1) })
         postponed = FairQueue(
-            turn: limits.operationsPerSubmissionMax, lane: { $0.lane.postponed }, cost: { max($0.signedCount, 1) })
+            turn: turn, lane: { $0.postponed }, tenant: { $0.postponed }, cost: { max($0.signedCount, 1) })
         verified = FairQueue(
-            turn: limits.operationsPerSubmissionMax, lane: { $0.lane.verified }, cost: { $0.operations.count })
+            turn: turn, lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
     }
 
     /// Whether nothing waits and nobody works.
@@ -128,9 +135,9 @@ struct SequencerQueues {
     private var isVerifyingDone: Bool { chunkCount == 0 && unverified.isEmpty }
 
     /// Submissions without a JWS go past the first stage where none of their lane is in it.
-    mutating func add(_ submissions: [Submission], from lane: Lane) {
-        let id = ObjectIdentifier(lane)
+    mutating func add(_ submissions: [Submission]) {
         for var submission in submissions {
+            let id = ObjectIdentifier(submission.lane)
             if submission.signedCount == 0 && firstStage[id] == nil {
                 appendVerified(submission)
             } else {
@@ -146,17 +153,17 @@ struct SequencerQueues {
     /// decided goes on.
     mutating func drop(_ lane: Lane) {
         let id = ObjectIdentifier(lane)
-        for submission in unverified.removeAll(of: lane.unverified) {
+        for submission in unverified.removeAll(of: lane) {
             firstStage[id]?.set(.dropped, at: submission.place)
             unverifiedCount -= submission.signedCount
             operationCount -= submission.operations.count
         }
-        for submission in postponed.removeAll(of: lane.postponed) {
+        for submission in postponed.removeAll(of: lane) {
             firstStage[id]?.set(.dropped, at: submission.place)
         }
         firstStage[id]?.dropVerified()
         passOn(id)
-        for submission in verified.removeAll(of: lane.verified) {
+        for submission in verified.removeAll(of: lane) {
             verifiedCount -= submission.operations.count
             if submission.signedCount == 0 { plainCount -= 1 }
             operationCount -= submission.operations.count
@@ -173,6 +180,26 @@ struct SequencerQueues {
         let isVerifierWoken = wakesVerifier && !(isExpectedForLoneJWS && hasLoneJWS)
         if isVerifierWoken { verifying += 1 }
         return Wakes(verifier: isVerifierWoken, writer: isWriterWoken)
+    }
+
+    // MARK: What comes too late
+
+    /// What has waited for too long is answered so when its turn comes, and nothing is done for it any more: those
+    /// whose queue is short, for they send no more than their share, are not among them.
+    private mutating func refusedIfLate(_ submission: Submission) -> Submission {
+        guard submission.deadline < .max, submission.deadline <= now() else { return submission }
+        lateCount += submission.operations.count
+        return submission.refused(.overloaded)
+    }
+
+    /// How many operations came too late since this was told; `nil` where there are none, or it was told just now.
+    mutating func takeLateCount() -> Int? {
+        if lateCount == 0 { return nil }
+        let now = now()
+        if now < lateToldAgain { return nil }
+        lateToldAgain = now + limits.lateNoticeMilliseconds * 1_000_000
+        defer { lateCount = 0 }
+        return lateCount
     }
 
     // MARK: Verifying
@@ -194,7 +221,7 @@ struct SequencerQueues {
         if isTurnOfNewPaths {
             isVerifyingNewPaths = true
             takenSinceNewPaths = 0
-            return Chunk(verifiesNewPaths: true, submissions: [postponed.removeFirst()])
+            return Chunk(verifiesNewPaths: true, submissions: [refusedIfLate(postponed.removeFirst())])
         }
         guard !unverified.isEmpty else {
             verifying -= 1
@@ -216,7 +243,7 @@ struct SequencerQueues {
         while let next = unverified.first(), chunk.submissions.isEmpty || signed + next.signedCount <= most {
             signed += next.signedCount
             takenSinceNewPaths += max(next.signedCount, 1)
-            chunk.submissions.append(unverified.removeFirst())
+            chunk.submissions.append(refusedIfLate(unverified.removeFirst()))
         }
         unverifiedCount -= signed
         chunkCount += 1
@@ -290,7 +317,7 @@ struct SequencerQueues {
         while let next = verified.first(), batch.isEmpty || count + next.operations.count <= most {
             count += next.operations.count
             if next.signedCount == 0 { plainCount -= 1 }
-            batch.append(verified.removeFirst())
+            batch.append(refusedIfLate(verified.removeFirst()))
         }
         operationCount -= count
         verifiedCount -= count

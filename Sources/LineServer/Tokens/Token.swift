@@ -14,6 +14,9 @@ package struct Token: Sendable {
         package var requestsPerSecond: Int64?
         /// What it may grant of a currency in a day of UTC; of those that are not named, any amount.
         package var grantsPerDay: [CurrencyCode: Int64] = [:]
+        /// Where more is asked than can be done: how much all its connections together are given of it for what a token
+        /// of share 1 is given; at least 1. `nil`: by its roles.
+        package var share: Int?
 
         package init() {}
     }

@@ -9,11 +9,15 @@ final class TokenHolder: Sendable {
     let roles: Roles
     /// `nil` where it may grant any amount.
     let grants: GrantAllowance?
+    /// In whose turns it is served: all its connections share them.
+    let tenant: Tenant
     private let limits: Token.Limits
     private let requests: RequestAllowance?
 
     /// Everybody, where there are no tokens.
-    static let anyone = TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), former: nil)
+    static func anyone() -> TokenHolder {
+        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), former: nil)
+    }
 
     /// - Parameter former: who had the name before: what was granted today under it counts.
     convenience init(_ token: Token, former: TokenHolder?) {
@@ -24,6 +28,7 @@ final class TokenHolder: Sendable {
         self.name = name
         self.roles = roles
         self.limits = limits
+        tenant = Tenant(share: limits.share ?? roles.share)
         requests = limits.requestsPerSecond.map { RequestAllowance(perSecond: $0) }
         grants =
             limits.grantsPerDay.isEmpty ? nil : GrantAllowance(max: limits.grantsPerDay, after: former?.grants)
@@ -44,6 +49,11 @@ final class TokenHolder: Sendable {
         }
         return nil
     }
+}
+
+extension Roles {
+    /// Of every queue: those for whom players wait have four times what others have.
+    fileprivate var share: Int { isDisjoint(with: [.purchases, .game, .admin]) ? 1 : 4 }
 }
 
 extension Request {

@@ -29,7 +29,7 @@ final class TokenTable: Sendable {
     init(_ access: ServerConfiguration.Access) {
         switch access {
         case .everyoneOnThisMachine:
-            everyone = .anyone
+            everyone = .anyone()
             entries = NIOLockedValueBox(Entries())
         case .tokens(let tokens):
             everyone = nil

@@ -7,7 +7,7 @@ import LineServer
 extension JSONFile {
     /// The members of a token.
     private enum Member: String, CaseIterable {
-        case role, sha256, certificate, readOnly, currencies, requestsPerSecond, grantsPerDay
+        case role, sha256, certificate, readOnly, currencies, requestsPerSecond, grantsPerDay, share
     }
 
     private static let nameRule = "1 to \(Limits.standbyNameBytesMax) letters, digits, _, -, . and :"
@@ -56,6 +56,7 @@ extension JSONFile {
             case .requestsPerSecond:
                 token.limits.requestsPerSecond = integer(member.value, in: 1...1_000_000_000)
             case .grantsPerDay: token.limits.grantsPerDay = grants(member.value)
+            case .share: token.limits.share = integer(member.value, in: 1...100).map { Int($0) }
             case nil:
                 let names = Member.allCases.map(\.rawValue).joined(separator: ", ")
                 note("is not a member of a token; there are \(names)", member)

@@ -1,0 +1,57 @@
+import AppStore
+
+/// Operations of one lane that pass through the stages together. A read is the last of them.
+struct Submission: Sendable {
+    let lane: Lane
+    /// In whose turns it is taken.
+    let tenant: Tenant
+    private(set) var operations: [LedgerOperation]
+    /// Where the last of them is a read: told, once everything before it was handed to the outlet, that it may begin;
+    /// or nothing, where it was answered with the others.
+    let readEnded: (@Sendable (Query?) -> Void)?
+    /// When it is too late for it, by the monotonic clock in nanoseconds; `.max` where it is never too late.
+    private(set) var deadline: UInt64
+    /// How many JWS it came with.
+    let signedCount: Int
+    let hasPromotion: Bool
+    /// Its place among those of its lane that are in the first stage.
+    var place = 0
+    /// Whether a JWS of it waits for certificates to be verified that were not seen before.
+    var isPostponed = false
+
+    init(
+        lane: Lane, tenant: Tenant, operations: [LedgerOperation], deadline: UInt64 = .max,
+        readEnded: (@Sendable (Query?) -> Void)? = nil
+    ) {
+        self.lane = lane
+        self.tenant = tenant
+        self.operations = operations
+        self.readEnded = readEnded
+        hasPromotion = operations.contains(where: \.isPromotion)
+        // What an operator asks for is not too late.
+        self.deadline = hasPromotion ? .max : deadline
+        signedCount = operations.reduce(0) { $0 + ($1.isSigned ? 1 : 0) }
+    }
+
+    /// Puts what its JWS were found to be in their places.
+    /// - Parameter verdict: takes the next one; `nil` where it is not known yet.
+    mutating func settle(_ verdict: () -> Result<Verified, VerificationFailure>?) {
+        if signedCount == 0 { return }
+        for place in operations.indices {
+            guard case .signed(_, let account, let actor) = operations[place] else { continue }
+            if let verdict = verdict() {
+                operations[place] = LedgerOperation(verdict, account: account, by: actor)
+            } else {
+                isPostponed = true
+            }
+        }
+    }
+
+    /// All of it is answered with `fault` when its place in the order has come, and not carried out.
+    func refused(_ fault: Fault) -> Submission {
+        var submission = self
+        submission.operations = operations.map { _ in .refused(fault) }
+        submission.deadline = .max
+        return submission
+    }
+}
