@@ -68,9 +68,9 @@ package struct EngineLimits: Sendable {
     /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly, and
     /// is what a lane of share 1 may have taken in its turn.
     package var operationsPerSubmissionMax = 64
-    /// How long a request may wait until it is carried out. One that has waited longer is answered `overloaded` when its
-    /// turn comes: half of the time that a client waits by itself (``LedgerClient``), so that there is time to send it
-    /// again, and the ledger does not work for clients that have gone.
+    /// How long a request may wait until it is carried out. One that has waited longer is answered `overloaded` when
+    /// its turn comes: half of the time that a client waits by itself (``LedgerClient``), so that there is time to send
+    /// it again, and the ledger does not work for clients that have gone.
     package var waitMillisecondsMax: UInt64 = 5_000
     /// Milliseconds within which it is said once how many were too late.
     package var lateNoticeMilliseconds: UInt64 = 10_000
