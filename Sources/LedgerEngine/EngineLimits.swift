@@ -66,7 +66,7 @@ package struct EngineLimits: Sendable {
     /// Threads that verify JWS: one for each core.
     package var verifierThreads = 2
     /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly, and
-    /// is what a lane of share 1 may have taken in its turn.
+    /// is what a lane, or a tenant of share 1, may have taken in its turn.
     package var operationsPerSubmissionMax = 64
     /// How long a request may wait until it is carried out. One that has waited longer is answered `overloaded` when
     /// its turn comes: half of the time that a client waits by itself (``LedgerClient``), so that there is time to send
