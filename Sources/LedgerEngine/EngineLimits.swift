@@ -65,8 +65,7 @@ package struct EngineLimits: Sendable {
     package var readMilliseconds: UInt64 = 10_000
     /// Threads that verify JWS: one for each core.
     package var verifierThreads = 2
-    /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly, and
-    /// is what a lane, or a tenant of share 1, may have taken in its turn.
+    /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly.
     package var operationsPerSubmissionMax = 64
     /// How long a request may wait until it is carried out. One that has waited longer is answered `overloaded` when
     /// its turn comes: half of the time that a client waits by itself (``LedgerClient``), so that there is time to send
@@ -97,6 +96,9 @@ package struct EngineLimits: Sendable {
     /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
     /// this: what a block and its sync cost is then little for each.
     package var operationsPerCommitWorthwhile = 1_024
+    /// Microseconds after a commit within which there is another, where anything is verified: so that who asks for
+    /// little does not wait for much of what others ask for. A block and its sync cost a tenth of this.
+    package var commitMicrosecondsMax: UInt64 = 2_000
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
     /// From one sweep for holds and lots whose time is over to the next. Nobody can spend or see in a balance what has

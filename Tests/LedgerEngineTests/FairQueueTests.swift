@@ -7,9 +7,7 @@ import Testing
 /// Who is served next where many wait.
 @Suite struct FairQueueTests {
     private struct Bench {
-        static let turn = 8
-        var queue = FairQueue(
-            turn: turn, lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
+        var queue = FairQueue(lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
         let tenants: [Tenant]
         let lanes: [(lane: Lane, tenant: Int)]
 
@@ -43,30 +41,52 @@ import Testing
         }
     }
 
+    private static let quantum = FairQueue.quantum
+
     @Test func oneLaneIsServedInItsOrder() {
         var bench = Bench(shares: [1])
-        for cost in [3, 8, 1, 5, 8, 8] { bench.add(0, cost: cost) }
+        for cost in [3, 8, 1, 64, 8, 8] { bench.add(0, cost: cost) }
         #expect(bench.queue.count == 6)
-        #expect(bench.take().map(\.cost) == [3, 8, 1, 5, 8, 8])
+        #expect(bench.take().map(\.cost) == [3, 8, 1, 64, 8, 8])
         #expect(bench.queue.isEmpty && bench.queue.first() == nil)
     }
 
-    @Test func aLaneThatSendsLittleDoesNotWaitBehindOneThatSendsMuch() {
-        var bench = Bench(shares: [1, 1])
+    @Test func whoSendsLittleIsServedBeforeThoseWhoSendMuch() {
+        var bench = Bench(shares: [1, 1, 1])
         for _ in 0..<10_000 { bench.add(0) }
-        bench.add(1)
-        let before = bench.take().firstIndex { $0.lane == 1 }
-        #expect(before == Bench.turn, "it waits for one turn of the other")
+        for _ in 0..<10_000 { bench.add(1, cost: 64) }
+        _ = bench.take(100)
+        for _ in 0..<50 {
+            bench.add(2)
+            #expect(bench.take(1).map(\.lane) == [2])
+            // A round without anything of it.
+            _ = bench.take(100)
+        }
+        // No more than its turn goes before the others'.
+        for _ in 0..<(2 * Self.quantum) { bench.add(2) }
+        let first = bench.take(2 * Self.quantum).map(\.lane)
+        #expect(first.prefix(Self.quantum).allSatisfy { $0 == 2 } && first.contains(0))
     }
 
-    @Test func tenantsAreServedByTheirShares() {
+    @Test func whoSendsLittleButAlwaysDoesNotStarveTheOthers() {
+        var bench = Bench(shares: [1, 1])
+        for _ in 0..<5_000 { bench.add(0) }
+        var served = [0, 0]
+        for _ in 0..<4_000 {
+            bench.add(1)
+            for (lane, _) in bench.take(1) { served[lane] += 1 }
+        }
+        #expect(served[0] >= 1_900, "the turns are the same")
+    }
+
+    @Test(arguments: [8, 64]) func tenantsAreServedByTheirShares(costMax: Int) {
         let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)
         let shares = [1, 2, 5]
         var bench = Bench(shares: shares)
         // All have something to the end of what is looked at.
         for lane in shares.indices {
-            for _ in 0..<4_000 { bench.add(lane, cost: Int.random(in: 1...Bench.turn, using: &random)) }
+            for _ in 0..<4_000 { bench.add(lane, cost: Int.random(in: 1...costMax, using: &random)) }
         }
         var served = [0, 0, 0]
         for (lane, cost) in bench.take(4_000) { served[lane] += cost }
@@ -74,31 +94,39 @@ import Testing
         for lane in shares.indices {
             let expected = round * Double(shares[lane])
             // What a turn can leave over or take ahead.
-            #expect(abs(Double(served[lane]) - expected) <= 3 * Double(Bench.turn * 5), "seed \(seed)")
+            #expect(abs(Double(served[lane]) - expected) <= Double(2 * costMax + 3 * Self.quantum * 5), "seed \(seed)")
         }
     }
 
     @Test func manyConnectionsOfOneNameHaveTheTurnsOfOne() {
         var bench = Bench(shares: [1, 1], lanes: 100)
         for lane in 0..<100 { for _ in 0..<50 { bench.add(lane) } }
-        for _ in 0..<50 { bench.add(100) }
-        let taken = bench.take(100).map(\.lane)
-        // Between the turns of the other's one connection each of the many comes on in its turn.
-        #expect(taken.count { $0 == 100 } >= 50 - Bench.turn)
-        #expect(Set(taken).count == 1 + 50 / Bench.turn + 1)
-        let rest = bench.take()
-        #expect(rest.count == 5_050 - 100 && bench.queue.isEmpty)
+        for _ in 0..<2_000 { bench.add(100) }
+        _ = bench.take(2 * Self.quantum)
+        var served = [0, 0]
+        var lanes: Set<Int> = []
+        for (lane, _) in bench.take(200 * Self.quantum) {
+            served[lane == 100 ? 1 : 0] += 1
+            lanes.insert(lane)
+        }
+        #expect(served == [100 * Self.quantum, 100 * Self.quantum])
+        #expect(lanes.count == 101, "each of the many comes on in its turn")
+        #expect(bench.take().count == 5_000 + 2_000 - 202 * Self.quantum && bench.queue.isEmpty)
     }
 
     @Test func aConnectionUnderAnotherNameHasTheTurnsOfThatWhenWhatWaitedIsDone() {
         var bench = Bench(shares: [1, 1], lanes: 2)
-        for _ in 0..<100 { bench.add(1) }
-        bench.add(0)
+        // The first name has much to do, and the connection asks for it, then under the second name.
+        for _ in 0..<1_000 { bench.add(1) }
+        for _ in 0..<Self.quantum { bench.add(0) }
+        for _ in 0..<100 { bench.add(0, as: 1) }
+        let first = bench.take(4 * Self.quantum).count { $0.lane == 0 }
+        #expect(first == 2 * Self.quantum, "in the turns of the first name, with the other connection")
+        _ = bench.take()
+        for _ in 0..<1_000 { bench.add(1) }
+        _ = bench.take(100)
         bench.add(0, as: 1)
-        // Behind its own first, which waits in the turns of the first name.
-        #expect(bench.take(Bench.turn + 2).suffix(2).map(\.lane) == [0, 0])
-        for _ in 0..<Bench.turn { bench.add(0, as: 1) }
-        #expect(bench.take(2 * Bench.turn).count { $0.lane == 0 } == Bench.turn)
+        #expect(bench.take(1).map(\.lane) == [0], "the second name had nothing for a round")
     }
 
     @Test func whatALaneDidNotUseIsNotSavedUp() {
@@ -111,8 +139,8 @@ import Testing
             bench.add(0)
             bench.add(1)
         }
-        let first = bench.take(2 * Bench.turn).map(\.lane)
-        #expect(first == Array(repeating: 0, count: Bench.turn) + Array(repeating: 1, count: Bench.turn))
+        let first = bench.take(4 * Self.quantum).map(\.lane)
+        #expect(first.count { $0 == 0 } == 2 * Self.quantum)
     }
 
     /// Against a model that keeps only each lane's order.
@@ -128,7 +156,7 @@ import Testing
                 #expect(removed.map(\.operations.count) == waiting[lane], "seed \(seed)")
                 waiting[lane] = []
             } else if random.chance(50) {
-                let (lane, cost) = (Int.random(in: 0..<12, using: &random), Int.random(in: 1...8, using: &random))
+                let (lane, cost) = (Int.random(in: 0..<12, using: &random), Int.random(in: 1...64, using: &random))
                 bench.add(lane, cost: cost, as: random.chance(5) ? Int.random(in: 0..<4, using: &random) : nil)
                 waiting[lane].append(cost)
             } else if let (lane, cost) = bench.take(1).first {

@@ -109,6 +109,8 @@ struct SequencerQueues {
     private var undelivered = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
+    /// When what is verified is committed, however little it is.
+    private var nextCommitDue: UInt64 = 0
     /// Operations that came too late and were not told of, and when they may be told again.
     private var lateCount = 0
     private var lateToldAgain: UInt64 = 0
@@ -119,13 +121,9 @@ struct SequencerQueues {
         self.limits = limits
         self.now = now
         verifierThreads = limits.verifierThreads
-        let turn = limits.operationsPerSubmissionMax
-        unverified = FairQueue(
-            turn: turn, lane: { $0.unverified }, tenant: { $0.unverified }, cost: { max($0.signedCount, 1) })
-        postponed = FairQueue(
-            turn: turn, lane: { $0.postponed }, tenant: { $0.postponed }, cost: { max($0.signedCount, 1) })
-        verified = FairQueue(
-            turn: turn, lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
+        unverified = FairQueue(lane: { $0.unverified }, tenant: { $0.unverified }, cost: { max($0.signedCount, 1) })
+        postponed = FairQueue(lane: { $0.postponed }, tenant: { $0.postponed }, cost: { max($0.signedCount, 1) })
+        verified = FairQueue(lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
     }
 
     /// Whether nothing waits and nobody works.
@@ -284,12 +282,13 @@ struct SequencerQueues {
 
     // MARK: Committing
 
-    /// While JWS are being verified a commit of others waits until it has a good part of everything: each
-    /// block is a sync. Where none are, and with a request that has none, it waits for nothing.
+    /// While JWS are being verified a commit of others waits until it has a good part of everything, or for some
+    /// milliseconds: each block is a sync. Where none are, and with a request that has none, it waits for nothing.
     private var isWorthCommitting: Bool {
         if verified.isEmpty { return false }
         if isVerifyingDone || plainCount > 0 { return true }
-        return verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile)
+        if verifiedCount >= min(operationCount / 4, limits.operationsPerCommitWorthwhile) { return true }
+        return now() >= nextCommitDue
     }
 
     /// What the writer does next; `nil` where there is nothing for it.
@@ -297,6 +296,7 @@ struct SequencerQueues {
         isExpectedForLoneJWS = false
         if isWorthCommitting {
             undelivered += 1
+            nextCommitDue = now() + limits.commitMicrosecondsMax * 1_000
             let batch = takeBatch()
             return .commit(batch, isLast: verified.isEmpty)
         }
