@@ -152,7 +152,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     // MARK: What was not done in time
 
-    private var isStranger: Bool { awaitsHandshake || !state.isAuthenticated }
+    private var isStranger: Bool { awaitsHandshake || state.holder == nil }
 
     private func look(in milliseconds: Int64) {
         timer = eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.look() }

@@ -72,23 +72,14 @@ struct ConnectionState {
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
 
-    private let tokens: TokenTable
     private let clock: @Sendable () -> UInt64
     private let info: @Sendable () -> ServerInfo
     private let limits: ServerLimits
-    /// Whether one more connection may authenticate under a name.
-    private let seat: @Sendable (String) -> Bool
     private let share: ReplyShare
 
     private var phase = Phase.open(.lines)
     private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
-    /// Who the client is, once it has authenticated, by what, and as of which of the table's generations.
-    private(set) var holder: TokenHolder?
-    private var credential: Credential?
-    private var generation: Int
-    private var wrongTokens = 0
-    /// It has sent as many wrong tokens as it may.
-    private var isGuessing: Bool { wrongTokens >= limits.wrongTokensMax }
+    private var client: ClientIdentity
     private var isShuttingDown = false
     private var accepting = Accepting.nothing
     private var operations: [LedgerOperation] = []
@@ -103,25 +94,23 @@ struct ConnectionState {
     /// - Parameters:
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
+    ///   - seat: whether one more connection may authenticate under a name.
     init(
         tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits, share: ReplyShare,
         clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
-        self.tokens = tokens
         self.info = info
         self.limits = limits
         self.share = share
         self.clock = clock
-        self.seat = seat
-        holder = tokens.holderWithoutToken
-        generation = tokens.generation
+        client = ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat)
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
     var inFlight: (requests: Int, bytes: Int) { (replies.requests, replies.bytes) }
 
-    /// Whether it may ask anything of the ledger.
-    var isAuthenticated: Bool { holder != nil }
+    /// Who the client is; `nil` while nobody knows.
+    var holder: TokenHolder? { client.holder }
 
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
@@ -154,11 +143,10 @@ struct ConnectionState {
     /// The client came with a certificate of these names, which was verified: the first that is configured says who it
     /// is. Where none is, it has to send a token.
     mutating func authenticate(byCertificate names: [String]) {
-        let credential = Credential.certificate(names)
-        guard let holder = tokens.holder(credential) else { return }
-        if let name = holder.name, !seat(name) { return end(.overloaded) }
-        self.holder = holder
-        self.credential = credential
+        switch client.authenticate(by: .certificate(names)) {
+        case .known, .unknown: return
+        case .noSeat: end(.overloaded)
+        }
     }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
@@ -327,7 +315,7 @@ struct ConnectionState {
                 if isAccepted { continue }
                 return
             }
-            if isGuessing { return ignoreInput() }
+            if client.isGuessing { return ignoreInput() }
             switch lines.front() {
             case .unfinished:
                 return
@@ -438,7 +426,7 @@ struct ConnectionState {
     /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
     /// Who the client is changes in the order sent.
     private mutating func answer(_ asked: Message.Asked) -> Reply? {
-        if let refusal = refusal(of: asked) {
+        if let refusal = client.refusal(of: asked, now: clock) {
             noteRefusal(refusal, holder?.name)
             return .error(refusal.error)
         }
@@ -451,32 +439,12 @@ struct ConnectionState {
     }
 
     private mutating func authenticate(_ token: String) -> Reply {
-        // Who guesses learns no more, not even within one batch.
-        let credential = TokenTable.credential(token)
-        guard !isGuessing, let holder = tokens.holder(credential) else {
+        switch client.authenticate(by: TokenTable.credential(token)) {
+        case .known(let identity): return .authenticated(identity)
+        case .noSeat: return .error(.overloaded)
+        case .unknown:
             noteRefusal(.unknownToken, nil)
-            wrongTokens += 1
             return .error(.unknownToken)
         }
-        if let name = holder.name, !seat(name) { return .error(.overloaded) }
-        self.holder = holder
-        self.credential = credential
-        return .authenticated(holder.identity)
-    }
-
-    /// Why the client may not ask this; `nil` where it may.
-    private mutating func refusal(of asked: Message.Asked) -> SecurityRefusal? {
-        renewHolder()
-        if asked.method.access == .everyone { return nil }
-        guard let holder else { return .unauthenticated(asked.method) }
-        return holder.refusal(of: asked, now: clock)
-    }
-
-    /// Where the tokens were replaced, the client is who its token makes it now, or nobody.
-    private mutating func renewHolder() {
-        let generation = tokens.generation
-        if generation == self.generation { return }
-        self.generation = generation
-        holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
     }
 }

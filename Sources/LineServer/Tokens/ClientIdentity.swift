@@ -1,0 +1,66 @@
+import LedgerEngine
+import LedgerWire
+
+/// Who the client of one connection is: whom its token or its certificate makes it, or whoever connects, where no tokens
+/// are needed. Where the tokens are replaced, it is who its token makes it then, or nobody.
+struct ClientIdentity {
+    /// What becomes of who shows something.
+    enum Outcome {
+        case known(Identity)
+        /// Nobody has this, or one wrong token too many was sent; the client is who it was.
+        case unknown
+        /// It is known, and no more connections may have its name; the client is who it was.
+        case noSeat
+    }
+
+    /// `nil` while nobody knows who it is.
+    private(set) var holder: TokenHolder?
+    /// By what it has shown that, and as of which of the table's generations.
+    private var credential: Credential?
+    private var generation: Int
+    private var wrongTokens = 0
+    private let tokens: TokenTable
+    private let wrongTokensMax: Int
+    /// Whether one more connection may authenticate under a name.
+    private let seat: @Sendable (String) -> Bool
+
+    init(tokens: TokenTable, wrongTokensMax: Int, seat: @escaping @Sendable (String) -> Bool) {
+        self.tokens = tokens
+        self.wrongTokensMax = wrongTokensMax
+        self.seat = seat
+        holder = tokens.holderWithoutToken
+        generation = tokens.generation
+    }
+
+    /// It has sent as many wrong tokens as it may.
+    var isGuessing: Bool { wrongTokens >= wrongTokensMax }
+
+    /// The client shows a token, or a certificate, which was verified.
+    mutating func authenticate(by credential: Credential) -> Outcome {
+        // Who guesses learns no more, not even within one batch.
+        guard !isGuessing, let holder = tokens.holder(credential) else {
+            if case .token = credential { wrongTokens += 1 }
+            return .unknown
+        }
+        if let name = holder.name, !seat(name) { return .noSeat }
+        self.holder = holder
+        self.credential = credential
+        return .known(holder.identity)
+    }
+
+    /// Why the client may not ask this; `nil` where it may.
+    /// - Parameter now: nanoseconds of a clock that never goes back.
+    mutating func refusal(of asked: Message.Asked, now: () -> UInt64) -> SecurityRefusal? {
+        renew()
+        if asked.method.access == .everyone { return nil }
+        guard let holder else { return .unauthenticated(asked.method) }
+        return holder.refusal(of: asked, now: now)
+    }
+
+    private mutating func renew() {
+        let generation = tokens.generation
+        if generation == self.generation { return }
+        self.generation = generation
+        holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
+    }
+}
