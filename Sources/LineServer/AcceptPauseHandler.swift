@@ -14,7 +14,7 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     private let pause: TimeAmount
-    private let notices: ConnectionNotices
+    private let notices: NoticeLog
 
     init(_ services: ConnectionServices) {
         pause = .milliseconds(services.limits.acceptPauseMilliseconds)
@@ -23,7 +23,7 @@ final class AcceptPauseHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) {
-            notices.note(.cannotAccept, ["error": "\(String(cString: strerror(error.errnoCode)))"])
+            notices.note(.cannotAccept, String(cString: strerror(error.errnoCode)))
             let channel = context.channel
             channel.setOption(.autoRead, value: false).whenComplete { [pause] _ in
                 channel.eventLoop.scheduleTask(in: pause) { channel.setOption(.autoRead, value: true) }

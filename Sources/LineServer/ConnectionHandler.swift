@@ -49,7 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private func note(_ refusal: SecurityRefusal, of name: String?) {
-        service.security.note(refusal, peer: context?.remoteAddress, name: name, on: eventLoop)
+        service.notices.note(refusal, peer: context?.remoteAddress, name: name)
     }
 
     // MARK: Channel
@@ -126,8 +126,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if ConnectionHandler.isUncleanEnd(error) { return }
         if let reason = ConnectionHandler.handshakeFailure(error) {
-            service.notices.note(
-                .handshakeFailed, ["peer": "\(context.channel.peerWords)", "reason": "\(reason)"])
+            service.notices.note(.handshakeFailed, context.channel.peerWords, ["reason": "\(reason)"])
         }
         service.logger.debug("a connection failed", metadata: ["error": "\(error)"])
         context.close(promise: nil)
@@ -162,7 +161,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func look() {
         guard let context else { return }
         guard !isStranger else {
-            service.notices.note(.neverAuthenticated, ["peer": "\(context.channel.peerWords)"])
+            service.notices.note(.neverAuthenticated, context.channel.peerWords)
             return end(because: .notAuthenticatedInTime)
         }
         // Answers that the client does not read are no reason to wait for it.
@@ -255,9 +254,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             isReadingTimed = false
             guard isReadingAwaited, let context else { return }
             if readings == before && service.memory.isShort {
-                service.logger.notice(
-                    "a client does not read its replies, and others wait for the memory: its connection is closed",
-                    metadata: ["client": "\(context.remoteAddress.map { "\($0)" } ?? "unknown")"])
+                service.notices.note(.repliesUnread, context.channel.peerWords)
                 return closeNow()
             }
             timeReading()

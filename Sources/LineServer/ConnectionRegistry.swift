@@ -68,10 +68,10 @@ final class ConnectionRegistry: Sendable {
     private let members = NIOLockedValueBox(Members())
     private let limits: ServerLimits
     private let hasStrangers: Bool
-    private let notices: ConnectionNotices
+    private let notices: NoticeLog
 
     /// - Parameter hasStrangers: whether connections have to authenticate.
-    init(_ limits: ServerLimits, hasStrangers: Bool, notices: ConnectionNotices) {
+    init(_ limits: ServerLimits, hasStrangers: Bool, notices: NoticeLog) {
         self.limits = limits
         self.hasStrangers = hasStrangers
         self.notices = notices
@@ -108,12 +108,12 @@ final class ConnectionRegistry: Sendable {
             return (.refused, nil)
         }
         guard let admission else { return .dropped }
-        if admission != .served { notices.note(.everyPlaceTaken, ["peer": "\(channel.peerWords)"]) }
+        if admission != .served { notices.note(.everyPlaceTaken, channel.peerWords) }
         if admission != .dropped {
             channel.closeFuture.whenComplete { _ in self.leave { _ = $0.remove(id) } }
         }
         if let putOut {
-            notices.note(.strangerPutOut, ["peer": "\(channel.peerWords)"])
+            notices.note(.strangerPutOut, channel.peerWords)
             let handler = putOut.member.handler
             putOut.member.eventLoop.execute {
                 if putOut.isTold { handler.putOut(.overloaded) } else { handler.closeNow() }
@@ -156,7 +156,7 @@ final class ConnectionRegistry: Sendable {
             members.served[id] = member
             return true
         }
-        if !isSeated { notices.note(.everyPlaceOfNameTaken, ["name": "\(name)"]) }
+        if !isSeated { notices.note(.everyPlaceOfNameTaken, name) }
         return isSeated
     }
 

@@ -1,6 +1,7 @@
 import LedgerEngine
 import LedgerWire
 import Logging
+import NIOCore
 
 /// What every connection uses, the same for all of them.
 final class ConnectionServices: Sendable {
@@ -12,16 +13,15 @@ final class ConnectionServices: Sendable {
     let tokens: TokenTable
     let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
-    let notices: ConnectionNotices
-    let security: SecurityLog
+    let notices: NoticeLog
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
     let logger: Logger
 
     init(
         ledger: RunningLedger, configuration: ServerConfiguration, tokens: TokenTable,
-        certificates: ServerCertificates?,
-        info: @escaping @Sendable () -> ServerInfo, logger: Logger
+        certificates: ServerCertificates?, info: @escaping @Sendable () -> ServerInfo, logger: Logger,
+        timer: any EventLoop
     ) {
         self.ledger = ledger
         limits = configuration.limits
@@ -30,10 +30,9 @@ final class ConnectionServices: Sendable {
         self.tokens = tokens
         clock = configuration.clock
         self.info = info
-        notices = ConnectionNotices(logger, limits: configuration.limits)
+        notices = NoticeLog(logger, limits: configuration.limits, timer: timer)
         connections = ConnectionRegistry(
             configuration.limits, hasStrangers: tokens.holderWithoutToken == nil, notices: notices)
-        security = SecurityLog(logger, limits: configuration.limits)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
         self.logger = logger
     }

@@ -83,7 +83,7 @@ package final class LineService: Service {
     package func run() async throws {
         let services = ConnectionServices(
             ledger: ledger, configuration: configuration, tokens: tokens, certificates: certificates, info: info,
-            logger: logger)
+            logger: logger, timer: group.next())
         var failure: (any Error)?
         var listeners: [any Channel] = []
         do {
@@ -103,7 +103,7 @@ package final class LineService: Service {
         for listener in listeners { await close(listener) }
         let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
-        services.security.close()
+        services.notices.close()
         if late > 0 {
             logger.warning("connections were closed with requests unanswered", metadata: ["connections": "\(late)"])
         }

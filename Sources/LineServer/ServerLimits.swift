@@ -32,8 +32,13 @@ package struct ServerLimits: Sendable {
     package var reservedDescriptors = 160
     /// Milliseconds until accepting is tried again where the system has no more descriptors or memory for it.
     package var acceptPauseMilliseconds: Int64 = 100
-    /// Milliseconds within which the same notice about connections is logged once, with how often there was reason.
+    /// Milliseconds in which the log gets only so many lines of one kind of notice and one address (of refusals for
+    /// security's sake some more), and the addresses that are told apart in it: enough to see what happens to whom, and
+    /// a thousandth of what somebody can bring about.
     package var noticeMilliseconds: Int64 = 10_000
+    package var noticeLinesMax = 1
+    package var refusalLinesMax = 3
+    package var noticeSourcesMax = 32
     /// Requests of one connection that are accepted and not yet answered. Two full batches keep the writer busy while
     /// the replies travel.
     package var requestsInFlightMax = 4_096
@@ -55,11 +60,6 @@ package struct ServerLimits: Sendable {
     /// Tokens are 32 random bytes, so this is no defence against guessing, which is hopeless; it keeps guesses from
     /// costing anything.
     package var wrongTokensMax = 3
-    /// Lines that the log gets of one kind of refusal and one address in a time, that time, and the addresses that are
-    /// told apart in it: enough to see who is refused what, and a thousandth of what somebody can send.
-    package var securityLinesMax = 3
-    package var securityLinesMilliseconds: Int64 = 10_000
-    package var securityPeersMax = 32
     /// Bytes of one connection: its lines in flight, the largest replies to their requests, and replies that it has not
     /// read. As many spends of one currency as may be in flight fit, and beside a batch's replies and its line the
     /// largest `atomic`.

@@ -11,7 +11,7 @@ final class PlaintextRefusalHandler: ChannelInboundHandler, RemovableChannelHand
     /// The first byte of every TLS connection: a record of its handshake (RFC 8446 §5.1).
     private static let handshakeRecord: UInt8 = 22
 
-    private let notices: ConnectionNotices
+    private let notices: NoticeLog
     private let lingerMilliseconds: Int64
     private var isRefused = false
 
@@ -31,7 +31,7 @@ final class PlaintextRefusalHandler: ChannelInboundHandler, RemovableChannelHand
 
     private func refuse(_ context: ChannelHandlerContext) {
         isRefused = true
-        notices.note(.plaintextOnTLS, ["peer": "\(context.channel.peerWords)"])
+        notices.note(.plaintextOnTLS, context.channel.peerWords)
         var writer = ReplyWriter()
         writer.write(.error(.parseError("this address speaks TLS, and nothing else")), id: .null)
         let bytes = context.channel.allocator.buffer(bytes: writer.bytes)
