@@ -29,8 +29,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Whether it is to be told when the client has read all that was written until then; and how often it was.
     private var isReadingAwaited = false
     private var readings = 0
-    /// Whether a time was set for the client to read.
-    private var isReadingTimed = false
+    /// Whether a time was set for the client to give back memory that it keeps.
+    private var isKeepingTimed = false
 
     /// - Parameter isTLS: whether TLS stands between it and the socket.
     init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool) {
@@ -94,6 +94,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func read(context: ChannelHandlerContext) {
         if state.asksToRead(isWritable: context.channel.isWritable) { context.read() }
+        timeKeeping()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -195,6 +196,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             session?.allowRead(permission, taken: state.readsAnswered)
         }
+        timeKeeping()
     }
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
@@ -231,7 +233,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             if let context = self.context { self.noteUnread(context) }
             self.turn { _ in }
         }
-        if !isReadingTimed { timeReading() }
     }
 
     /// Bytes that were written, and that the kernel has not taken.
@@ -245,20 +246,34 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         }
     }
 
-    /// Closes the connection of a client that does not read, where others wait for the memory that it takes so.
-    private func timeReading() {
-        isReadingTimed = true
-        let before = readings
-        eventLoop.scheduleTask(in: .milliseconds(service.limits.unreadMillisecondsMax)) { [weak self] in
+    private typealias Kept = (unreadReplies: Int?, unfinishedLine: Int?)
+
+    /// What the client keeps of the memory, and it alone can give back; where it has done so meanwhile and keeps some
+    /// again, that differs.
+    private var kept: Kept { (isReadingAwaited ? readings : nil, state.longLine) }
+
+    /// Closes the connection where the client keeps memory for which others wait.
+    private func timeKeeping() {
+        let before = kept
+        if isKeepingTimed || before == (nil, nil) { return }
+        isKeepingTimed = true
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.keptMillisecondsMax)) { [weak self] in
             guard let self else { return }
-            isReadingTimed = false
-            guard isReadingAwaited, let context else { return }
-            if readings == before && service.memory.isShort {
-                service.notices.note(.repliesUnread, context.channel.peerWords)
+            isKeepingTimed = false
+            guard let context else { return }
+            if service.memory.isShort, let kind = keptSince(before) {
+                service.notices.note(kind, context.channel.peerWords)
                 return closeNow()
             }
-            timeReading()
+            timeKeeping()
         }
+    }
+
+    private func keptSince(_ before: Kept) -> NoticeKind? {
+        let now = kept
+        if let unread = now.unreadReplies, unread == before.unreadReplies { return .repliesUnread }
+        if let line = now.unfinishedLine, line == before.unfinishedLine { return .lineUnfinished }
+        return nil
     }
 
     /// An empty write is done when everything before it is.

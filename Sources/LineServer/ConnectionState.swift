@@ -5,9 +5,13 @@ import NIOCore
 
 /// One connection, without I/O: it is told what came, and ``next(isWritable:)`` says what to do.
 ///
-/// A request is accepted, which hands it to the ledger, when there is memory for the largest reply to it. Once it is
-/// answered its reply counts as it is, until the client has read it. Until there is room, requests wait in their line,
-/// and the connection is not read from. ``ReplyMemory`` says why nobody waits for ever.
+/// A line is accepted, which hands its request to the ledger, when there is memory for the line, its values and the
+/// largest reply. Once it is answered its reply counts as it is, until the client has read it. Until there is room, the
+/// line waits as it came, and the connection is not read from. ``ReplyMemory`` says why nobody waits for ever.
+///
+/// A line that is longer than a few requests takes all memory that it may need before the rest of it is read, or waits
+/// for that with what has come. So who has memory for a line waits for no more: where its values or its reply take more
+/// yet, and there is none, it is answered `overloaded`.
 ///
 /// The replies of a batch are one line, which is held until the last is there. Its requests are accepted one by one as
 /// the replies before them come. One whose reply may have no place any more, while nothing of the connection is under
@@ -33,20 +37,12 @@ struct ConnectionState {
         case close
     }
 
-    /// A line that is being accepted.
-    private enum Accepting {
-        case nothing
-        case single(Message, bytes: Int)
-        case batch(Batch)
-    }
-
+    /// A batch that has begun: its line counts, and the beginning of its replies is queued.
     private struct Batch {
         /// What of it was not accepted yet.
         var rest: ArraySlice<Message>
-        /// Of its line.
+        /// Of its line, and what its values take.
         let bytes: Int
-        /// Whether the line itself counts, and the beginning of its replies is queued.
-        var isBegun = false
     }
 
     /// What the client sends.
@@ -78,10 +74,18 @@ struct ConnectionState {
     private let share: ReplyShare
 
     private var phase = Phase.open(.lines)
-    private var lines = LineSplitter(lineBytesMax: WireLimits.lineBytesMax)
-    private var client: ClientIdentity
+    private var lines: LineSplitter
+    /// What was taken for the long line at the front; 0 where that has none.
+    private var inputRoom = 0
+    /// How many long lines have taken room.
+    private var longLines = 0
+    /// What the line at the front was found to need, where there was no room for it.
+    private var awaitedRoom = 0
+    private var client: ClientIdentity {
+        didSet { lines.lineBytesMax = lineBytesMax }
+    }
     private var isShuttingDown = false
-    private var accepting = Accepting.nothing
+    private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
     private var writer = ReplyWriter()
@@ -104,6 +108,8 @@ struct ConnectionState {
         self.share = share
         self.clock = clock
         client = ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat)
+        lines = LineSplitter(lineBytesMax: 0)
+        lines.lineBytesMax = lineBytesMax
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
@@ -111,6 +117,15 @@ struct ConnectionState {
 
     /// Who the client is; `nil` while nobody knows.
     var holder: TokenHolder? { client.holder }
+
+    /// Who is not known has no more to say than who it is.
+    private var lineBytesMax: Int { holder == nil ? limits.strangerLineBytesMax : WireLimits.lineBytesMax }
+
+    /// The number of its long line that has memory and was not accepted yet; no other line has it again.
+    var longLine: Int? { inputRoom > 0 ? longLines : nil }
+
+    /// What it holds of lines that were not accepted.
+    var inputBytes: Int { lines.bytes }
 
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
@@ -177,8 +192,8 @@ struct ConnectionState {
 
     mutating func closed() {
         phase = .closed
-        lines.removeAll()
-        accepting = .nothing
+        removeInput()
+        batch = nil
         share.end()
     }
 
@@ -200,7 +215,7 @@ struct ConnectionState {
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        share.settle(memoryBytes, unread: writer.bytes.count + unreadBytes)
+        share.settle(ownBytes + inputRoom, unread: writer.bytes.count + unreadBytes)
         return nil
     }
 
@@ -208,7 +223,9 @@ struct ConnectionState {
         switch phase {
         case .open, .ending:
             // What is answered at once makes place for what waits in the line.
-            repeat { acceptLines(isWritable) } while replies.settle(into: &writer) && isAccepting
+            repeat {
+                acceptLines(isWritable)
+            } while replies.settle(into: &writer) && writer.wholeLineBytes == 0 && hasLine
             if !operations.isEmpty {
                 defer { operations = [] }
                 return .submit(operations)
@@ -234,12 +251,13 @@ struct ConnectionState {
 
     /// Ends the connection where everything is answered and nothing more is to come.
     private mutating func end() -> Action? {
-        guard replies.isEmpty, !isAccepting, !lines.hasLine() else { return nil }
+        if !replies.isEmpty || hasLine { return nil }
         switch phase {
         case .open(.closed), .ending(.closed):
             phase = .closed
             return .close
         case .ending(.lines), .ending(.ignored):
+            removeInput()
             phase = .lingering(.ignored)
             return .linger
         case .open(.lines), .open(.ignored), .lingering, .closed: return nil
@@ -266,76 +284,119 @@ struct ConnectionState {
     /// A client that does not read its replies, or has too much in flight, is not read from.
     private func canAccept(_ isWritable: Bool) -> Bool {
         // A batch that has begun does not wait for the end of its own line.
-        let isBegun = if case .batch(let batch) = accepting { batch.isBegun } else { false }
-        return isWritable && replies.requests < limits.requestsInFlightMax
-            && (isBegun || replies.bytes < limits.bytesInFlightMax)
+        isWritable && replies.requests < limits.requestsInFlightMax
+            && (batch != nil || replies.bytes < limits.bytesInFlightMax)
     }
 
-    private var isAccepting: Bool {
-        if case .nothing = accepting { false } else { true }
-    }
+    /// What the connection takes of the memory but for its input: the lines in flight, the largest replies to their
+    /// requests, and the replies that are there.
+    private var ownBytes: Int { replies.bytes + replies.replyBytesMax + writer.bytes.count + unreadBytes }
 
-    /// What the connection takes of the memory: the lines in flight, the largest replies to their requests, and the
-    /// replies that are there.
-    private var memoryBytes: Int { replies.bytes + replies.replyBytesMax + writer.bytes.count + unreadBytes }
+    /// No more than it always gets where nobody else has anything.
+    private var ownBytesMax: Int { min(limits.connectionReplyBytesMax, limits.replyBytesMax / 8) }
 
-    /// Takes memory for more, where the connection and all together may have it.
+    /// Takes memory for more, in the place of what its input took, where the connection and all together may have it.
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
-        let own = memoryBytes
-        // No more than it always gets where nobody else has anything.
-        let most = min(limits.connectionReplyBytesMax, limits.replyBytesMax / 8)
+        let own = ownBytes
         // What is larger than may be is taken alone.
-        if own > 0 && own + bytes > most { return false }
-        return share.reserve(min(own + bytes, most), waits: waits)
+        if own > 0 && own + bytes > ownBytesMax { return false }
+        return share.reserve(min(own + bytes, ownBytesMax), waits: waits)
     }
 
     private mutating func wantsInput(_ isWritable: Bool) -> Bool {
         switch phase {
-        case .open, .ending: canAccept(isWritable) && !isAccepting && !lines.hasLine()
+        case .open, .ending: canAccept(isWritable) && !hasLine && hasInputRoom()
         case .lingering: true
         case .closed: false
         }
     }
 
+    /// Whether more of the line at the front may be read. Where it is long, all memory that it may need is taken first.
+    private mutating func hasInputRoom() -> Bool {
+        if inputRoom > 0 || lines.bytes < limits.freeInputBytesMax { return true }
+        let room = min(limits.longLineBytesMax, ownBytesMax)
+        guard takeRoom(room, waits: true) else { return false }
+        inputRoom = room
+        longLines += 1
+        return true
+    }
+
     // MARK: Lines
+
+    /// Whether there is a line, or what begins as one too long, that was not accepted as a whole.
+    private var hasLine: Bool {
+        mutating get { batch != nil || lines.hasLine() }
+    }
 
     private mutating func acceptLines(_ isWritable: Bool) {
         while canAccept(isWritable) {
-            switch accepting {
-            case .nothing: break
-            case .single(let message, let bytes):
-                guard acceptSingle(message, bytes) else { return }
-                accepting = .nothing
-                continue
-            case .batch(var batch):
-                let isEnding = batch.isBegun && batch.rest.isEmpty
-                let isAccepted = acceptNext(of: &batch)
-                accepting = isEnding ? .nothing : .batch(batch)
-                if isAccepted { continue }
+            if batch != nil {
+                if acceptNextOfBatch() { continue }
                 return
             }
             if client.isGuessing { return ignoreInput() }
             switch lines.front() {
             case .unfinished:
+                // Without its end it is no line.
+                if isInputClosed { removeInput() }
                 return
             case .tooLong:
                 replies.append(
                     .error(.lineTooLong), id: .null, bytes: 0, replyBytesMax: WireError.lineTooLong.replyBytesMax)
                 return ignoreInput()
             case .line(let range, let end):
-                let (line, isForeign) = lines.take(range, end: end) { bytes in
-                    (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
-                }
-                accept(line, bytes: end)
-                if isForeign { ignoreInput() }
+                if !acceptLine(range, end: end) { return }
             }
+        }
+    }
+
+    /// Accepts the line at the front, or at least begins to.
+    /// - Returns: whether there was room for it; where not, it stays where it is, for its values may take more.
+    private mutating func acceptLine(_ range: Range<Int>, end: Int) -> Bool {
+        if awaitedRoom > 0 && !takeRoom(awaitedRoom, waits: true) { return false }
+        var (line, isForeign) = lines.read(range) { bytes in
+            (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
+        }
+        let hasInputRoom = inputRoom > 0
+        var bytes = end + line.valueBytes
+        let room = bytes + line.firstReplyBytesMax
+        if !takeRoom(room, waits: !hasInputRoom) {
+            guard hasInputRoom else {
+                awaitedRoom = room
+                return false
+            }
+            // It has memory for which others may wait, so it waits for none.
+            line = line.failing(.overloaded)
+            bytes = end + line.valueBytes
+        }
+        removeFirstLine(end)
+        accept(line, bytes)
+        if isForeign { ignoreInput() }
+        return true
+    }
+
+    private mutating func removeFirstLine(_ end: Int) {
+        lines.removeFirst(end)
+        inputRoom = 0
+        awaitedRoom = 0
+    }
+
+    private mutating func removeInput() {
+        removeFirstLine(lines.bytes)
+        share.cancel()
+    }
+
+    private var isInputClosed: Bool {
+        switch phase {
+        case .open(.closed), .ending(.closed), .lingering(.closed), .closed: true
+        case .open(.lines), .open(.ignored), .ending(.lines), .ending(.ignored), .lingering: false
         }
     }
 
     /// Nothing that follows can be read.
     private mutating func ignoreInput() {
-        lines.removeAll()
+        removeInput()
         switch phase {
         case .open(.closed), .ending(.closed): phase = .ending(.closed)
         case .open, .ending: phase = .ending(.ignored)
@@ -350,38 +411,26 @@ struct ConnectionState {
         return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
     }
 
-    private mutating func accept(_ line: Line, bytes: Int) {
+    /// - Parameter bytes: of the line, and what its values take.
+    private mutating func accept(_ line: Line, _ bytes: Int) {
         switch line {
-        case .single(let message):
-            if !acceptSingle(message, bytes) { accepting = .single(message, bytes: bytes) }
+        case .single(let message): accept(message, bytes: bytes, message.replyBytesMax)
         case .batch(let messages):
-            accepting = .batch(Batch(rest: messages[...], bytes: bytes))
-        case .invalid(let error):
-            accepting = .single(Message(id: .null, body: .failure(error)), bytes: bytes)
-        }
-    }
-
-    /// - Returns: whether there was room for it.
-    private mutating func acceptSingle(_ message: Message, _ bytes: Int) -> Bool {
-        let replyBytes = message.replyBytesMax
-        guard takeRoom(bytes + replyBytes, waits: true) else { return false }
-        accept(message, bytes: bytes, replyBytes)
-        return true
-    }
-
-    /// Begins a batch, or accepts its next request, or ends it.
-    /// - Returns: whether there was room for it.
-    private mutating func acceptNext(of batch: inout Batch) -> Bool {
-        if !batch.isBegun {
-            guard takeRoom(batch.bytes, waits: true) else { return false }
             // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
             // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
-            replies.beginBatch(isAnswered: batch.rest.contains { $0.id != nil }, bytes: batch.bytes)
-            batch.isBegun = true
-            return true
+            replies.beginBatch(isAnswered: messages.contains { $0.id != nil }, bytes: bytes)
+            batch = Batch(rest: messages[...], bytes: bytes)
+        case .invalid(let error):
+            replies.append(.error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax)
         }
-        guard let message = batch.rest.first else {
-            replies.endBatch(bytes: batch.bytes)
+    }
+
+    /// Accepts the next request of the batch, or ends it.
+    /// - Returns: whether there was room for it.
+    private mutating func acceptNextOfBatch() -> Bool {
+        guard let message = batch?.rest.first else {
+            if let batch { replies.endBatch(bytes: batch.bytes) }
+            batch = nil
             return true
         }
         // What is not answered takes no memory behind the ledger.
@@ -394,7 +443,7 @@ struct ConnectionState {
             replies.append(
                 .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax)
         }
-        batch.rest.removeFirst()
+        batch?.rest.removeFirst()
         return true
     }
 

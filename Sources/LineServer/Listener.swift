@@ -126,6 +126,8 @@ struct Listener {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // Each reading (of 64 KiB at most) is looked at before the next: no more comes than may be kept.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .writeBufferWaterMark,
                 value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)

@@ -28,6 +28,8 @@ struct NoticeKind: Hashable, Sendable {
     static let handshakeFailed = warning("connections were closed that did not come to terms with TLS")
     static let repliesUnread = notice(
         "a client does not read its replies, and others wait for the memory: its connection is closed")
+    static let lineUnfinished = notice(
+        "a client does not end its line, and others wait for the memory: its connection is closed")
 
     // MARK: Requests that are refused
 

@@ -45,13 +45,25 @@ package struct ServerLimits: Sendable {
     /// Bytes of the lines of those requests: some hundred purchases, whose JWS have 7 KiB, and at least a few lines
     /// of the longest kind.
     package var bytesInFlightMax = 4 << 20
+    /// Bytes of a line of a client of whom nobody knows who it is: `authenticate` fits with the longest token, however
+    /// it is written (6 KiB), and a long `id`.
+    package var strangerLineBytesMax = 8 << 10
+    /// Bytes of a line that has not ended, up to which more of it is read without memory being taken for it: some
+    /// dozens of requests, or the longest notification. With it and one reading (64 KiB) every connection can do what
+    /// nobody counts.
+    package var freeInputBytesMax = 16 << 10
+    /// Bytes that a longer line takes before the rest of it is read, and has until it is accepted: the longest line,
+    /// the values of the thousand requests of a batch, and the reply to the largest request. (A line of many `atomic`
+    /// may need more.)
+    package var longLineBytesMax = 2 << 20
     /// Bytes of replies that a client has not read, after which nothing more is read from it, and the mark below which
     /// reading goes on.
     package var unreadReplyBytesMax = 256 << 10
     package var unreadReplyBytesLow = 64 << 10
-    /// How long a client may leave unread what was written for it, while others wait for memory, before its connection
-    /// is closed. Over a slow line a page of the largest kind takes less.
-    package var unreadMillisecondsMax: Int64 = 10_000
+    /// How long a client may keep memory that it alone can give back, while others wait for memory, before its
+    /// connection is closed: that of what was written for it and it has not read, or of a long line that it has not
+    /// ended. Over a slow line a page of the largest kind takes less, and so does the longest line.
+    package var keptMillisecondsMax: Int64 = 10_000
     /// Bytes of a batch's replies, which are held until the last is there. What may have no place in them is answered
     /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are
     /// asked for one by one.
@@ -60,8 +72,8 @@ package struct ServerLimits: Sendable {
     /// Tokens are 32 random bytes, so this is no defence against guessing, which is hopeless; it keeps guesses from
     /// costing anything.
     package var wrongTokensMax = 3
-    /// Bytes of one connection: its lines in flight, the largest replies to their requests, and replies that it has not
-    /// read. As many spends of one currency as may be in flight fit, and beside a batch's replies and its line the
+    /// Bytes of one connection: its lines in flight and what their values take, the largest replies to their requests,
+    /// replies that it has not read, and a long line that has not ended. As many spends of one currency as may be in flight fit, and beside a batch's replies and its line the
     /// largest `atomic`.
     package var connectionReplyBytesMax = 16 << 20
     /// Bytes of all connections together. A connection has no more than a fourth of what is free

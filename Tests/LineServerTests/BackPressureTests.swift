@@ -197,7 +197,7 @@ extension ServerTests {
                     $0.replyStepBytes = 1 << 10
                     $0.unreadReplyBytesMax = 64 << 10
                     $0.unreadReplyBytesLow = 16 << 10
-                    $0.unreadMillisecondsMax = 300
+                    $0.keptMillisecondsMax = 300
                 }
             ) { server in
                 let honest = try await server.connect()
@@ -219,6 +219,50 @@ extension ServerTests {
                 let words = "a client does not read its replies, and others wait for the memory"
                 #expect(try await eventually { logs.lines.contains { $0.hasPrefix(words) } })
                 withExtendedLifetime(deaf) {}
+            }
+        }
+
+        /// Many clients that send half a line each leave room for others, and go where others wait.
+        @Test func clientsThatDoNotEndTheirLinesAreClosedWhereOthersWait() async throws {
+            let logs = LogCapture()
+            try await TestServer.run(
+                logs: logs,
+                limits: {
+                    $0.replyBytesMax = 4 << 20
+                    $0.longLineBytesMax = 512 << 10
+                    $0.replyStepBytes = 1 << 10
+                    $0.keptMillisecondsMax = 100
+                }
+            ) { server in
+                let half = [UInt8](repeating: UInt8(ascii: " "), count: 900_000)
+                let honest = try await server.connect()
+                var holders: [RawClient] = []
+                for _ in 0..<20 {
+                    let client = try await server.connect()
+                    _ = client.sendWithoutWaiting(half)
+                    holders.append(client)
+                }
+                for number in 1...200 {
+                    let reply = try await honest.ask(Requests.grant("h\(number)", "b", 1, id: "\(number)"))
+                    #expect(reply.id == number && reply.reason == nil)
+                }
+                let long = Requests.grant("long", "b", 1) + String(repeating: " ", count: 500_000)
+                #expect(try await honest.ask(long).reason == nil)
+                let words = "a client does not end its line, and others wait for the memory"
+                #expect(try await eventually { logs.lines.contains { $0.hasPrefix(words) } })
+                withExtendedLifetime(holders) {}
+            }
+        }
+
+        @Test func aLineMayStayUnfinishedWhileNobodyWaits() async throws {
+            let logs = LogCapture()
+            try await TestServer.run(logs: logs, limits: { $0.keptMillisecondsMax = 50 }) { server in
+                let client = try await server.connect()
+                let line = Requests.ping(7) + String(repeating: " ", count: 900_000)
+                try await client.send(line)
+                try await Task.sleep(for: .milliseconds(400))
+                #expect(try await client.ask("").id == 7)
+                #expect(!logs.lines.contains { $0.contains("does not end its line") })
             }
         }
 

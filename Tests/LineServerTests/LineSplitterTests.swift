@@ -16,7 +16,8 @@ import Testing
                     // Asking twice changes nothing.
                     let again = splitter.front()
                     #expect(again == .line(range, end: end))
-                    lines.append(splitter.take(range, end: end) { String(decoding: $0, as: UTF8.self) })
+                    lines.append(splitter.read(range) { String(decoding: $0, as: UTF8.self) })
+                    splitter.removeFirst(end)
                 case .tooLong: return (lines, true)
                 case .unfinished: break search
                 }
@@ -43,6 +44,27 @@ import Testing
         #expect(Self.split(["12345678", "\r", "\n"]).lines == ["12345678"])
         #expect(Self.split(["123456789\n"]).isTooLong)
         #expect(Self.split(["123456789\r\n"]).isTooLong)
+    }
+
+    @Test func whatALongLineTookIsGivenBackWithIt() {
+        var splitter = LineSplitter(lineBytesMax: 1 << 20)
+        var text = ByteBuffer(string: String(repeating: "x", count: 500_000) + "\none\nha")
+        splitter.append(&text)
+        guard case .line(let range, let end) = splitter.front() else { return #expect(Bool(false)) }
+        #expect(range.count == 500_000 && splitter.capacity > 500_000)
+        splitter.removeFirst(end)
+        #expect(splitter.bytes == 6 && splitter.capacity < 1_000)
+        #expect(splitter.front() == .line(0..<3, end: 4))
+    }
+
+    @Test func theLimitMayChangeWhileALineStandsThere() {
+        var splitter = LineSplitter(lineBytesMax: 4)
+        var text = ByteBuffer(string: "one\nlonger\n")
+        splitter.append(&text)
+        splitter.removeFirst(4)
+        #expect(splitter.front() == .tooLong)
+        splitter.lineBytesMax = 8
+        #expect(splitter.front() == .line(0..<6, end: 7))
     }
 
     @Test func anEndlessLineIsTooLongBeforeItEnds() {

@@ -220,6 +220,20 @@ extension ServerTests {
             #expect(!logs.lines.contains { $0.contains("guess") || $0.contains("right") })
         }
 
+        @Test func onlyWhoHasAuthenticatedSendsLongLines() async throws {
+            try await TestServer.run(tokens: [Self.token("a", .game, ["right"])]) { server in
+                let members = (1...1_000).map { Requests.grant("g\($0)", "a", 1, id: "\($0)") }
+                let batch = "[\(members.joined(separator: ","))]"
+                let client = try await server.connect()
+                let replies = try await client.ask([Requests.authenticate("right"), batch])
+                #expect(replies[0].reason == nil && replies[1].count == 1_000)
+                let stranger = try await server.connect()
+                try await stranger.send(String(batch.prefix(9_000)))
+                #expect(try JSON(try #require(try await stranger.line())).reason == "line_too_long")
+                #expect(try await stranger.line() == nil)
+            }
+        }
+
         @Test func refusalsForSecuritysSakeAreLoggedWithoutWhatWasSent() async throws {
             let (app, forger) = (try SandboxApp(), try SandboxApp())
             let logs = LogCapture()

@@ -1,5 +1,6 @@
-/// The memory that all connections of a server share for what clients are answered: what the requests in flight may be
-/// answered, with the largest reply of each, and what is answered and not read by its client.
+/// The memory that all connections of a server share for what clients ask and are answered: long lines that have not
+/// ended, lines in flight with what their requests may be answered, the largest reply of each, and what is answered and
+/// not read by its client.
 ///
 /// Whoever wants to have more than it has asks for it first. It gets it where it has no more than a fourth of what is
 /// free afterwards. So the few who need much can have it, and however many take what they can, something is always left
@@ -16,6 +17,12 @@
 ///    (``isShort``); or it belongs to a batch that is not whole.
 /// 3. A batch that has begun waits for its own requests only: a further one is refused where there is no room for it,
 ///    and so is a read within it.
+/// 4. A long line takes all that it may need before the rest of it is read. So it never waits with this memory in its
+///    hands: it ends, or its connection is closed after a time (``isShort``). Once it has ended it is accepted as soon
+///    as its client has read enough (as in 2), for from its beginning no other request of its connection was accepted.
+///    Where it takes more yet, and there is no room, it is refused.
+/// 5. Whoever waits for memory, with a line that has ended or has not, has no other memory than that of requests in
+///    flight and of unread replies, which end by 1 to 3.
 ///
 /// Who waits is woken when there is room for it, in the order in which they came, as many as there is room for.
 package final class ReplyMemory: Sendable {
@@ -205,7 +212,8 @@ package final class ReplyShare {
         settle(0, unread: 0)
     }
 
-    private func cancel() {
+    /// Waits no more.
+    package func cancel() {
         if isWaiting { memory.cancel(ObjectIdentifier(self)) }
         isWaiting = false
     }

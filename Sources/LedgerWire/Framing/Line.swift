@@ -8,6 +8,37 @@ package enum Line: Hashable, Sendable {
     case invalid(WireError)
 }
 
+extension Line {
+    /// Bytes that its values take beside those of its text: many small ones take more than that.
+    package var valueBytes: Int {
+        switch self {
+        case .single(let message): message.operationBytes
+        case .batch(let messages):
+            messages.reduce(messages.count * MemoryLayout<Message>.stride) { $0 + $1.operationBytes }
+        case .invalid: 0
+        }
+    }
+
+    /// The largest reply, but for its id and for the page of a read; of a batch none, for its requests are accepted one
+    /// by one.
+    package var firstReplyBytesMax: Int {
+        switch self {
+        case .single(let message): message.replyBytesMax
+        case .batch: 0
+        case .invalid(let error): error.replyBytesMax
+        }
+    }
+
+    /// The same line, with each request of it answered by an error.
+    package func failing(_ error: WireError) -> Line {
+        switch self {
+        case .single(let message): .single(message.failing(error))
+        case .batch(let messages): .batch(messages.map { $0.failing(error) })
+        case .invalid: self
+        }
+    }
+}
+
 /// One request of a line, or what is wrong with it.
 package struct Message: Hashable, Sendable {
     /// A request with the method by which it was asked.
@@ -29,6 +60,16 @@ package struct Message: Hashable, Sendable {
         self.id = id
         self.body = body
     }
+}
+
+extension Message {
+    /// Of the operations of an `atomic`.
+    fileprivate var operationBytes: Int {
+        guard case .success(let asked) = body, case .ledger(.atomic(let atomic)) = asked.request else { return 0 }
+        return atomic.operations.count * MemoryLayout<KeyedOperation>.stride
+    }
+
+    fileprivate func failing(_ error: WireError) -> Message { Message(id: id, body: .failure(error)) }
 }
 
 /// What the caller named its request, given back with the reply.

@@ -18,12 +18,12 @@ package struct LineCutter {
         case unfinished(empty: Int)
     }
 
-    private let lineBytesMax: Int
+    /// How long a line may be without its end; it may change at any time.
+    package var lineBytesMax: Int
     /// How many bytes of empty lines stand at the front, and how much of the front is known to hold no other end.
     private var start = 0
     private var searched = 0
 
-    /// - Parameter lineBytesMax: how long a line may be without its end.
     package init(lineBytesMax: Int) { self.lineBytesMax = lineBytesMax }
 
     /// Says that bytes were taken away from the front.

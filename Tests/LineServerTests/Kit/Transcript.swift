@@ -1,0 +1,133 @@
+import Ledger
+import LedgerEngine
+import LedgerWire
+import NIOConcurrencyHelpers
+import NIOCore
+
+@testable import LineServer
+
+/// A connection as a transcript: bytes and answers go in; operations, replies and the rest of its actions come out.
+struct Transcript {
+    var state: ConnectionState
+    let memory: ReplyMemory
+    /// How often it was told that there may be room.
+    let wakes = NIOLockedValueBox(0)
+    var isWritable = true
+    /// The operations that were handed on since the last time.
+    private var submitted: [String] = []
+    private var written: [UInt8] = []
+    /// What it did besides, since the last time.
+    private var did: [String] = []
+
+    init(tokens: [Token] = [], limits: ServerLimits = ServerLimits(), memory: ReplyMemory? = nil) {
+        self.memory = memory ?? ReplyMemory(bytesMax: limits.replyBytesMax)
+        let share = ReplyShare(of: self.memory, stepBytes: limits.replyStepBytes)
+        share.wake = { [wakes] in wakes.withLockedValue { $0 += 1 } }
+        state = ConnectionState(
+            tokens: TokenTable(tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens)),
+            info: {
+                ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [])
+            },
+            limits: limits, share: share, clock: { 0 }, seat: { _ in true })
+    }
+
+    /// Does all that it says.
+    private mutating func turn() {
+        while let action = state.next(isWritable: isWritable) {
+            switch action {
+            case .submit(let operations): submitted += operations.map(Transcript.name)
+            case .write: written += state.takeReplies { $0 }
+            case .flush: did.append("flush")
+            case .read: did.append("read")
+            case .linger: did.append("linger")
+            case .close: did.append("close")
+            }
+        }
+    }
+
+    /// Gives the operations that were handed on.
+    @discardableResult
+    mutating func send(_ lines: String...) -> [String] { receive(lines.map { $0 + "\n" }.joined()) }
+
+    @discardableResult
+    mutating func receive(_ text: String) -> [String] {
+        receiveOnly(text)
+        return operations()
+    }
+
+    /// Leaves the operations for ``operations()``.
+    mutating func receiveOnly(_ text: String) {
+        var bytes = ByteBuffer(string: text)
+        state.received(&bytes)
+        turn()
+    }
+
+    mutating func operations() -> [String] {
+        defer { submitted = [] }
+        return submitted
+    }
+
+    private static func name(_ operation: LedgerOperation) -> String {
+        switch operation {
+        case .signed: "signed"
+        case .command(.keyed(.spend(let spend)), _): "spend \(spend.key)"
+        case .command(.keyed(.grant(let grant)), _): "grant \(grant.key)"
+        case .command(.balance(let account, _), _): "balance \(account)"
+        case .command: "command"
+        case .granting: "grant within a limit"
+        case .query(.history(let query)): "history \(query.account)"
+        case .query(.report): "report"
+        case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
+        case .query(.purchase): "purchase"
+        case .query(.find): "find"
+        case .query(.head): "head"
+        case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
+        case .query(.blocks(let query)): "blocks after \(query.after)"
+        case .promote: "promote"
+        case .refused: "refused"
+        }
+    }
+
+    /// Gives the replies that were written then.
+    mutating func answers(_ answers: Answer...) -> [String] {
+        state.answered(answers)
+        turn()
+        return replies()
+    }
+
+    mutating func shutDown() { change { $0.shutDown() } }
+    mutating func inputClosed() { change { $0.inputClosed() } }
+    mutating func change(_ body: (inout ConnectionState) -> Void) {
+        body(&state)
+        turn()
+    }
+
+    /// Gives whether the channel may read.
+    mutating func asksToRead() -> Bool { state.asksToRead(isWritable: isWritable) }
+
+    /// What it did besides writing and handing on.
+    mutating func actions() -> [String] {
+        defer { did = [] }
+        return did
+    }
+
+    /// The lines written since the last time, and their bytes.
+    mutating func lines() -> ([String], bytes: Int) {
+        defer { written = [] }
+        return (String(decoding: written, as: UTF8.self).split(separator: "\n").map(String.init), written.count)
+    }
+
+    /// The ids of the replies written since the last time, a batch in brackets; an error as its reason.
+    mutating func replies() -> [String] {
+        let text = String(decoding: written, as: UTF8.self)
+        written = []
+        return text.split(separator: "\n").map { line in
+            guard let json = try? JSON(String(line)) else { return "not JSON: \(line)" }
+            func short(_ reply: JSON) -> String {
+                (reply["id"].isNull ? "null" : reply.id.map(String.init) ?? "?")
+                    + (reply.reason.map { " \($0)" } ?? "")
+            }
+            return json.array.map { "[" + $0.map(short).joined(separator: ", ") + "]" } ?? short(json)
+        }
+    }
+}
