@@ -464,7 +464,8 @@ struct ConnectionState {
             if let reply = answer(asked) {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
-                let operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
+                var operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
+                if batch != nil { operation = operation.withoutWait }
                 operations.append(operation)
                 replies.appendSubmitted(
                     isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)

@@ -108,6 +108,12 @@ import Testing
         #expect(WireError(.otherStandby(StandbyName("a")!)).reason == "invalid_params")
     }
 
+    @Test func aReadOfABatchWaitsForNothingNew() {
+        var transcript = Transcript()
+        let wait = Requests.journal(after: 7, wait: 9, id: "1")
+        #expect(transcript.send("[\(wait)]", wait) == ["journal after 7 for 0", "journal after 7 for 9"])
+    }
+
     @Test func aReadMayBeginOnlyWhileTheClientTakesItsReplies() {
         var limits = ServerLimits()
         limits.batchReplyBytesMax = Limits.pageBytesMax + 1_500

@@ -16,7 +16,7 @@
 /// 2. A read waits for what is unread. That is read by its client, or the connection is closed after a time
 ///    (``isShort``); or it belongs to a batch that is not whole.
 /// 3. A batch that has begun waits for its own requests only: a further one is refused where there is no room for it,
-///    and so is a read within it.
+///    and so is a read within it. No request of a batch waits for anything new.
 /// 4. A long line takes all that it may need before the rest of it is read. So it never waits with this memory in its
 ///    hands: it ends, or its connection is closed after a time (``isShort``). Once it has ended it is accepted as soon
 ///    as its client has read enough (as in 2), for from its beginning no other request of its connection was accepted.

@@ -38,6 +38,11 @@ extension LedgerOperation {
         if case .query(let query) = self { query.isOfBlocks } else { false }
     }
 
+    /// The same; where it is a read that would wait for what is new, to be answered with what there is.
+    package var withoutWait: LedgerOperation {
+        if case .query(let query) = self { .query(query.withoutWait) } else { self }
+    }
+
     var isPromotion: Bool {
         switch self {
         case .promote: true
