@@ -299,8 +299,11 @@ struct ConnectionState {
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
         let own = ownBytes
-        // What is larger than may be is taken alone.
-        if own > 0 && own + bytes > ownBytesMax { return false }
+        // What is larger than may be is taken alone. It waits for its own then, and for nobody else.
+        if own > 0 && own + bytes > ownBytesMax {
+            share.cancel()
+            return false
+        }
         return share.reserve(min(own + bytes, ownBytesMax), waits: waits)
     }
 

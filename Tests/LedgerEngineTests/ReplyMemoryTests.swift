@@ -72,6 +72,32 @@ import Testing
         #expect(woken.all == ["3", "1"], "who went away is not woken")
     }
 
+    @Test func whoIsWokenAndTakesNothingLetsThoseBehindGoOn() {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let woken = Woken()
+        let holder = share(memory)
+        let first = share(memory, "1", woken)
+        let second = share(memory, "2", woken)
+        for hasLeft in [false, true] {
+            holder.settle(900, unread: 0)
+            #expect(!first.reserve(150, waits: true) && !second.reserve(120, waits: true))
+            holder.settle(400, unread: 0)
+            #expect(woken.all.last == "1", "there is room for one")
+            // The end of its turn, or of its connection.
+            if hasLeft { first.end() } else { first.settle(0, unread: 0) }
+            #expect(woken.all.last == "2")
+            #expect(second.reserve(120, waits: true) && !memory.isShort)
+            second.settle(0, unread: 0)
+        }
+        // Nor is it waited for any more who has enough by now.
+        first.settle(50, unread: 0)
+        holder.settle(900, unread: 0)
+        #expect(!first.reserve(100, waits: true) && memory.isShort)
+        #expect(first.reserve(50, waits: true) && !memory.isShort)
+        for share in [holder, first, second] { share.end() }
+        #expect(memory.sums == (0, 0))
+    }
+
     @Test func pagesAskOnlyHowMuchIsUnread() {
         let memory = ReplyMemory(bytesMax: 1_000)
         let holder = share(memory)

@@ -24,7 +24,8 @@
 /// 5. Whoever waits for memory, with a line that has ended or has not, has no other memory than that of requests in
 ///    flight and of unread replies, which end by 1 to 3.
 ///
-/// Who waits is woken when there is room for it, in the order in which they came, as many as there is room for.
+/// Who waits is woken when there is room for it, in the order in which they came, as many as there is room for. Who is
+/// woken and does not take it, or takes less, lets those behind go on.
 package final class ReplyMemory: Sendable {
     private struct Waiter {
         /// Who waits for room for more than it has, and waits once only; `nil` for a read.
@@ -104,9 +105,17 @@ package final class ReplyMemory: Sendable {
         for waiter in woken { waiter.wake() }
     }
 
-    /// The share waits no more.
+    /// The share waits no more. There may be room for those behind it, if it was woken and took less.
     fileprivate func cancel(_ share: ObjectIdentifier) {
-        state.withLock { $0.waiters.removeAll { $0.share == share } }
+        let woken = state.withLock { state in
+            state.waiters.removeAll { $0.share == share }
+            return state.waiters.isEmpty ? [] : removeReady(&state)
+        }
+        for waiter in woken { waiter.wake() }
+    }
+
+    fileprivate func isWaiting(_ share: ObjectIdentifier) -> Bool {
+        state.withLock { $0.waiters.contains { $0.share == share } }
     }
 
     private func hasRoom(_ more: Int, beside own: Int, taken: Int) -> Bool { own + more <= (bytesMax - taken) / 4 }
@@ -185,7 +194,10 @@ package final class ReplyShare {
     /// - Parameter waits: whether it is woken where there is no room.
     /// - Returns: whether there was room.
     package func reserve(_ bytes: Int, waits: Bool) -> Bool {
-        if bytes <= taken { return true }
+        if bytes <= taken {
+            cancel()
+            return true
+        }
         let more = rounded(bytes) - taken
         guard memory.take(more, beside: taken, for: ObjectIdentifier(self), wake: waits ? wake : nil) else {
             isWaiting = isWaiting || waits
@@ -199,6 +211,8 @@ package final class ReplyShare {
     /// Has so many bytes, which are there.
     /// - Parameter unread: the part of them that is answered.
     package func settle(_ bytes: Int, unread answered: Int) {
+        // It was woken, and has not asked for what it waited for: that is for those behind it.
+        if isWaiting && !memory.isWaiting(ObjectIdentifier(self)) { cancel() }
         let (bytes, answered) = (rounded(bytes), rounded(answered))
         if bytes == taken && answered == unread { return }
         memory.change(taken: bytes - taken, unread: answered - unread)
