@@ -73,8 +73,8 @@ package struct ServerLimits: Sendable {
     /// costing anything.
     package var wrongTokensMax = 3
     /// Bytes of one connection: its lines in flight and what their values take, the largest replies to their requests,
-    /// replies that it has not read, and a long line that has not ended. As many spends of one currency as may be in flight fit, and beside a batch's replies and its line the
-    /// largest `atomic`.
+    /// replies that it has not read, and a long line that has not ended. As many spends of one currency as may be in
+    /// flight fit, and beside a batch's replies and its line the largest `atomic`.
     package var connectionReplyBytesMax = 16 << 20
     /// Bytes of all connections together. A connection has no more than a fourth of what is free
     /// (``LedgerEngine/ReplyMemory``), so some that take most fit beside each other, or some tens of thousands of

@@ -240,7 +240,7 @@ import Testing
 
     @Test func aBatchThatHasBegunDoesNotWaitForMemoryThatOthersHave() throws {
         var limits = ServerLimits()
-        limits.replyBytesMax = 100_000
+        limits.replyBytesMax = 200_000
         limits.replyStepBytes = 1
         let memory = ReplyMemory(bytesMax: limits.replyBytesMax)
         var transcript = Transcript(limits: limits, memory: memory)
@@ -248,7 +248,7 @@ import Testing
         try #require(handed.count > 2 && handed.count < 40)
         // Meanwhile others take all that is left.
         let other = ReplyShare(of: memory, stepBytes: 1)
-        other.settle(98_000, unread: 98_000)
+        other.settle(198_000, unread: 198_000)
         var replies: [String] = []
         while replies.isEmpty { replies = transcript.answers(Self.receipt) }
         #expect(transcript.operations() == [], "nothing more was handed on")

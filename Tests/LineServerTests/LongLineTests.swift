@@ -32,7 +32,8 @@ import Testing
         @discardableResult
         mutating func send(pieces: Int, atMost: Int = .max) -> Bool {
             var left = atMost
-            while left > 0, let text = rest.first, mayGoOn() {
+            heed()
+            while left > 0, isRead, let text = rest.first {
                 let piece = text[sent..<min(sent + pieces, text.count)]
                 transcript.receiveOnly(String(decoding: piece, as: UTF8.self))
                 sent += piece.count
@@ -42,19 +43,19 @@ import Testing
                 }
                 isRead = transcript.asksToRead()
                 left -= 1
+                heed()
             }
             return left < atMost
         }
 
         /// Nothing is looked at again before somebody says that there may be room, or something came.
-        private mutating func mayGoOn() -> Bool {
+        private mutating func heed() {
             let wakes = transcript.wakes.withLockedValue { $0 }
             if wakes > seenWakes {
                 seenWakes = wakes
                 transcript.change { _ in }
             }
             if transcript.actions().contains("read") { isRead = true }
-            return isRead
         }
     }
 
@@ -104,9 +105,8 @@ import Testing
         let token = String(repeating: "t", count: WireLimits.tokenBytesMax)
         let escaped = String(repeating: #"\u0074"#, count: WireLimits.tokenBytesMax)
         var transcript = Transcript(tokens: [.init(token: token, role: .game)])
-        transcript.send(Requests.authenticate(escaped), Requests.balance("a"))
+        #expect(transcript.send(Requests.authenticate(escaped), Requests.balance("a")) == ["balance a"])
         #expect(transcript.replies() == ["1"])
-        #expect(transcript.operations() == ["balance a"])
     }
 
     // MARK: Memory
@@ -177,7 +177,6 @@ import Testing
         let other = ReplyShare(of: memory, stepBytes: 1)
         other.settle(1 << 20, unread: 0)
         var transcript = Transcript(limits: limits, memory: memory)
-        transcript.send(Requests.ping(1))
         transcript.receive(String(repeating: "[", count: 40_000))
         let mayRead = transcript.asksToRead()
         #expect(!mayRead && memory.isShort && transcript.state.longLine == nil)
@@ -223,7 +222,7 @@ import Testing
             return replies
         }
         #expect(answer(others: 0) == ["[" + ids.joined(separator: ", ") + "]"])
-        #expect(answer(others: 7 << 20) == ["[" + ids.map { "\($0) overloaded" }.joined(separator: ", ") + "]"])
+        #expect(answer(others: 15 << 19) == ["[" + ids.map { "\($0) overloaded" }.joined(separator: ", ") + "]"])
         #expect(!memory.isShort && memory.sums == (0, 0))
     }
 
@@ -302,7 +301,9 @@ import Testing
                 sender.send(
                     pieces: Int.random(in: 1...5_000, using: &random), atMost: Int.random(in: 1...8, using: &random))
             case 5..<8: answer(Int.random(in: 0...pending, using: &random))
-            case 8: sender.transcript.isWritable = random.chance(70)
+            case 8:
+                sender.transcript.isWritable = random.chance(70)
+                sender.transcript.change { _ in }
             default: read(Int.random(in: 0...unread, using: &random))
             }
             take()

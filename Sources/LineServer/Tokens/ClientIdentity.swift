@@ -1,8 +1,8 @@
 import LedgerEngine
 import LedgerWire
 
-/// Who the client of one connection is: whom its token or its certificate makes it, or whoever connects, where no tokens
-/// are needed. Where the tokens are replaced, it is who its token makes it then, or nobody.
+/// Who the client of one connection is: whom its token or its certificate makes it, or whoever connects, where no
+/// tokens are needed. Where the tokens are replaced, it is who its token makes it then, or nobody.
 struct ClientIdentity {
     /// What becomes of who shows something.
     enum Outcome {
