@@ -169,63 +169,6 @@ extension ServerTests {
             }
         }
 
-        /// PROTOCOL's table, method by method.
-        @Test func aRoleMayCallItsMethodsAndNoOthers() async throws {
-            let roles = Role.allCases
-            let zeros = String(repeating: "0", count: 64)
-            let table: [(method: String, params: String, allowed: Set<Role>)] = [
-                ("ping", "{}", [.purchases, .game, .finance, .replica, .admin]),
-                ("info", "{}", [.purchases, .game, .finance, .replica, .admin]),
-                ("credit", #"{"signedTransaction":"x","account":"a"}"#, [.purchases, .admin]),
-                ("notify", #"{"signedPayload":"x"}"#, [.purchases, .admin]),
-                ("purchase", #"{"transactionId":"1"}"#, [.purchases, .finance, .admin]),
-                ("consumption", #"{"transactionId":"1","customerConsented":true}"#, [.purchases, .admin]),
-                ("spend", #"{"key":"k","account":"a","debits":[{"currency":"gems","amount":1}]}"#, [.game, .admin]),
-                ("grant", #"{"key":"g","account":"a","currency":"gems","amount":1}"#, [.game, .admin]),
-                ("reverse", #"{"key":"r","spendKey":"none"}"#, [.game, .admin]),
-                (
-                    "hold", #"{"key":"h","account":"a","currency":"gems","amount":1,"timeoutMilliseconds":1}"#,
-                    [.game, .admin]
-                ),
-                ("capture", #"{"key":"c","holdKey":"none"}"#, [.game, .admin]),
-                ("release", #"{"key":"l","holdKey":"none"}"#, [.game, .admin]),
-                (
-                    "atomic",
-                    #"""
-                    {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
-                    {"method":"release","params":{"holdKey":"none"}}]}
-                    """#,
-                    [.game, .admin]
-                ),
-                ("balance", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
-                ("history", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
-                ("report", #"{"kind":"trial"}"#, [.finance, .admin]),
-                ("journal", #"{"after":0}"#, [.finance, .admin]),
-                ("find", #"{"account":"a"}"#, [.purchases, .game, .finance, .admin]),
-                ("head", "{}", [.finance, .admin]),
-                ("forget", #"{"account":"nobody"}"#, [.admin]), ("promote", "{}", [.admin]),
-                ("blocks", #"{"standby":"b","after":0,"hash":"\#(zeros)"}"#, [.replica, .admin]),
-            ]
-            #expect(Set(table.map(\.method)).union(["authenticate"]) == Set(Methods.all.map(\.description)))
-            let tokens = roles.map { Token(token: "token of \($0)", role: $0) }
-            try await TestServer.run(tokens: tokens) { server in
-                let stranger = try await server.connect()
-                for (method, params, _) in table {
-                    let reply = try await stranger.ask(Requests.call(method, params))
-                    #expect(reply.reason == (method == "ping" ? nil : "unauthenticated"), "\(method)")
-                }
-                for role in roles {
-                    let client = try await server.connect()
-                    let greeting = try await client.ask(Requests.authenticate("token of \(role)"))
-                    #expect(greeting.result["role"].string == role.rawValue)
-                    for (method, params, allowed) in table {
-                        let reply = try await client.ask(Requests.call(method, params))
-                        #expect((reply.reason == "forbidden") != allowed.contains(role), "\(role) \(method)")
-                    }
-                }
-            }
-        }
-
         @Test func aWrongTokenChangesNothing() async throws {
             try await TestServer.run(
                 tokens: [.init(token: "right", role: .game)], limits: { $0.wrongTokensMax = 5 }

@@ -1,0 +1,232 @@
+import AppStore
+import Foundation
+import LedgerClient
+import LedgerTestKit
+import LedgerWire
+import Testing
+
+/// Who may call what, of the built command: every role, every method, every environment of a ledger, and every way to
+/// reach it.
+@Suite(.serialized, .enabled(if: TestAuthority.hasCommand, "openssl is not installed")) struct AccessTests {
+    /// What a connection is told.
+    private enum Outcome: String {
+        /// It may ask: whatever is answered, it is none of those below.
+        case yes
+        case forbidden
+        case unauthenticated
+    }
+
+    /// The protocol's table of methods and roles. Nothing of it depends on the ledger's environment or on the
+    /// transport. `nobody` has shown neither a token nor a certificate that is configured.
+    private static let table = """
+        method        nobody           purchases  game       finance    replica    admin
+        ping          yes              yes        yes        yes        yes        yes
+        authenticate  yes              yes        yes        yes        yes        yes
+        info          unauthenticated  yes        yes        yes        yes        yes
+        credit        unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        notify        unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        purchase      unauthenticated  yes        forbidden  yes        forbidden  yes
+        consumption   unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        spend         unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        grant         unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        reverse       unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        hold          unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        capture       unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        release       unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        atomic        unauthenticated  forbidden  yes        forbidden  forbidden  yes
+        balance       unauthenticated  yes        yes        yes        forbidden  yes
+        history       unauthenticated  yes        yes        yes        forbidden  yes
+        find          unauthenticated  yes        yes        yes        forbidden  yes
+        report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        head          unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
+        forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
+        promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
+        """
+
+    /// What the environment decides: whether a JWS is of this ledger. It says so only to who may post one.
+    private static let purchases = """
+        ledger      signed in   credit             notify
+        Sandbox     Sandbox     yes                yes
+        Sandbox     Production  wrong_environment  wrong_environment
+        Production  Sandbox     wrong_environment  wrong_environment
+        Production  Production  yes                yes
+        """
+
+    /// Parameters that are read without a fault, so that nothing but the role is in the way.
+    private static let params: [String: String] = [
+        "ping": "", "info": "", "head": "", "promote": "",
+        "authenticate": #"{"token":"\#(token("game"))"}"#,
+        "credit": #"{"signedTransaction":"x","account":"a"}"#,
+        "notify": #"{"signedPayload":"x"}"#,
+        "purchase": #"{"transactionId":"1"}"#,
+        "consumption": #"{"transactionId":"1","customerConsented":true}"#,
+        "spend": #"{"key":"s","account":"a","debits":[{"currency":"gems","amount":1}]}"#,
+        "grant": #"{"key":"g","account":"a","currency":"gems","amount":1}"#,
+        "reverse": #"{"key":"r","spendKey":"none"}"#,
+        "hold": #"{"key":"h","account":"a","currency":"gems","amount":1,"timeoutMilliseconds":1}"#,
+        "capture": #"{"key":"c","holdKey":"none"}"#,
+        "release": #"{"key":"l","holdKey":"none"}"#,
+        "atomic": #"""
+        {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
+        {"method":"release","params":{"holdKey":"none"}}]}
+        """#,
+        "balance": #"{"account":"a"}"#, "history": #"{"account":"a"}"#, "find": #"{"account":"a"}"#,
+        "report": #"{"kind":"trial"}"#, "journal": #"{"after":0}"#,
+        "blocks": #"{"standby":"b","after":0,"hash":"\#(String(repeating: "0", count: 64))"}"#,
+        "forget": #"{"account":"nobody"}"#,
+    ]
+
+    /// The lines of a table in words.
+    private static func rows(_ table: String) -> [[String]] {
+        table.split(separator: "\n").map { line in
+            line.split(separator: " ", omittingEmptySubsequences: true).map(String.init)
+        }
+    }
+
+    private static func token(_ role: String) -> String { "the token of \(role)" }
+
+    /// How clients reach a service, and how they show who they are.
+    enum Way: String, CaseIterable {
+        case tcp
+        case unix
+        case tls
+        case tlsWithCertificates
+
+        var isTLS: Bool { self == .tls || self == .tlsWithCertificates }
+    }
+
+    /// A service of an environment, as `way` reaches it.
+    private struct Place {
+        let studio: Studio
+        /// Of the certificates, where there are any.
+        let authority: TestAuthority?
+        let way: Way
+        let service: RunningService
+
+        init(_ environment: String, _ way: Way) throws {
+            (studio, self.way) = (try Studio(), way)
+            authority = way.isTLS ? try AccessTests.authority() : nil
+            let tokens = Role.allCases.map { role in
+                let digest = Studio.digest(AccessTests.token(role.rawValue))
+                let certificate = way == .tlsWithCertificates ? #", "certificate": "\#(role.rawValue)""# : ""
+                return #""\#(role.rawValue)": {"role": "\#(role.rawValue)", "sha256": "\#(digest)"\#(certificate)}"#
+            }
+            let tls = authority.map { authority in
+                let clients = way == .tlsWithCertificates ? #", "clientCA": "\#(authority.authority)""# : ""
+                return """
+                    "tls": {"certificate": "\(authority.path("server.pem"))",
+                            "key": "\(authority.path("server.key"))"\(clients)},
+                    """
+            }
+            let address = way == .unix ? "unix:\(studio.folder.path("s"))" : "127.0.0.1:0"
+            try studio.folder.write(
+                "ledger.json",
+                """
+                {"path": "ledger", "listen": ["\(address)"], "tokens": {\(tokens.joined(separator: ", "))}, \(tls ?? "")
+                 "app": {"bundleId": "com.example.game", "environment": "\(environment)"},
+                 "anchors": ["root.der"], "catalog": "catalog.json"}
+                """)
+            service = try RunningService(studio.folder)
+        }
+
+        /// - Parameter role: as the table names it; for `nobody` nothing is shown that is configured.
+        func client(_ role: String) async throws -> LedgerClient {
+            var tls: ClientTLS?
+            if let authority {
+                let own = way == .tlsWithCertificates ? role : nil
+                tls = try ClientTLS(
+                    authorities: authority.bytes("ca.pem"),
+                    certificate: try own.map { try authority.bytes("\($0).pem") },
+                    key: try own.map { try authority.bytes("\($0).key") })
+            }
+            let isByToken = role != "nobody" && way != .tlsWithCertificates
+            return try await LedgerClient.connect(
+                to: try ServerAddress(service.address), token: isByToken ? AccessTests.token(role) : nil,
+                configuration: ClientConfiguration(
+                    requestTimeoutMilliseconds: 60_000, connectTimeoutMilliseconds: 60_000, tls: tls))
+        }
+    }
+
+    /// The reason of the error that it is answered with; `nil` for a result.
+    private static func reason(_ client: LedgerClient, _ method: String, _ params: String) async throws -> String? {
+        do {
+            _ = try await client.call(method: method, params: Array(params.utf8))
+            return nil
+        } catch let error as WireError {
+            return error.reason
+        }
+    }
+
+    private static func authority() throws -> TestAuthority {
+        let authority = try TestAuthority()
+        try authority.issue("server", name: "ledger")
+        for name in ["nobody"] + Role.allCases.map(\.rawValue) { try authority.issue(name, name: name) }
+        return authority
+    }
+
+    /// A method that is new fails this until it has a line of the table.
+    @Test(arguments: ["Sandbox", "Production"], Way.allCases)
+    func everyMethodIsAnsweredToWhomTheTableSaysAndToNobodyElse(environment: String, way: Way) async throws {
+        let rows = Self.rows(Self.table)
+        let (head, lines) = (rows[0], rows.dropFirst())
+        #expect(head == ["method", "nobody"] + Role.allCases.map(\.rawValue))
+        #expect(lines.map { $0[0] }.sorted() == Methods.all.map(\.description).sorted())
+        let place = try Place(environment, way)
+        for (column, role) in head.enumerated().dropFirst() {
+            let client = try await place.client(role)
+            for line in lines {
+                let (method, expected) = (line[0], try #require(Outcome(rawValue: line[column])))
+                let params = try #require(Self.params[method])
+                // Who authenticates is somebody else afterwards.
+                let own = method == "authenticate" ? try await place.client(role) : client
+                let reason = try await Self.reason(own, method, params)
+                let outcome = reason.flatMap { Outcome(rawValue: $0) } ?? .yes
+                #expect(outcome == expected, "\(role) \(method): \(reason ?? "a result")")
+                #expect(reason != "method_not_found" && reason != "invalid_params", "\(role) \(method)")
+                if method == "authenticate" { try await own.close() }
+            }
+            #expect(try await Self.reason(client, "mint", "") == "method_not_found")
+            try await client.close()
+        }
+        #expect(place.service.stop() == 0)
+    }
+
+    @Test(arguments: ["Sandbox", "Production"])
+    func aLedgerTakesWhatWasSignedInItsOwnEnvironmentAndNothingElse(environment: String) async throws {
+        let place = try Place(environment, .tcp)
+        let client = try await place.client("purchases")
+        #expect(try await client.info().environment == environment)
+        for (number, line) in Self.rows(Self.purchases).dropFirst().enumerated() where line[0] == environment {
+            let signedIn = Environment(rawValue: line[1])
+            let payload = TransactionPayload(
+                transactionID: "\(number + 1)", bundleID: "com.example.game",
+                productID: "com.example.game.gems500", purchaseDate: place.studio.now - 60_000,
+                signedDate: place.studio.now - 60_000, environment: signedIn)
+            let transaction = try place.studio.chain.sign(payload)
+            let notification = try place.studio.chain.sign(
+                NotificationPayload(
+                    notificationType: .init(rawValue: "ONE_TIME_CHARGE"), notificationUUID: "u-\(number)",
+                    signedDate: place.studio.now - 60_000,
+                    data: .init(
+                        bundleID: "com.example.game", environment: signedIn, signedTransactionInfo: transaction)))
+            let requests = [
+                ("credit", #"{"signedTransaction":"\#(transaction)","account":"a"}"#, line[2]),
+                ("notify", #"{"signedPayload":"\#(notification)","account":"a"}"#, line[3]),
+            ]
+            for (method, params, expected) in requests {
+                #expect(try await Self.reason(client, method, params) ?? "yes" == expected, "\(line) \(method)")
+            }
+            let finance = try await place.client("finance")
+            for (method, params, _) in requests {
+                #expect(try await Self.reason(finance, method, params) == "forbidden", "\(line) \(method)")
+            }
+            try await finance.close()
+        }
+        let reader = try await place.client("admin")
+        #expect(try await reader.journal(after: 0).entries.count == 1, "the one purchase of its own environment")
+        for client in [client, reader] { try await client.close() }
+        #expect(place.service.stop() == 0)
+    }
+}
