@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import LedgerTestKit
 import StrictJSON
 import Testing
 
