@@ -29,10 +29,22 @@ import Testing
     private final class Strangers {
         private(set) var sockets: [Int32] = []
 
-        init(_ count: Int, to address: String) throws {
+        /// - Parameter hosts: from so many addresses of this machine in turn.
+        init(_ count: Int, from hosts: Int = 1, to address: String) throws {
             guard case .tcp(_, let port) = try ServerAddress(address) else { return }
-            for _ in 0..<count {
+            for number in 0..<count {
                 let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                if hosts > 1 {
+                    var own = sockaddr_in()
+                    own.sin_family = sa_family_t(AF_INET)
+                    own.sin_addr.s_addr = UInt32(0x7F00_0001 + number % hosts).bigEndian
+                    let result = withUnsafePointer(to: &own) {
+                        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                            Glibc.bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                        }
+                    }
+                    #expect(result == 0)
+                }
                 var address = sockaddr_in()
                 address.sin_family = sa_family_t(AF_INET)
                 address.sin_port = in_port_t(port).bigEndian
@@ -102,6 +114,42 @@ import Testing
         #expect(try !service.said.contains("cannot be accepted"), "places end before descriptors do")
         withExtendedLifetime(strangers) {}
         try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// As many as there are places at all, from sixteen addresses, and as many again: those who have a token come in,
+    /// between them and after them, and who is in stays.
+    @Test func aThousandStrangersThatNeverAuthenticateLockNobodyOut() async throws {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let count = 1_024
+        try #require(
+            Int(clamping: limit.rlim_cur) >= 2 * count + 200, "the tests may have too few files open (ulimit -Hn)")
+        let studio = try Self.studio()
+        let service = try RunningService(studio.folder)
+        let before = try Self.openFiles(service)
+        let early = try await Self.connect(service)
+        var strangers: [Strangers] = []
+        for round in 0..<2 {
+            strangers.append(try Strangers(count, from: 16, to: service.address))
+            // Of all these the newest stay: those that had to go are gone when the service has no more than these open.
+            #expect(try await eventually { try Self.openFiles(service) <= before + 128 + 22 })
+            for number in 0..<20 {
+                let late = try await Self.connect(service)
+                let account = try #require(AccountName("player-\(round)-\(number)"))
+                _ = try await late.credit(
+                    signedTransaction: try studio.purchase(round * 20 + number), account: account)
+                #expect(try await early.balance(account).balances.first?.balance.available == 500)
+                try await late.close()
+            }
+        }
+        #expect(try service.said.contains("connections that had not authenticated were closed"))
+        #expect(try !service.said.contains("cannot be accepted"))
+        withExtendedLifetime(strangers) {}
+        try await early.close()
         #expect(service.stop() == 0)
     }
 

@@ -46,6 +46,48 @@ extension ServerTests {
             }
         }
 
+        /// What is over at this moment, and no sweep has posted: of a lot, of a hold, and of what a hold gives back to
+        /// a lot that is over. Nothing shows it as available, and nobody can spend it.
+        @Test func whatHasExpiredIsAvailableNowhere() async throws {
+            let passed = Clock()
+            try await TestServer.run(now: { TestServer.now() + passed.milliseconds }) { server in
+                let client = try await server.connect()
+                let expiry = TestServer.now() + 20
+                func grant(_ key: String, _ account: String) -> String {
+                    let amount = #""currency":"gems","amount":9,"expiresAt":\#(expiry)"#
+                    return Requests.call("grant", #"{"key":"\#(key)","account":"\#(account)",\#(amount)}"#)
+                }
+                func hold(_ key: String, _ account: String, _ time: Int) -> String {
+                    let amount = #""currency":"gems","amount":9,"timeoutMilliseconds":\#(time)"#
+                    return Requests.call("hold", #"{"key":"\#(key)","account":"\#(account)",\#(amount)}"#)
+                }
+                let made = try await client.ask([
+                    grant("g1", "lot"), grant("g2", "held"), hold("h2", "held", 20), grant("g3", "spent"),
+                    grant("g4", "holding"), grant("g5", "atomic"), grant("g6", "history"),
+                ])
+                #expect(made.allSatisfy { $0.reason == nil })
+                passed.pass(20)
+                // Each by the first question that is asked about the account.
+                let one =
+                    #"{"method":"spend","params":{"account":"atomic","debits":[{"currency":"gems","amount":1}]}}"#
+                let replies = try await client.ask([
+                    Requests.balance("lot"), Requests.balance("held"), Requests.spend("s", "spent", 1),
+                    hold("h4", "holding", 9),
+                    Requests.call("atomic", #"{"key":"a","operations":[\#(one),\#(one)]}"#),
+                    Requests.history("history"),
+                ])
+                for place in 0...1 {
+                    let balance = replies[place].result["balances"]["gems"]
+                    #expect(balance["available"].int == 0 && balance["held"].int == 0, "\(replies[place])")
+                }
+                for reply in replies[2...4] {
+                    #expect(reply.reason == "insufficient_funds", "\(reply)")
+                    #expect(reply["error"]["data"]["available"].int == 0, "\(reply)")
+                }
+                #expect(replies[5].result["entries"][0]["balances"]["gems"]["available"].int == 0)
+            }
+        }
+
         /// Behind the requests that made them on the same connection, without waiting for these; page by page the
         /// whole.
         @Test func aPurchaseThatIsSignedAgainAndAgainIsToldPageByPage() async throws {

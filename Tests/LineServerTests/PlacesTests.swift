@@ -183,6 +183,31 @@ extension ServerTests {
                 #expect(try await eventually { (try? await server.connect().ask(Requests.ping(5)))?.id == 5 })
             }
         }
+
+        /// All places that there are have somebody who waits for what may come, and sends nothing more.
+        @Test(.enabled(if: DescriptorLimit.raise() >= 3_000, "the tests may have too few files open"))
+        func aThousandWaitersThatSendNothingMoreKeepNoPlace() async throws {
+            let places = ServerLimits().connectionsMax
+            try await TestServer.run { server in
+                var waiting: [RawClient] = []
+                for number in 0..<places {
+                    waiting.append(try await server.connect())
+                    try await waiting[number].send(Requests.ping(1) + "\n")
+                    try await waiting[number].send(Requests.journal(after: 0, wait: 30_000, id: "2") + "\n")
+                }
+                for client in waiting { #expect(try await client.lines(1).map { try JSON($0).id } == [1]) }
+                let late = try await server.connect()
+                #expect(try JSON(try #require(try await late.line())).reason == "overloaded")
+                for client in waiting { client.closeOutput() }
+                // Long before the time that they would wait.
+                for client in waiting {
+                    let page = try JSON(try #require(try await client.line()))
+                    #expect(page.id == 2 && page.result["entries"].count == 0)
+                    #expect(try await client.line() == nil)
+                }
+                #expect(try await eventually { (try? await server.connect().ask(Requests.ping(5)))?.id == 5 })
+            }
+        }
     }
 
     /// What a connection's address counts as.
