@@ -78,7 +78,11 @@ extension ServerTests {
         @Test func honestPurchasesAreCreditedWhileAThousandForgedOnesAreStillToBeJudged() async throws {
             let chain = try Self.chain.get()
             let app = App(bundleID: "com.example.game", environment: .sandbox)
-            try await TestServer.run(verifier: Verifier(app: app, anchors: [chain.root])) { server in
+            try await TestServer.run(
+                verifier: Verifier(app: app, anchors: [chain.root]),
+                // However slow the machine is, the storm is judged to its end.
+                engineLimits: { $0.waitMillisecondsMax = 3_600_000 }
+            ) { server in
                 var credited = 0
                 let honest = try await server.connect()
                 /// One more purchase, and what the storm that costs most has been granted by then.
