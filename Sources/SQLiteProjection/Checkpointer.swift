@@ -34,6 +34,8 @@ final class Checkpointer {
     private var isCommitMarked = false
     /// Why nothing could be copied last time.
     private var fault: String?
+    /// Whether the WAL or its index is not what this program wrote: then nothing can ever be copied.
+    private(set) var isDamaged = false
     /// The last block that is committed.
     private var committed: BlockNumber
     /// Pages at which is copied next: a WAL that could not begin anew is not tried again at once.
@@ -160,7 +162,9 @@ final class Checkpointer {
             var pages: Int32 = -1
             var copied: Int32 = -1
             let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
-            fault = code == SQLITE_OK ? nil : "SQLite error \(sqlite3_extended_errcode(db.sqliteConnection))"
+            let extended = sqlite3_extended_errcode(db.sqliteConnection)
+            fault = code == SQLITE_OK ? nil : "SQLite error \(extended)"
+            isDamaged = isDamaged || code != SQLITE_OK && extended == PageChecks.ioErrorData
             return code == SQLITE_OK && pages >= 0 && copied == pages
         }
     }

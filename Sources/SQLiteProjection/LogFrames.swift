@@ -1,3 +1,21 @@
+/// What the header of a frame says.
+struct FrameHeader {
+    /// The page that it has, from 1.
+    let page: UInt32
+    /// How many pages the tables have, where a commit ends with it; 0 where none does.
+    let pages: UInt32
+    /// As they stand there.
+    let salts: UInt64
+    let sum: UInt64
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        page = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        pages = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        salts = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        sum = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+    }
+}
+
 /// The frames of a write-ahead log, each a header and a page (https://sqlite.org/fileformat2.html#walformat). Of each
 /// the sum goes on from that of the frame before, or from that of the log's own header.
 enum LogFrames {
@@ -20,11 +38,6 @@ enum LogFrames {
         return [before < 0 ? log : before, own, log]
     }
 
-    /// The sum of a header, as it stands there.
-    static func sum(_ headers: UnsafeRawBufferPointer, ofHeader header: Int) -> UInt64 {
-        headers.loadUnaligned(fromByteOffset: header * headerBytes + 16, as: UInt64.self)
-    }
-
     /// Whether the page and its frame's header fit the sum, and the frame has the log's salts: one that is left of an
     /// earlier log in the same file has others.
     /// - Parameter headers: the one before, its own, and the log's.
@@ -36,16 +49,20 @@ enum LogFrames {
         func number(_ place: Int) -> UInt32 {
             UInt32(bigEndian: headers.loadUnaligned(fromByteOffset: place, as: UInt32.self))
         }
-        var (first, second) = (number(16), number(20))
-        func add(_ bytes: UnsafeRawBufferPointer) {
-            for place in stride(from: 0, to: bytes.count, by: 8) {
-                // This machine's order of bytes, in which SQLite makes new logs.
-                first = first &+ bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self) &+ second
-                second = second &+ bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self) &+ first
-            }
+        var sum = (number(16), number(20))
+        add(UnsafeRawBufferPointer(rebasing: headers[headerBytes..<headerBytes + 8]), to: &sum)
+        add(page, to: &sum)
+        return sum == (number(headerBytes + 16), number(headerBytes + 20))
+    }
+
+    /// Has a sum go on.
+    static func add(_ bytes: UnsafeRawBufferPointer, to sum: inout (UInt32, UInt32)) {
+        var (first, second) = sum
+        for place in stride(from: 0, to: bytes.count, by: 8) {
+            // This machine's order of bytes, in which SQLite makes new logs.
+            first = first &+ bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self) &+ second
+            second = second &+ bytes.loadUnaligned(fromByteOffset: place + 4, as: UInt32.self) &+ first
         }
-        add(UnsafeRawBufferPointer(rebasing: headers[headerBytes..<headerBytes + 8]))
-        add(page)
-        return first == number(headerBytes + 16) && second == number(headerBytes + 20)
+        sum = (first, second)
     }
 }

@@ -12,11 +12,6 @@ extension PageChecks {
         case kept
     }
 
-    static func lock(_ file: File?) -> UnsafeMutablePointer<Lock> {
-        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
-        return (UnsafeMutableRawPointer(file) + 16).assumingMemoryBound(to: Lock.self)
-    }
-
     /// Of this VFS's own, above those of SQLite's (https://sqlite.org/c3ref/file_control.html).
     private static let keepLockOpcode: Int32 = 0x4C44_6701
 
@@ -33,29 +28,28 @@ extension PageChecks {
             return below(file).pointee.pMethods.pointee.xFileControl(below(file), opcode, argument)
         }
         giveBack(file)
-        lock(file).pointee = argument.load(as: Int32.self) != 0 ? .toBeKept : .passed
+        connection(file).lock = argument.load(as: Int32.self) != 0 ? .toBeKept : .passed
         return SQLITE_OK
     }
 
-    /// The lock for writing is the first one (https://sqlite.org/walformat.html#wal_locks).
-    static func lock(_ file: File?, _ first: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
-        if first == 0 && count == 1 {
-            switch (lock(file).pointee, flags & SQLITE_SHM_UNLOCK != 0) {
-            case (.toBeKept, true):
-                lock(file).pointee = .kept
-                return SQLITE_OK
-            case (.kept, false):
-                lock(file).pointee = .toBeKept
-                return SQLITE_OK
-            case (.toBeKept, false), (.kept, true), (.passed, _): break
-            }
+    /// - Returns: SQLite's code.
+    static func lockForWriting(_ file: File?, _ flags: Int32) -> Int32 {
+        let connection = connection(file)
+        switch (connection.lock, flags & SQLITE_SHM_UNLOCK != 0) {
+        case (.toBeKept, true):
+            connection.lock = .kept
+            return SQLITE_OK
+        case (.kept, false):
+            connection.lock = .toBeKept
+            return SQLITE_OK
+        case (.toBeKept, false), (.kept, true), (.passed, _):
+            return below(file).pointee.pMethods.pointee.xShmLock(below(file), 0, 1, flags)
         }
-        return below(file).pointee.pMethods.pointee.xShmLock(below(file), first, count, flags)
     }
 
     static func giveBack(_ file: File?) {
-        guard lock(file).pointee == .kept else { return }
-        lock(file).pointee = .passed
+        guard connection(file).lock == .kept else { return }
+        connection(file).lock = .passed
         _ = below(file).pointee.pMethods.pointee.xShmLock(
             below(file), 0, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
     }

@@ -16,7 +16,8 @@ import Glibc
 /// compares each page with its newest checksum too (``PageSums``). The write-ahead log has checksums
 /// of SQLite's own, which SQLite compares only when it begins to use one that it finds: here they are compared
 /// whenever a page is read from it (``LogFrames``), and by whoever has the tables for writing, with those of the frames
-/// that it wrote itself (``OwnFrames``).
+/// that it wrote itself (``OwnFrames``). Where a page is in it SQLite
+/// looks up in an index that other programs can change; what that says is compared too (``LogIndex``).
 ///
 /// A connection that is told to (``keepLock(_:for:)``) never gives the lock for writing back: not between two
 /// transactions, when another program would be quick enough to get it.
@@ -30,6 +31,8 @@ enum PageChecks {
         case own
         /// With that, and with the newest one, as who has the file for writing knows it.
         case newest(PageSums)
+
+        var newest: PageSums? { if case .newest(let sums) = self { sums } else { nil } }
     }
 
     /// By the paths of main files, as SQLite spells them.
@@ -88,6 +91,16 @@ enum PageChecks {
     /// of its pages.
     private static func isPage(_ count: Int32, _ offset: Int64) -> Bool {
         count >= 512 && count & (count - 1) == 0 && offset % Int64(count) == 0
+    }
+
+    /// The sum that a page from the write-ahead log has in the tables' file, as it stands there.
+    /// - Parameters:
+    ///   - content: becomes what the page is in the file.
+    ///   - page: from 1.
+    static func sumInFile(of content: UnsafeMutableRawBufferPointer, page: Int) -> UInt64 {
+        let offset = Int64(page - 1) * Int64(content.count)
+        clearUnused(content, at: offset)
+        return checksum(UnsafeRawBufferPointer(content), at: offset).littleEndian
     }
 
     // MARK: What is left of deleted rows
@@ -156,9 +169,7 @@ enum PageChecks {
         let logMethods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         logMethods.initialize(to: checkedMethods())
         logMethods.pointee.xRead = { PageChecks.readLog($0, $1, $2, $3) }
-        logMethods.pointee.xTruncate = {
-            PageChecks.below($0).pointee.pMethods.pointee.xTruncate(PageChecks.below($0), $1)
-        }
+        logMethods.pointee.xTruncate = { PageChecks.truncateLog($0, $1) }
         logMethods.pointee.xSync = {
             PageChecks.below($0).pointee.pMethods.pointee.xSync(PageChecks.below($0), $1)
         }
@@ -168,14 +179,30 @@ enum PageChecks {
         return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
     }()
 
-    /// What stands in front of the file of the VFS below: a pointer to the methods, one to the newest checksums, and
-    /// what is done with the lock for writing.
-    private static let headBytes = 24
+    /// What stands in front of the file of the VFS below: a pointer to the methods, and one to its connection.
+    private static let headBytes = 16
 
-    private static func sums(_ file: File?) -> UnsafeMutablePointer<Unmanaged<PageSums>?> {
-        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
-        return (UnsafeMutableRawPointer(file) + 8).assumingMemoryBound(to: Unmanaged<PageSums>?.self)
+    /// What is known of a connection to tables with checksums, by its main file and its write-ahead log. Used by one
+    /// thread at a time.
+    final class Connection {
+        /// Where it is of a program that has the tables for writing.
+        let newest: PageSums?
+        var lock = Lock.passed
+        /// Whether SQLite has the lock for writing.
+        var isWriting = false
+        var index = LogIndex()
+        /// What its read transaction sees; `nil` while it has none.
+        var snapshot: OwnFrames.Snapshot?
+
+        init(_ newest: PageSums?) { self.newest = newest }
     }
+
+    private static func place(_ file: File?) -> UnsafeMutablePointer<Unmanaged<Connection>> {
+        guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
+        return (UnsafeMutableRawPointer(file) + 8).assumingMemoryBound(to: Unmanaged<Connection>.self)
+    }
+
+    static func connection(_ file: File?) -> Connection { place(file).pointee.takeUnretainedValue() }
 
     static func below(_ file: File?) -> File {
         guard let file else { preconditionFailure("SQLite calls a file's method without a file") }
@@ -199,28 +226,26 @@ enum PageChecks {
         guard let layers, let file else { return SQLITE_CANTOPEN }
         let vfs = layers.below
         var methods: UnsafePointer<sqlite3_io_methods>?
-        var newest: PageSums?
+        var connection: Connection?
         if let name {
             let path = String(cString: name)
             if flags & SQLITE_OPEN_MAIN_DB != 0, let checks = files.withLock({ $0[path] }) {
                 methods = layers.methods
-                if case .newest(let sums) = checks { newest = sums }
+                connection = Connection(checks.newest)
             }
-            if flags & SQLITE_OPEN_WAL != 0, path.hasSuffix(WriteAheadLog.suffix),
-                files.withLock({ $0[String(path.dropLast(4))] }) != nil
+            if flags & SQLITE_OPEN_WAL != 0, let main = sqlite3_database_file_object(name),
+                main.pointee.pMethods == layers.methods
             {
                 methods = layers.logMethods
-                if case .newest(let sums) = files.withLock({ $0[String(path.dropLast(4))] }) { newest = sums }
+                connection = PageChecks.connection(main)
             }
         }
-        guard let methods else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
+        guard let methods, let connection else { return vfs.pointee.xOpen(vfs, name, file, flags, outFlags) }
         below(file).pointee.pMethods = nil
         let code = vfs.pointee.xOpen(vfs, name, below(file), flags, outFlags)
         // SQLite closes a file that has methods, also where it could not be opened.
         file.pointee.pMethods = below(file).pointee.pMethods == nil ? nil : methods
-        let isOpen = file.pointee.pMethods != nil
-        sums(file).initialize(to: isOpen ? newest.map { Unmanaged.passRetained($0) } : nil)
-        lock(file).initialize(to: .passed)
+        if file.pointee.pMethods != nil { place(file).initialize(to: Unmanaged.passRetained(connection)) }
         return code
     }
 
@@ -228,7 +253,7 @@ enum PageChecks {
         sqlite3_io_methods(
             iVersion: 3,
             xClose: {
-                PageChecks.sums($0).pointee?.release()
+                PageChecks.place($0).pointee.release()
                 return PageChecks.below($0).pointee.pMethods.pointee.xClose(PageChecks.below($0))
             },
             xRead: { PageChecks.read($0, $1, $2, $3) },
@@ -247,13 +272,12 @@ enum PageChecks {
                 // Parts of pages (SQLITE_IOCAP_SUBPAGE_READ) would be read past the checksums.
                 PageChecks.below($0).pointee.pMethods.pointee.xDeviceCharacteristics(PageChecks.below($0)) & ~0x8000
             },
-            xShmMap: {
-                PageChecks.below($0).pointee.pMethods.pointee.xShmMap(PageChecks.below($0), $1, $2, $3, $4)
-            },
+            xShmMap: { PageChecks.mapIndex($0, $1, $2, $3, $4) },
             xShmLock: { PageChecks.lock($0, $1, $2, $3) },
-            xShmBarrier: { PageChecks.below($0).pointee.pMethods.pointee.xShmBarrier(PageChecks.below($0)) },
+            xShmBarrier: { PageChecks.passBarrier($0) },
             xShmUnmap: {
                 PageChecks.giveBack($0)
+                PageChecks.connection($0).index = LogIndex()
                 return PageChecks.below($0).pointee.pMethods.pointee.xShmUnmap(PageChecks.below($0), $1)
             },
             xFetch: { _, _, _, place in
@@ -266,27 +290,27 @@ enum PageChecks {
 
     private static func read(_ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64) -> Int32
     {
-        let newest = sums(file).pointee
+        let connection = connection(file)
         let file = below(file)
         let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
         guard isPage(count, offset), let bytes else { return code }
         let number = Int(offset / Int64(count))
+        // Of a page that is in the write-ahead log too.
+        let copy = connection.snapshot.flatMap { connection.newest?.frames.copy(ofPage: number + 1, in: $0) }
         // SQLite takes what is behind the end of the file for zeros.
-        if code == shortRead, let newest, newest._withUnsafeGuaranteedRef({ $0.isKnown(page: number) }) {
-            return ioErrorData
-        }
+        if code == shortRead, copy != nil || connection.newest?.isKnown(page: number) ?? false { return ioErrorData }
         guard code == SQLITE_OK else { return code }
         let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
         let kept = page.loadUnaligned(fromByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
         guard UInt64(littleEndian: kept) == checksum(page, at: offset) else { return ioErrorData }
-        guard let newest else { return SQLITE_OK }
-        return newest._withUnsafeGuaranteedRef { $0.isNewest(kept, ofPage: number) } ? SQLITE_OK : ioErrorData
+        if let copy, copy != kept { return ioErrorData }
+        return connection.newest?.isNewest(kept, ofPage: number) ?? true ? SQLITE_OK : ioErrorData
     }
 
     private static func readLog(
         _ file: File?, _ bytes: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64
     ) -> Int32 {
-        let own = sums(file).pointee
+        let connection = connection(file)
         let file = below(file)
         let code = file.pointee.pMethods.pointee.xRead(file, bytes, count, offset)
         guard let bytes, LogFrames.isPage(Int(count), at: offset) else { return code }
@@ -302,56 +326,83 @@ enum PageChecks {
             }
             let page = UnsafeRawBufferPointer(start: bytes, count: Int(count))
             guard LogFrames.isWhole(page, UnsafeRawBufferPointer(headers)) else { return ioErrorData }
-            guard let own, let frame = WriteAheadLog.frame(at: offset - Int64(LogFrames.headerBytes)) else {
-                return SQLITE_OK
-            }
-            let sum = LogFrames.sum(UnsafeRawBufferPointer(headers), ofHeader: 1)
-            return own._withUnsafeGuaranteedRef { $0.frames.isOwn(sum, ofFrame: frame) } ? SQLITE_OK : ioErrorData
+            guard let own = connection.newest?.frames,
+                let frame = WriteAheadLog.frame(at: offset - Int64(LogFrames.headerBytes))
+            else { return SQLITE_OK }
+            let header = FrameHeader(UnsafeRawBufferPointer(rebasing: headers[LogFrames.headerBytes...]))
+            guard let number = own.page(ofFrame: frame, header.sum, in: connection.snapshot) else { return ioErrorData }
+            // SQLite does not say which page it reads: it is the one that the index says the frame has.
+            let isWanted = connection.snapshot == nil || connection.index.page(ofFrame: frame) == number
+            return isWanted ? SQLITE_OK : ioErrorData
         }
     }
 
-    /// Notes what is written into the log: its own header, with which it begins anew, and that of each frame. (SQLite
-    /// writes a frame's header by itself, before its page.)
+    /// Notes what is written into the log: its own header, with which it begins anew, and of each frame the header and
+    /// then, by itself, the page. It is begun anew only when all of it is in the tables' file, whatever the index says.
     private static func writeLog(
         _ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64
     ) -> Int32 {
-        let own = sums(file).pointee
+        guard let newest = connection(file).newest, let bytes else {
+            return below(file).pointee.pMethods.pointee.xWrite(below(file), bytes, count, offset)
+        }
+        if offset == 0 && !newest.haveAllFrames { return ioErrorData }
         let code = below(file).pointee.pMethods.pointee.xWrite(below(file), bytes, count, offset)
-        guard code == SQLITE_OK, let own, let bytes else { return code }
+        guard code == SQLITE_OK else { return code }
+        let content = UnsafeRawBufferPointer(start: bytes, count: Int(count))
         if offset == 0 {
-            own._withUnsafeGuaranteedRef { $0.frames.begin() }
-        } else if count == LogFrames.headerBytes, let frame = WriteAheadLog.frame(at: offset) {
-            let sum = LogFrames.sum(UnsafeRawBufferPointer(start: bytes, count: Int(count)), ofHeader: 0)
-            own._withUnsafeGuaranteedRef { $0.frames.note(sum, ofFrame: frame) }
+            newest.frames.begin(salts: content.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+        } else if content.count == LogFrames.headerBytes, let frame = WriteAheadLog.frame(at: offset) {
+            newest.frames.note(FrameHeader(content), ofFrame: frame)
+        } else if LogFrames.isPage(content.count, at: offset),
+            let frame = WriteAheadLog.frame(at: offset - Int64(LogFrames.headerBytes))
+        {
+            withUnsafeTemporaryAllocation(byteCount: content.count, alignment: 8) { page in
+                page.copyMemory(from: content)
+                newest.frames.note(pageOfFrame: frame) { sumInFile(of: page, page: $0) }
+            }
         }
         return code
     }
 
+    private static func truncateLog(_ file: File?, _ size: Int64) -> Int32 {
+        if let newest = connection(file).newest, !newest.haveAllFrames,
+            size < WriteAheadLog.place(ofFrame: newest.frames.committed + 1)
+        {
+            return ioErrorData
+        }
+        return below(file).pointee.pMethods.pointee.xTruncate(below(file), size)
+    }
+
     private static func write(_ file: File?, _ bytes: UnsafeRawPointer?, _ count: Int32, _ offset: Int64) -> Int32 {
-        let newest = sums(file).pointee
+        let newest = connection(file).newest
         let file = below(file)
         if isPage(count, offset), let bytes {
             let page = UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(mutating: bytes), count: Int(count))
-            clearUnused(page, at: offset)
-            let sum = checksum(UnsafeRawBufferPointer(page), at: offset).littleEndian
+            let number = Int(offset / Int64(count))
+            let sum = sumInFile(of: page, page: number + 1)
+            // Which frame is copied into which page the index says.
+            if let newest, !newest.frames.isCopy(sum, ofPage: number + 1) { return ioErrorData }
             // In SQLite's own page, where these bytes and the unused ones are nobody's: as its own checksum VFS does.
             page.storeBytes(of: sum, toByteOffset: page.count - PageChecks.bytes, as: UInt64.self)
-            newest?._withUnsafeGuaranteedRef { $0.note(sum, ofPage: Int(offset / Int64(count))) }
+            newest?.note(sum, ofPage: number)
         }
         return file.pointee.pMethods.pointee.xWrite(file, bytes, count, offset)
     }
 
     private static func truncate(_ file: File?, _ size: Int64) -> Int32 {
+        let newest = connection(file).newest
+        // The index says how many pages there are.
+        if let newest, size < Int64(newest.frames.pages * WriteAheadLog.pageBytes) { return ioErrorData }
         let code = below(file).pointee.pMethods.pointee.xTruncate(below(file), size)
-        if code == SQLITE_OK { sums(file).pointee?._withUnsafeGuaranteedRef { $0.truncate(to: size) } }
+        if code == SQLITE_OK { newest?.truncate(to: size) }
         return code
     }
 
     /// What is synced is a checkpoint's whole work, and the write-ahead log is begun anew after it.
     private static func sync(_ file: File?, _ flags: Int32) -> Int32 {
         let code = below(file).pointee.pMethods.pointee.xSync(below(file), flags)
-        guard code == SQLITE_OK, let newest = sums(file).pointee else { return code }
-        return newest._withUnsafeGuaranteedRef { $0.save() } ? SQLITE_OK : ioErrorSync
+        guard code == SQLITE_OK, let newest = connection(file).newest else { return code }
+        return newest.save() ? SQLITE_OK : ioErrorSync
     }
 
     /// `SQLITE_IOERR_DATA`, a macro that Swift does not see.

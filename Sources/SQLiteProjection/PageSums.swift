@@ -37,7 +37,7 @@ final class PageSums: Sendable {
         var isEnded = false
     }
 
-    /// The pages that are not in the tables' file yet.
+    /// The write-ahead log's, in which pages are that are not in the tables' file yet.
     let frames = OwnFrames()
     private let path: String
     private let state: Mutex<State>
@@ -77,6 +77,14 @@ final class PageSums: Sendable {
     /// Whether this is what was written last of a page.
     func isNewest(_ sum: UInt64, ofPage page: Int) -> Bool {
         state.withLock { page < $0.sums.count && $0.sums[page] == sum }
+    }
+
+    /// Whether all that was committed to the write-ahead log is in the tables' file.
+    var haveAllFrames: Bool {
+        let copies = frames.copies
+        return state.withLock { state in
+            copies.allSatisfy { page, sum in page < state.sums.count && state.sums[page] == sum }
+        }
     }
 
     /// Whether the page was written ever.

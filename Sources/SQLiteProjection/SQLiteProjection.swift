@@ -101,7 +101,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     package func apply(_ blocks: [OpenedBlock]) throws {
         if blocks.isEmpty { return }
         try use("applying blocks") { try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) } }
-        if walPages >= bounds.walPagesRenewed {
+        if writer.isLogDamaged {
+            renewal.withLock { $0 = "their log (WAL), or its index, is not what this program wrote" }
+        } else if walPages >= bounds.walPagesRenewed {
             renewal.withLock { [reason = writer.reason] in $0 = "their log (WAL) has \(walPages) pages: \(reason)" }
         }
     }

@@ -93,16 +93,25 @@ struct WriteAheadLog {
         return clear(descriptor, next, WriteAheadLog.frameHeaderBytes)
     }
 
-    /// Notes the sums of the frames up to a commit.
+    /// Notes the frames up to a commit, as they are found.
     func note(through commit: WALCommit, in frames: OwnFrames) {
         if commit.frames == 0 { return }
         let descriptor = PlainFile.descriptor(of: path, O_RDONLY)
         if descriptor < 0 { return }
         defer { close(descriptor) }
-        for frame in 1...commit.frames {
-            guard let found = self.commit(endingWith: frame, descriptor) else { return }
-            frames.note(found.sums, ofFrame: frame)
+        // A log of other salts is cut off whole.
+        guard words(descriptor, at: 16)?.first == commit.salts else { return }
+        let bytes = WriteAheadLog.frameHeaderBytes + WriteAheadLog.pageBytes
+        withUnsafeTemporaryAllocation(byteCount: bytes, alignment: 8) { memory in
+            for frame in 1...commit.frames {
+                let place = off_t(WriteAheadLog.place(ofFrame: frame))
+                guard pread(descriptor, memory.baseAddress, bytes, place) == bytes else { break }
+                frames.note(FrameHeader(UnsafeRawBufferPointer(memory)), ofFrame: frame)
+                let page = UnsafeMutableRawBufferPointer(rebasing: memory[WriteAheadLog.frameHeaderBytes...])
+                frames.note(pageOfFrame: frame) { PageChecks.sumInFile(of: page, page: $0) }
+            }
         }
+        frames.found(endingWith: commit)
     }
 
     /// Where the header of a frame stands, from 1.

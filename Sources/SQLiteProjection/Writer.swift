@@ -66,6 +66,8 @@ final class Writer {
     var walPages: Int { checkpointer.pages }
     /// Why there are so many.
     var reason: String { checkpointer.reason }
+    /// Whether it is found to be another one than was written.
+    var isLogDamaged: Bool { checkpointer.isDamaged }
 
     func apply(_ blocks: [OpenedBlock], _ db: Database) throws {
         guard let statements else { throw StoreError("the tables are closed") }
