@@ -203,7 +203,7 @@ extension ServerTests {
             let logs = LogCapture()
             try await TestServer.run(
                 tokens: [Self.token("a", .game, ["right"])], logs: logs,
-                limits: { $0.securityLinesMilliseconds = 3_600_000 }
+                limits: { $0.noticeMilliseconds = 3_600_000 }
             ) { server in
                 for round in 0..<334 {
                     let client = try await server.connect()
