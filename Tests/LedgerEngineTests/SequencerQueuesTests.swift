@@ -16,7 +16,11 @@ import Testing
             var limits = EngineLimits()
             limits.verifierThreads = threads
             change(&limits)
+            // No commit is due by its time, for the first one is long past.
+            limits.commitMicrosecondsMax = 1 << 40
             queues = SequencerQueues(limits: limits) { [clock] in clock.withLock { $0 } }
+            add(plain: 1, from: Lane(outlet: .queue()) { _ in })
+            _ = (wakes, batch(), batch())
         }
 
         /// Submissions of one operation each: with a JWS, or without.

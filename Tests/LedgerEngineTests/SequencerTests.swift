@@ -211,7 +211,8 @@ import Testing
         let chain = try SandboxChain(notBefore: SandboxApp.date - day, notAfter: SandboxApp.date + day)
         var limits = EngineLimits()
         limits.verifierThreads = 1
-        for count in [limits.newPathsPerTurnMax, limits.newPathsPerTurnMax + 1] {
+        // What is not done in a turn goes on at once until the lane has had its own part.
+        for count in [limits.newPathsPerTurnMax, FairQueue.quantum + 1] {
             let bench = try Bench(limits: limits, anchors: [chain.root])
             let ((many, manyLane), (one, oneLane)) = (bench.lane(), bench.lane())
             let gate = DispatchSemaphore(value: 0)
