@@ -222,6 +222,7 @@ import Testing
             (given.transfer, given.evidence, given.assignment) = (1 << 20, 1 << 20, 1 << 20)
             (given.notification, given.request, given.time) = (1 << 20, 1 << 20, 1 << 20)
             let position = given
+            var now: Int64 = 0
             for turn in 0..<4 {
                 let projection = store.projection
                 let ended = DispatchGroup()
@@ -277,8 +278,11 @@ import Testing
                         usleep(UInt32.random(in: 0..<60_000))
                     }
                 }
-                for batch in 1...700 {
-                    let now = Int64(turn * 700 + batch)
+                // The log begins anew only where no reader needs it, so not after a number of commits that is known.
+                var batch = 0
+                while batch < 700 || logs.count <= 2 * (turn + 1) && batch < 20_000 {
+                    batch += 1
+                    now += 1
                     do { try store.run((0..<3).map { _ in workload.next() }, at: now) } catch {
                         Issue.record("seed \(seed), batch \(now): \(error)")
                         break
@@ -304,7 +308,7 @@ import Testing
                 try outside.inDatabase { try $0.execute(sql: "COMMIT") }
                 try outside.close()
             }
-            #expect(logs.count >= 3, "the log was begun anew")
+            #expect(logs.count > 8, "the log was begun anew")
             #expect(store.projection.checkAll().isEmpty)
             try store.projection.close()
         }

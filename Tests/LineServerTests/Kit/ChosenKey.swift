@@ -120,15 +120,15 @@ struct ChosenKey {
     /// What a digest counts as.
     static func number(ofDigest digest: [UInt8]) -> Limbs { Limbs(digest).reduced(by: Scalar.modulus, carry: 0) }
 
-    /// r ‖ s over a digest whose sum is u₁G + u₂Q, for any u₁ and u₂ that are not 0. Nobody can choose them for
-    /// a digest and have a good signature.
+    /// r ‖ s over a digest whose sum is u₁G + u₂Q, for any u₁ and u₂ that are not 0. Nobody can choose them
+    /// for a digest and have a good signature.
     static func forged(_ digest: [UInt8], _ u1: Limbs, _ u2: Limbs) -> [UInt8] {
         let s = Modular.quotient(number(ofDigest: digest), u1)
         return Modular.product(u2, s).bytes + s.bytes
     }
 
-    /// A digest, and a good signature over it, whose sum is u₁G + u₂Q, for any u₁ and u₂ of which neither is 0,
-    /// nor the sum infinity: where the digest is what comes out, there always is one.
+    /// A digest, and a good signature over it, whose sum is u₁G + u₂Q, for any u₁ and u₂ of which neither
+    /// is 0, nor the sum infinity: where the digest is what comes out, there always is one.
     func good(_ u1: Limbs, _ u2: Limbs) -> (digest: [UInt8], signature: [UInt8]) {
         let r = remainder(ofNonce: Modular.sum(u1, Modular.product(u2, secret)))
         let s = Modular.quotient(r, u2)
