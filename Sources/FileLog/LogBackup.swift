@@ -21,6 +21,9 @@ package struct LogBackup {
         /// Segments that were new, or in which something differed.
         package var written = 0
         package var writtenBytes = 0
+        /// What is not as it should be of the ledger's head file, in words. Where that was torn, the block that was
+        /// acknowledged last may not be in the backup of a ledger that is being written.
+        package var headFaults: [String] = []
     }
 
     /// What is being done, for a progress bar.
@@ -53,7 +56,12 @@ package struct LogBackup {
         var before = Summary(head: LogHead(number: 0, term: 0, hash: .zero))
         for run in 1... {
             let (summary, isErased) = try runOnce(after: before, isLast: run == FileLogLimits.backupRunsMax, progress)
-            if !isErased { return summary }
+            if !isErased {
+                var whole = summary
+                let findings = HeadFile.Findings(disk, ledger.headFile)
+                whole.headFaults = findings.faults + findings.tornSlots
+                return whole
+            }
             before = summary
         }
         preconditionFailure("the last run is the last")
@@ -181,6 +189,9 @@ package struct LogBackup {
     /// Everything that is known of the backup must be of this ledger's chain.
     private func checkIsContinued(by log: FileLog, _ head: LogHead, _ identity: Digest) throws(LogError) {
         let firsts = try LogScan.listed(disk, backup.log)
+        for path in firsts.map({ backup.log + "/" + SegmentFile.name($0) }) + [backup.headFile] {
+            try checkIsFile(path)
+        }
         let findings = HeadFile.Findings(disk, backup.headFile)
         if firsts.isEmpty && findings.heads.isEmpty { return }
         let owner = try LogInspection.identity(disk, backup.log) ?? findings.heads.first?.identity
@@ -216,6 +227,19 @@ package struct LogBackup {
                 "\(backup.path) has a segment file that begins with block \(other), and \(ledger.path) has not; make "
                     + "the backup in a new folder")
         }
+    }
+
+    /// What is no file is nothing that a run may put a file in the place of.
+    private func checkIsFile(_ path: String) throws(LogError) {
+        let status: FileStatus?
+        do { status = try disk.statusIfThere(at: path) } catch {
+            throw LogError(.unknown, "looking at \(path): \(error)")
+        }
+        guard let status, status.kind != .file else { return }
+        throw LogError(
+            .unknown,
+            "\(path) is \(status.kind.words), not a file of a backup; it is left as it is: move it away, and run the "
+                + "backup again")
     }
 
     /// Adds what the backup's log ends with, as far as it can be read, and gives that log where it is whole.

@@ -48,6 +48,9 @@ package struct EngineLimits: Sendable {
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.
     package var renewalRetryMilliseconds: UInt64 = 10_000
+    /// Up to which that is doubled each time, where it may be the log that tables cannot be of, or not for long: what is
+    /// wrong there no renewal mends. Tables that were in use for longer than this are made anew at once.
+    package var renewalRetryMillisecondsMax: UInt64 = 600_000
     /// How much nicer the thread is that makes tables anew beside those in use: those are not to wait for it.
     package var renewalNiceness: Int32 = 10
     /// How long after a check of the tables had to be left it is gone on with.

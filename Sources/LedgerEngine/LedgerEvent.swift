@@ -7,6 +7,8 @@ package enum LedgerEvent: Sendable {
     /// What the projection has is not what was written. Said once for each time that it is made anew.
     case tablesDamaged(StoreError)
     case tablesBeingRenewed(reason: String)
+    /// They were made anew not long ago, and are to be again: in so many seconds.
+    case renewalPutOff(reason: String, seconds: UInt64)
     /// The new tables have taken the others' place.
     /// - failures: how many requests had met damage since it was said.
     case tablesRenewed(block: BlockNumber, failures: Int)

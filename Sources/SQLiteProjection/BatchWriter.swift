@@ -40,16 +40,16 @@ final class BatchWriter {
     private let writeState: PreparedStatement
     private unowned let db: Database
     private let hash: HashFunction
-    private let areNew: Bool
+    private let areMade: Bool
     private let warn: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - areNew: whether the tables were made from nothing by this process.
-    ///   - warn: told of what a log must not have. New tables are made all the same, so that they can be read.
+    ///   - areMade: whether the tables were made from nothing by this process.
+    ///   - warn: told of what a log must not have. Such tables go on all the same, so that they can be read.
     init(
-        _ db: Database, areNew: Bool, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void
+        _ db: Database, areMade: Bool, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void
     ) throws {
-        self.areNew = areNew
+        self.areMade = areMade
         self.hash = hash
         self.warn = warn
         self.db = db
@@ -84,6 +84,7 @@ final class BatchWriter {
     func apply(_ blocks: [OpenedBlock], after before: StoredState) throws -> StoredState {
         var state = before
         for opened in blocks { try state.advance(by: opened) }
+        let numbers = blocks[0].block.number...blocks[blocks.count - 1].block.number
         var rows = try BatchRows(blocks)
         state.add(rows.currencies)
         var changes = WalletChanges(after: before.position)
@@ -96,10 +97,10 @@ final class BatchWriter {
         try insert(rows.entries, &state.sums)
         try insert(rows.transfers, &state.sums)
         try wallets.write(changes, &state.sums)
-        try insert(rows.requests, &state.sums)
+        try insert(rows.requests, of: numbers, &state.sums)
         try write(rows.holds, ended: changes.endedHolds, after: before.position, &state.sums)
         let assigned = rows.assign()
-        try insert(rows.purchases, state.currencies, &state.sums)
+        try insert(rows.purchases, of: numbers, state.currencies, &state.sums)
         for row in assigned { try assign(row, &state.sums) }
         try insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
@@ -166,20 +167,30 @@ final class BatchWriter {
 
     /// What a log must not have: tables made from nothing are of such a log, and can be read. In others it is more
     /// likely that they lost what they had.
-    private func meetTwice(_ what: String, in table: StoredTable, _ sums: inout TableSums) throws {
-        guard areNew else { throw StoreError.corrupt("\(what), of which the tables have one already") }
-        warn("\(what) in the log; the first stays: verify the log")
+    /// - Parameter blocks: which the second one is in one of.
+    private func meetTwice(
+        _ what: String, in table: StoredTable, _ blocks: ClosedRange<BlockNumber>, _ sums: inout TableSums
+    ) throws {
+        guard areMade else {
+            throw StoreError.corrupt(
+                "\(what), of which the tables have one already: they are damaged, or the log has it twice")
+        }
+        let place =
+            blocks.count == 1 ? "block \(blocks.lowerBound)" : "blocks \(blocks.lowerBound) to \(blocks.upperBound)"
+        warn("\(place): \(what) in the log; the first stays: verify the log")
         sums[table] = try TableSum(db, table)
     }
 
-    private func insert(_ rows: [BlockRows.RequestRow], _ sums: inout TableSums) throws {
+    private func insert(
+        _ rows: [BlockRows.RequestRow], of blocks: ClosedRange<BlockNumber>, _ sums: inout TableSums
+    ) throws {
         let isWhole = try insertRequest.run(rows, &sums) { parameters, row in
             parameters.bind(1, row.pointee.key.text)
             parameters.bind(2, row.pointee.fingerprint)
             parameters.bind(3, row.pointee.entry)
             parameters.bind(4, row.pointee.answer)
         }
-        if !isWhole { try meetTwice("a request key has two answers", in: .request, &sums) }
+        if !isWhole { try meetTwice("a request key has two answers", in: .request, blocks, &sums) }
     }
 
     private func write(
@@ -213,7 +224,8 @@ final class BatchWriter {
     }
 
     private func insert(
-        _ rows: [BatchRows.NewPurchase], _ codes: [CurrencyCode], _ sums: inout TableSums
+        _ rows: [BatchRows.NewPurchase], of blocks: ClosedRange<BlockNumber>, _ codes: [CurrencyCode],
+        _ sums: inout TableSums
     ) throws {
         // The same for each purchase of a product: made once for as many as follow each other.
         var grants: (of: [PurchaseRegister.Grant], text: String) = ([], "")
@@ -244,7 +256,7 @@ final class BatchWriter {
             parameters.bind(20, row.pointee.first.id)
             parameters.bind(21, row.pointee.block)
         }
-        if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, &sums) }
+        if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, blocks, &sums) }
     }
 
     private func insert(_ rows: [BatchRows.NewEvent], _ sums: inout TableSums) throws {

@@ -159,10 +159,13 @@ enum DatabaseFile {
     /// - Throws: ``ProjectionOpeningError`` where there is something that is not a file.
     private static func checkKind(_ path: String) throws {
         var status = stat()
-        if stat(path, &status) != 0 { return }
+        // SQLite follows no link of these names.
+        let isFollowed = !ownSuffixes.contains { path.hasSuffix($0) }
+        if (isFollowed ? stat(path, &status) : lstat(path, &status)) != 0 { return }
         let words =
             switch status.st_mode & S_IFMT {
             case S_IFREG: nil as String?
+            case S_IFLNK: "a symbolic link"
             case S_IFDIR: "a folder"
             case S_IFIFO: "a fifo"
             case S_IFSOCK: "a socket"
@@ -296,9 +299,9 @@ enum DatabaseFile {
     }
 
     static let setAsideSuffix = ".set-aside"
-    private static let suffixes = [
-        "-shm", "-journal", PageSums.suffix, CheckpointMark.suffix, WriteAheadLog.suffix, "",
-    ]
+    /// Of what SQLite opens by itself.
+    private static let ownSuffixes = ["-shm", "-journal", WriteAheadLog.suffix]
+    private static let suffixes = ownSuffixes + [PageSums.suffix, CheckpointMark.suffix, ""]
 
     static func remove(at path: String) throws {
         for suffix in suffixes where unlink(path + suffix) != 0 && errno != ENOENT {

@@ -35,6 +35,8 @@ package enum SQLiteLimits {
     static let walBytesReserved = 32 << 20
     /// Bytes that the WAL's file keeps when it begins anew after it was longer.
     static let walBytesKept = 64 << 20
+    /// Bytes that an entry takes in tables that were brought forward in the smallest steps: as many as were measured.
+    static let bytesPerEntry: Int64 = 800
 }
 
 /// Those of the bounds that a test may choose.

@@ -27,16 +27,19 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// Opens the tables at `path`, or creates them.
     /// - Parameters:
     ///   - ledger: whose books they must be.
+    ///   - areMade: whether the caller has just made them out of the log, from nothing. Of such tables, as of those that
+    ///     are created, a key or a purchase that comes once more is in the log twice; others have lost or gained rows.
     ///   - warn: told what the operator should know.
     /// - Throws: ``ProjectionOpeningError``
     package init(
-        path: String, ledger: BlockRows.LedgerRow, hash: @escaping HashFunction, bounds: SQLiteBounds = SQLiteBounds(),
+        path: String, ledger: BlockRows.LedgerRow, areMade: Bool = false, hash: @escaping HashFunction,
+        bounds: SQLiteBounds = SQLiteBounds(),
         warn: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
         self.path = path
-        let areNew: Bool
+        let isNew: Bool
         let known: DatabaseFile.Known
-        (pool, loading, copier, known, areNew) = try DatabaseFile.open(path, ledger)
+        (pool, loading, copier, known, isNew) = try DatabaseFile.open(path, ledger)
         sums = known.sums
         self.hash = hash
         self.bounds = bounds
@@ -49,7 +52,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
             try pool.writeWithoutTransaction { db in
                 usedKeys.raise(to: try String.fetchOne(db, sql: "SELECT max(key) FROM request"))
                 return try Writer(
-                    db, copier, ledger, hash, areNew: areNew, bounds, path, known, usedKeys, suspects, warn)
+                    db, copier, ledger, hash, areMade: isNew || areMade, bounds, path, known, usedKeys, suspects, warn)
             }
         }
         loader = try DatabaseFile.opening(path) { [loading] in

@@ -2,7 +2,8 @@ import GRDB
 import Ledger
 import Synchronization
 
-/// Compares the tables' rows with the sums that are kept of them, one table after the other, in parts.
+/// Compares the tables' rows with the sums that are kept of them, one table after the other, in parts. Then all indexes
+/// are read: a page of one may be damaged, and be needed by nothing for long.
 ///
 /// Each table is read in one transaction, beside whatever is written meanwhile. The write-ahead log cannot begin anew
 /// as long as one lasts, so a table that is long is left and begun again where too much is written.
@@ -12,13 +13,23 @@ final class TableCheck {
     private let path: String
     private let bounds: SQLiteBounds
     private var queue: DatabaseQueue?
-    private var rest = StoredTable.allCases[...]
-    /// The table that is being read.
+    private var rest = (StoredTable.allCases.map { Part.table($0) } + [.indexes])[...]
+    /// The table or index that is being read.
     private var reading: Reading?
+
+    private enum Part {
+        case table(StoredTable)
+        /// Which there are.
+        case indexes
+        /// - select: gives a row for each entry.
+        case index(name: String, select: String)
+    }
 
     private struct Reading {
         let rows: PreparedStatement
-        let expected: TableSum
+        /// `nil` of an index.
+        let expected: TableSum?
+        let columns: Int32
         var sum = TableSum()
         /// The pages of the write-ahead log when it began.
         let walPages: Int
@@ -35,14 +46,14 @@ final class TableCheck {
     /// - Throws: ``Mismatch``, a ``DatabaseError`` where a page is damaged, or a ``StoreError`` `corrupt` where the sum
     ///   cannot be read: it goes on with the next table. Another ``StoreError`` where it must be left for a while.
     func next(walPages: Int) throws -> Bool {
-        guard let table = rest.first else {
+        guard let part = rest.first else {
             try close()
             return false
         }
         let queue = try opened()
         let fits: Bool? = try queue.inDatabase { db in
             do {
-                return try compare(table, db, walPages: walPages)
+                return try check(part, db, walPages: walPages)
             } catch {
                 // What is damaged of it can be read by nobody else either; the rest of it can be right.
                 if (error as? DatabaseError)?.isDamage ?? ((error as? StoreError)?.kind == .corrupt) {
@@ -54,7 +65,7 @@ final class TableCheck {
         }
         guard let fits else { return true }
         rest.removeFirst()
-        if !fits { throw Mismatch(table: table) }
+        if case .table(let table) = part, !fits { throw Mismatch(table: table) }
         return true
     }
 
@@ -75,33 +86,65 @@ final class TableCheck {
         let table: StoredTable
     }
 
-    /// - Returns: `nil` where there are more rows.
-    private func compare(_ table: StoredTable, _ db: Database, walPages: Int) throws -> Bool? {
-        var reading = try reading ?? begin(table, db, walPages: walPages)
+    /// - Returns: whether it is what was written; `nil` where there are more rows.
+    private func check(_ part: Part, _ db: Database, walPages: Int) throws -> Bool? {
+        switch part {
+        case .table(let table):
+            return try read(table.name, db, walPages: walPages) {
+                // In the order of the table itself: an index may have all columns that are wanted, and lack rows.
+                let expected = try StoredState.sums(db)[table]
+                return ("SELECT \(table.columns) FROM \(table.name) NOT INDEXED", table.columnCount, expected)
+            }
+        case .indexes:
+            rest += try TableCheck.indexes(db)
+            return true
+        case .index(let name, let select): return try read(name, db, walPages: walPages) { (select, 0, nil) }
+        }
+    }
+
+    private static func indexes(_ db: Database) throws -> [Part] {
+        var indexes: [Part] = []
+        let list = "SELECT name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index' AND rootpage > 0"
+        try PreparedStatement(db, list).forEach { row in
+            // SQLite reads an index of some rows only for a condition like its own.
+            let condition = row.text(2).range(of: " WHERE ").map { row.text(2)[$0.lowerBound...] } ?? ""
+            let name = row.text(0)
+            indexes.append(.index(name: name, select: "SELECT 1 FROM \(row.text(1)) INDEXED BY \(name)\(condition)"))
+        }
+        return indexes
+    }
+
+    /// - Parameter begin: within the transaction: what is to be read, of how many columns, and their rows' sum.
+    /// - Returns: whether that is their sum; `nil` where there are more rows.
+    private func read(
+        _ name: String, _ db: Database, walPages: Int,
+        _ begin: () throws -> (select: String, columns: Int32, expected: TableSum?)
+    ) throws -> Bool? {
+        var reading = try reading ?? beginReading(db, walPages: walPages, begin)
         // A copy of the statement would stay behind when the transaction is ended.
         self.reading = nil
-        let columns = table.columnCount
         for _ in 0..<bounds.checkedRowsAtOnce {
             guard try reading.rows.next() else {
                 try db.execute(sql: "COMMIT")
-                return reading.sum == reading.expected
+                return reading.expected.map { $0 == reading.sum } ?? true
             }
-            reading.sum.add(RowHash(reading.rows, columns: columns))
+            if reading.expected != nil { reading.sum.add(RowHash(reading.rows, columns: reading.columns)) }
         }
         guard walPages - reading.walPages < bounds.checkWALPagesMax else {
             reading.rows.reset()
-            throw StoreError("so much is written that table \(table.name) cannot be compared with its sum now")
+            throw StoreError("so much is written that \(name) cannot be compared with its sum now")
         }
         self.reading = reading
         return nil
     }
 
-    private func begin(_ table: StoredTable, _ db: Database, walPages: Int) throws -> Reading {
+    private func beginReading(
+        _ db: Database, walPages: Int, _ begin: () throws -> (select: String, columns: Int32, expected: TableSum?)
+    ) throws -> Reading {
         try db.execute(sql: "BEGIN")
-        let expected = try StoredState.sums(db)[table]
-        // In the order of the table itself: an index may have all columns that are wanted, and lack rows.
-        let rows = try PreparedStatement(db, "SELECT \(table.columns) FROM \(table.name) NOT INDEXED")
-        return Reading(rows: rows, expected: expected, walPages: walPages)
+        let (select, columns, expected) = try begin()
+        return Reading(
+            rows: try PreparedStatement(db, select), expected: expected, columns: columns, walPages: walPages)
     }
 
     private func end(_ db: Database) throws {

@@ -28,14 +28,14 @@ final class Writer {
 
     init(
         _ db: Database, _ copier: DatabaseQueue, _ ledger: BlockRows.LedgerRow, _ hash: @escaping HashFunction,
-        areNew: Bool, _ bounds: SQLiteBounds, _ path: String, _ known: DatabaseFile.Known, _ usedKeys: UsedKeys,
+        areMade: Bool, _ bounds: SQLiteBounds, _ path: String, _ known: DatabaseFile.Known, _ usedKeys: UsedKeys,
         _ suspects: SuspectTables, _ warn: @escaping @Sendable (String) -> Void
     ) throws {
         self.ledger = ledger
         self.usedKeys = usedKeys
         self.suspects = suspects
         let statements = Statements(
-            batch: try BatchWriter(db, areNew: areNew, hash: hash, warn: warn),
+            batch: try BatchWriter(db, areMade: areMade, hash: hash, warn: warn),
             begin: try PreparedStatement(db, "BEGIN IMMEDIATE"),
             commit: try PreparedStatement(db, "COMMIT"),
             version: try PreparedStatement(db, "PRAGMA data_version"))

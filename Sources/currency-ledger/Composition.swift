@@ -227,18 +227,20 @@ enum Composition {
             if let state = try? projection.state() { logger.warn(ofCurrenciesMissingFrom: catalog, state) }
             return engine
         }
-        if try folder.damageMark.isSet() {
-            try tables.makeAnew(because: "damage was found in them while they were used")
-        }
-        for _ in 1..<Tables.openingsMax {
-            do { return try engine() } catch let error as UnusableTables {
-                try tables.makeAnew(because: error.description)
-            } catch let error as StoreError where error.kind == .corrupt && !error.isOfLog {
-                // Blocks cannot be applied to them: the log has all that they have.
-                try tables.makeAnew(because: "\(error)")
+        return try tables.sayingWantOfRoom {
+            if try folder.damageMark.isSet() {
+                try tables.makeAnew(because: "damage was found in them while they were used")
             }
+            for _ in 1..<Tables.openingsMax {
+                do { return try engine() } catch let error as UnusableTables {
+                    try tables.makeAnew(because: error.description)
+                } catch let error as StoreError where error.kind == .corrupt && !error.isOfLog {
+                    // Blocks cannot be applied to them: the log has all that they have.
+                    try tables.makeAnew(because: "\(error)")
+                }
+            }
+            return try engine()
         }
-        return try engine()
     }
 
     /// Why tables of which nothing is damaged cannot be used.
@@ -268,9 +270,9 @@ enum Composition {
         defer { log.close() }
         guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
         let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
-        try Tables(
-            folder: folder, path: folder.projection, log: log, ledger: ledger, logger: logger, progress: { _ in }
-        ).make()
+        let tables = Tables(
+            folder: folder, path: folder.projection, log: log, ledger: ledger, logger: logger, progress: { _ in })
+        try tables.sayingWantOfRoom { try tables.make() }
         return head.number
     }
 

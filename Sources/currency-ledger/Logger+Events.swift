@@ -50,6 +50,10 @@ extension Logger {
                 metadata: ["error": "\(error)"])
         case .tablesBeingRenewed(let reason):
             notice("the tables are made anew beside those in use", metadata: ["reason": "\(reason)"])
+        case .renewalPutOff(let reason, let seconds):
+            self.error(
+                "the tables were made anew not long ago and are damaged again: they are made anew after a wait",
+                metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
         case .tablesRenewed(let block, let failures):
             notice(
                 "the tables were made anew and are in use", metadata: ["block": "\(block)", "failures": "\(failures)"])

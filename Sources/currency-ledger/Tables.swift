@@ -82,6 +82,29 @@ struct Tables {
         folder.damageMark.clear()
     }
 
+    /// Carries out what may make tables.
+    /// - Throws: what `body` throws; where the disk may have no room for tables, it says how much they need.
+    func sayingWantOfRoom<Result>(_ body: () throws -> Result) throws -> Result {
+        do { return try body() } catch {
+            let isWantOfRoom =
+                switch error {
+                case let error as ProjectionOpeningError: error.kind == .unavailable
+                case let error as StoreError: error.kind == .unavailable && !error.isOfLog
+                default: false
+                }
+            guard isWantOfRoom, let words = SQLiteProjection.wantOfRoom(at: path, entries: try entries()) else {
+                throw error
+            }
+            throw Failure("\(error); \(words): make room, and start again")
+        }
+    }
+
+    /// How many the log has.
+    private func entries() throws -> EntryID {
+        guard let head = log.head, let last = try log.read(after: head.number - 1, bytesMax: 0).first else { return 0 }
+        return try Block(opening: last, checks: .bodyOnly, evidence: .leftOut).position.entry
+    }
+
     /// How they are made anew while they are in use.
     var renewal: TableRenewal {
         TableRenewal {
@@ -91,7 +114,7 @@ struct Tables {
             try SQLiteProjection.move(from: newPath, to: path)
             folder.damageMark.clear()
         } open: {
-            try open(path)
+            try open(path, areMade: true)
         }
     }
 
@@ -110,7 +133,9 @@ struct Tables {
         try progress("the names in the log are being compared with its blocks: block \(block) of \(head)")
     }
 
-    private func open(_ path: String) throws -> SQLiteProjection {
-        try SQLiteProjection(path: path, ledger: ledger, hash: Composition.sha256) { logger.warning("\($0)") }
+    private func open(_ path: String, areMade: Bool = false) throws -> SQLiteProjection {
+        try SQLiteProjection(path: path, ledger: ledger, areMade: areMade, hash: Composition.sha256) {
+            logger.warning("\($0)")
+        }
     }
 }

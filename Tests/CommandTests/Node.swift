@@ -81,6 +81,16 @@ extension LedgerClient {
     }
 }
 
+/// What a service answers instead of a result; `nil` where it does what it is asked.
+func refusal(_ body: () async throws -> Void) async -> WireError? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return error as? WireError
+    }
+}
+
 /// Waits until something holds, a minute at most.
 func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
     for _ in 0..<6_000 {

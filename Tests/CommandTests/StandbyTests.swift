@@ -17,15 +17,6 @@ import Testing
         try await client.balance(account, currency: gems).balances.first?.balance.available ?? 0
     }
 
-    private static func refusal(_ body: () async throws -> Void) async -> WireError? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return error as? WireError
-        }
-    }
-
     @Test func aStandbyIsReadAndRefusesWritesAndLeadsOnceItIsPromoted() async throws {
         let studio = try Studio()
         let (a, b) = (try Node(studio, "a"), try Node(studio, "b"))
@@ -45,9 +36,9 @@ import Testing
         #expect(try await reader.report(.balances).rows.count == 1)
         #expect(try await reader.purchase(TransactionID("2000000000000001")!).grants.count == 1)
         #expect(try await reader.find(.key(RequestKey("g7")!)) == (try await asked.find(.key(RequestKey("g7")!))))
-        let refused = await Self.refusal { _ = try await reader.grant(Self.grant("w", 1)) }
+        let refused = await refusal { _ = try await reader.grant(Self.grant("w", 1)) }
         #expect(refused?.reason == "not_leader" && refused?["address"] == .string(a.address))
-        let signed = await Self.refusal {
+        let signed = await refusal {
             _ = try await reader.credit(signedTransaction: try studio.purchase(2), account: Self.ann)
         }
         #expect(signed?.reason == "not_leader")
@@ -201,7 +192,7 @@ import Testing
         let standing = try #require(try await reader.info().standby)
         #expect(standing.state == .connecting && standing.reason?.contains("forbidden") == true)
         #expect(try await reader.balance(Self.ann).balances.isEmpty, "an empty standby answers")
-        let empty = await Self.refusal { _ = try await reader.promote() }
+        let empty = await refusal { _ = try await reader.promote() }
         #expect(empty?.reason == "storage_unavailable" && empty?.message.contains("no block") == true)
         try await reader.close()
         #expect(wrong.stop() == 0)

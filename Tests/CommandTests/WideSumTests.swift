@@ -24,15 +24,6 @@ import Testing
         }
     }
 
-    private static func refusal(_ body: () async throws -> Void) async -> WireError? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return error as? WireError
-        }
-    }
-
     @Test func everyPartOfALedgerHoldsSumsBeyondSixtyFourBits() async throws {
         let studio = try Studio()
         try studio.folder.write(
@@ -50,11 +41,11 @@ import Testing
         #expect("\(sum)" == "9799832789158198208" && sum > Int128(Int64.max))
 
         // Everybody goes on, and only whose wallet is full is told so.
-        let full = await Self.refusal {
+        let full = await refusal {
             _ = try await client.grant(account: AccountName("player-7")!, currency: Self.gems, amount: Amount(1)!)
         }
         #expect(full?.reason == "balance_limit" && full?["currency"] == .string("gems"))
-        let many = await Self.refusal {
+        let many = await refusal {
             _ = try await client.grant(
                 account: AccountName("player-7")!, currency: CurrencyCode("tickets")!, amount: Amount(51)!)
         }

@@ -156,6 +156,53 @@ import Musl
         }
     }
 
+    /// A slot that was torn, or lost a bit, may have named the block that was acknowledged last.
+    @Test func damageOfTheLedgersHeadFileIsNamedAndTheBackupIsGood() throws {
+        var (backup, disk, log, random) = try Self.led(14)
+        let blocks = try log.grow(9, &random)
+        let head = backup.ledger.folder.headFile
+        #expect(try backup.run().headFaults == [])
+        let whole = try disk.bytes(head)
+        for place in [0, 20, 97, 2_048 + 70, 1_000] {
+            for isServed in [true, false] {
+                if !isServed { log.close() }
+                var bytes = whole
+                bytes[place] ^= 8
+                try disk.setBytes(head, bytes)
+                let faults = try backup.run().headFaults
+                #expect(faults.count == 1 && faults[0].contains("the head file \(head)"), "byte \(place)")
+                let copied = try backup.blocks()
+                #expect(copied.count >= blocks.count - 1 && copied == Array(blocks.prefix(copied.count)))
+                #expect(isServed || copied == blocks, "byte \(place)")
+                try disk.setBytes(head, whole)
+                if !isServed { log = try backup.ledger.open() }
+            }
+        }
+        log.close()
+        #expect(try backup.run().headFaults == [])
+    }
+
+    /// Nothing is put into the place of what is no file, and a run ends before it writes.
+    @Test(arguments: ["log/00000000000000000001", "head"])
+    func whatIsNoFileInTheBackupIsNamedWithWhatToDo(name: String) throws {
+        var (backup, disk, log, random) = try Self.led(15)
+        try log.grow(9, &random)
+        try backup.run()
+        let path = backup.backup.folder.path + "/" + name
+        try disk.remove(path)
+        try disk.makeDirectory(path)
+        let changes = disk.changeCount
+        #expect(
+            try backup.fault()
+                == "\(path) is a folder, not a file of a backup; it is left as it is: move it away, and run the "
+                + "backup again")
+        #expect(disk.changeCount <= changes + 1, "only the end of the ledger is synced")
+        try disk.removeDirectory(path)
+        try backup.run()
+        #expect(try backup.blocks() == log.readAll())
+        log.close()
+    }
+
     // MARK: What is refused before anything is written
 
     @Test func aBackupOfAnotherPastIsRefusedByTheBlockWhereTheyPart() throws {

@@ -1,4 +1,6 @@
 import FileLog
+import Foundation
+import Ledger
 import LedgerTestKit
 import Testing
 
@@ -34,6 +36,25 @@ import Testing
         try ledger.folder.clearNamesMark(disk)
         disk.cutPower()
         #expect(try ledger.folder.namesMarkWord(disk) == nil)
+    }
+
+    @Test(arguments: ["a folder", "a fifo", "a loop", "a symbolic link to nothing"])
+    func whatHasItsNameAndIsNoFileIsNamed(kind: String) throws {
+        try TestLedger.withReal { ledger in
+            let path = ledger.folder.namesMark
+            switch kind {
+            case "a folder": #expect(mkdir(path, 0o700) == 0)
+            case "a fifo": #expect(mkfifo(path, 0o600) == 0)
+            case "a loop": #expect(symlink(path, path) == 0)
+            default: #expect(symlink("/nowhere/at/all", path) == 0)
+            }
+            let words = try #require(throws: LogError.self) { try ledger.folder.namesMarkWord() }.description
+            if kind == "a loop" {
+                #expect(words.hasPrefix("reading \(path): ") && words.contains("symbolic links"))
+            } else {
+                #expect(words == "\(path) is \(kind), not a file; it is left as it is")
+            }
+        }
     }
 
     /// As an operator or an older version makes it.

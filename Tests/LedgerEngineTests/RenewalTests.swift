@@ -47,8 +47,9 @@ import Testing
             limits.renewalRetryMilliseconds = 1
             let path = folder.path("projection.sqlite")
             let new = path + ".new"
-            @Sendable func open(_ path: String) throws -> SQLiteProjection {
-                try SQLiteProjection(path: path, ledger: Bench.ledger, hash: Workload.hash, bounds: bounds)
+            @Sendable func open(_ path: String, areMade: Bool = false) throws -> SQLiteProjection {
+                try SQLiteProjection(
+                    path: path, ledger: Bench.ledger, areMade: areMade, hash: Workload.hash, bounds: bounds)
             }
             engine = try Engine(
                 log: self.log, projection: try open(path),
@@ -65,7 +66,7 @@ import Testing
                 } replace: {
                     try SQLiteProjection.move(from: new, to: path)
                 } open: {
-                    try open(path)
+                    try open(path, areMade: true)
                 },
                 configuration: Engine.Configuration(
                     bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: .small,
@@ -297,6 +298,121 @@ import Testing
             #expect(!next.reports.contains { $0.contains("tablesDamaged") })
             try next.engine.close()
         }
+    }
+
+    // MARK: What is wrong in the log
+
+    /// A chain that believes what it is told to forget: then it says it once more.
+    private struct Chain {
+        private var books = Books(
+            catalog: .small, known: [], position: LastNumbers(), totals: Totals(currencies: 0), hash: Workload.hash)
+        private(set) var blocks: [SealedBlock] = []
+        private var random = SplitMix64(seed: 1)
+
+        init() { seal() }
+
+        mutating func credit(_ number: Int, signedDate: Timestamp) {
+            let purchase = Workload.purchase(number, signedDate: signedDate)
+            _ = books.decide(.credit(purchase, account: AccountName("ann")!), at: Bench.now)
+            seal()
+        }
+
+        mutating func forget(_ number: Int) { books.forget(Workload.transaction(number)) }
+
+        private mutating func seal() {
+            var rows = books.takeRows()
+            if blocks.isEmpty { rows.ledger = Bench.ledger }
+            let block = Block(
+                number: Int64(blocks.count + 1), term: 1, time: Bench.now, previous: blocks.last?.hash ?? .zero,
+                position: books.position, rows: rows)
+            blocks.append(SealedBlock(sealing: block, salts: &random, hash: Workload.hash))
+        }
+    }
+
+    /// Tables in use that are made anew as the service makes them.
+    private final class TablesInUse: Sendable {
+        let tables: RenewableProjection
+        private let folder: TemporaryFolder
+        private let words: Monitor<[String]>
+
+        /// - Parameter applied: how many of the blocks the tables have that are opened.
+        init(_ blocks: [SealedBlock], applied: Int) throws {
+            let folder = try TemporaryFolder()
+            self.folder = folder
+            let path = folder.path("projection.sqlite")
+            let words = Monitor<[String]>([])
+            @Sendable func open(_ path: String, areMade: Bool = false) throws -> SQLiteProjection {
+                try SQLiteProjection(path: path, ledger: Bench.ledger, areMade: areMade, hash: Workload.hash) { text in
+                    words.withLock { $0.append("warned: \(text)") }
+                }
+            }
+            self.words = words
+            let first = try open(path)
+            try first.apply(Array(blocks.prefix(applied)))
+            try first.close()
+            var limits = EngineLimits()
+            // Whoever waits for that does not come to an end.
+            limits.renewalRetryMilliseconds = 3_600_000
+            limits.renewalRetryMillisecondsMax = 7_200_000
+            tables = try RenewableProjection(
+                try open(path),
+                TableRenewal {
+                    try SQLiteProjection.remove(at: path + ".new")
+                    return try open(path + ".new")
+                } replace: {
+                    try SQLiteProjection.move(from: path + ".new", to: path)
+                } open: {
+                    try open(path, areMade: true)
+                }, log: MemoryLog(MemoryLog.Storage(blocks)), limits: limits
+            ) { event in words.withLock { $0.append("\(event)") } }
+            tables.whenExchanged { block in words.withLock { $0.append("exchanged at \(block)") } }
+        }
+
+        var said: [String] { words.withLock { $0 } }
+        func count(_ part: String) -> Int { said.filter { $0.contains(part) }.count }
+    }
+
+    /// As the start does, what is applied while the service runs keeps the first and goes on.
+    @Test func aPurchaseThatTheLogHasTwiceIsNamedOnceAndTheTablesGoOn() throws {
+        var chain = Chain()
+        chain.credit(1, signedDate: 1)
+        chain.credit(2, signedDate: 1)
+        chain.forget(1)
+        chain.credit(1, signedDate: 1)
+        chain.credit(3, signedDate: 1)
+        chain.forget(2)
+        chain.credit(2, signedDate: 1)
+        let blocks = chain.blocks
+        let used = try TablesInUse(blocks, applied: 3)
+        let error = #expect(throws: StoreError.self) { try used.tables.apply([blocks[3]]) }
+        #expect(error?.description.contains("they are damaged, or the log has it twice") == true, "\(error!)")
+        #expect(try eventually { used.count("exchanged at 3") == 1 })
+        for block in blocks[3...] { try used.tables.apply([block]) }
+        #expect(used.count("tablesBeingRenewed") == 1 && used.count("renewalPutOff") == 0)
+        #expect(used.count("warned: ") == 2, "\(used.said)")
+        #expect(used.count("warned: block 4: a transaction id is two purchases in the log; the first stays") == 1)
+        #expect(used.count("warned: block 6: a transaction id is two purchases in the log; the first stays") == 1)
+        #expect(try used.tables.state().head?.number == 6)
+        while try used.tables.checkNext() { continue }
+        try used.tables.close()
+    }
+
+    /// No renewal mends blocks that fit no tables. Each reads the whole log.
+    @Test func tablesThatAreDamagedAgainAtOnceAreMadeAnewAfterAWait() throws {
+        var chain = Chain()
+        for number in 1...3 { chain.credit(number, signedDate: 1) }
+        let used = try TablesInUse(chain.blocks, applied: 2)
+        // Not the block that comes next.
+        let wrong = chain.blocks[3]
+        #expect(throws: StoreError.self) { try used.tables.apply([wrong]) }
+        #expect(try eventually { used.count("exchanged at 2") == 1 })
+        for _ in 0..<20 { #expect(throws: StoreError.self) { try used.tables.apply([wrong]) } }
+        #expect(used.count("tablesBeingRenewed") == 1 && used.count("exchanged") == 1)
+        #expect(used.count("renewalPutOff") == 1 && used.count("seconds: 3600") == 1, "\(used.said)")
+        // The wait keeps nobody from anything, nor from a stop.
+        try used.tables.apply([chain.blocks[2]])
+        try used.tables.apply([wrong])
+        try used.tables.close()
     }
 
     /// Whoever opens the ledger makes such tables anew: a start does not fail for ever, nor leave a thread behind.

@@ -311,6 +311,31 @@ private let gems = CurrencyCode("gems")!
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["tables.sqlite"])
     }
 
+    /// SQLite opens them by itself, follows no link, and names the tables' file then.
+    @Test(arguments: ["-shm", "-wal", "-journal"], ["to a file", "to nothing", "to itself"])
+    func aLinkInThePlaceOfAFileBesideTheTablesIsRefusedByItsName(suffix: String, to target: String) throws {
+        let folder = try closed()
+        let path = folder.database + suffix
+        _ = unlink(path)
+        let other = folder.url.appendingPathComponent("other").path
+        if target == "to a file" { try Data([1]).write(to: URL(fileURLWithPath: other)) }
+        try FileManager.default.createSymbolicLink(
+            atPath: path, withDestinationPath: target == "to itself" ? path : other)
+        let error = failure(folder)
+        #expect(error?.kind == .foreign)
+        #expect(error?.description.contains("\(path) is a symbolic link, not a file of the tables") == true)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path).isEmpty == false)
+    }
+
+    @Test func tablesForWhichThereIsNoRoomSayHowMuchTheyNeed() throws {
+        let folder = try TemporaryFolder()
+        #expect(SQLiteProjection.wantOfRoom(at: folder.database, entries: 0) == nil)
+        let words = SQLiteProjection.wantOfRoom(at: folder.database, entries: 1_000_000_000_000)
+        #expect(words?.contains("need about 762939518 MiB at most") == true, "\(words ?? "")")
+        #expect(words?.contains("the disk of \(folder.url.path) has ") == true)
+        #expect(SQLiteProjection.wantOfRoom(at: folder.database, entries: .max) != nil)
+    }
+
     /// A header that is damaged looks like a file of somebody else's.
     @Test func aFileThatMayBeSomebodyElsesIsSetAsideWhenTablesTakeItsPlace() throws {
         let folder = try TemporaryFolder()

@@ -8,7 +8,9 @@ package import Ledger
 /// then the others go on: whatever of them is not damaged can be used.
 ///
 /// States: *in use*; *being made anew*, still in use; *in exchange* (whoever wants to use them waits). Where tables
-/// cannot be made or opened it is tried again, for as long as it takes.
+/// cannot be made or opened it is tried again, for as long as it takes. Where the new ones are damaged again soon, or
+/// the log does not make any, what is wrong may be the log's, which no renewal mends: the next one waits, twice as long
+/// each time.
 ///
 /// `apply` is called by one thread at a time, everything else by any.
 final class RenewableProjection: Projection {
@@ -19,6 +21,10 @@ final class RenewableProjection: Projection {
         var isInExchange = false
         var isBeingRenewed = false
         var isStopped = false
+        /// When the tables in use were made, if they were made anew.
+        var renewedAt: UInt64?
+        /// How often they had to be made anew again soon, or could not be made of the log, one after the other.
+        var repetitions = 0
         /// The last block that the tables have.
         var applied: BlockNumber
     }
@@ -55,38 +61,63 @@ final class RenewableProjection: Projection {
 
     /// Has the tables made anew, unless they are already.
     func renew(because reason: String) {
-        let begins = monitor.withLock { state in
-            defer { state.isBeingRenewed = true }
-            return !state.isBeingRenewed && !state.isStopped
+        let wait: UInt64? = monitor.withLock { state in
+            if state.isBeingRenewed || state.isStopped { return nil }
+            state.isBeingRenewed = true
+            let lasted = state.renewedAt.map { (monotonicNanoseconds() - $0) / 1_000_000 }
+            guard let lasted, lasted <= limits.renewalRetryMillisecondsMax else {
+                state.repetitions = 0
+                return 0
+            }
+            return nextWait(&state)
         }
-        guard begins else { return }
-        report(.tablesBeingRenewed(reason: reason))
+        guard let wait else { return }
+        report(
+            wait == 0
+                ? .tablesBeingRenewed(reason: reason) : .renewalPutOff(reason: reason, seconds: (wait + 999) / 1_000))
         do {
             thread.join()
-            try thread.begin("ledger-renew") { [self] in makeAnew() }
+            try thread.begin("ledger-renew") { [self] in
+                if wait > 0 {
+                    if isStopped(within: wait) { return }
+                    report(.tablesBeingRenewed(reason: reason))
+                }
+                makeAnew()
+            }
         } catch {
             monitor.withLock { $0.isBeingRenewed = false }
             report(.renewalFailed("\(error)"))
         }
     }
 
+    /// - Returns: the milliseconds after which the next of several attempts begins.
+    private func nextWait(_ state: inout State) -> UInt64 {
+        defer { state.repetitions += 1 }
+        let longest = limits.renewalRetryMillisecondsMax
+        return min(longest, limits.renewalRetryMilliseconds << min(UInt64(state.repetitions), 20))
+    }
+
+    /// Waits, but not for longer than it runs.
+    private func isStopped(within milliseconds: UInt64) -> Bool {
+        let end = monotonicNanoseconds() + milliseconds * 1_000_000
+        return monitor.waitOrUntil { state in
+            if state.isStopped { return .ready(true) }
+            return monotonicNanoseconds() >= end ? .ready(false) : .waitUntil(end)
+        }
+    }
+
     private func makeAnew() {
         beNicer(by: limits.renewalNiceness)
         while true {
+            var wait = limits.renewalRetryMilliseconds
             do {
-                try makeAndExchange()
-                monitor.withLock { $0.isBeingRenewed = false }
-                return
+                return try makeAndExchange()
             } catch {
                 if monitor.withLock({ $0.isStopped }) { return }
                 report(.renewalFailed("\(error)"))
+                if (error as? StoreError)?.kind == .corrupt { wait = monitor.withLock { nextWait(&$0) } }
             }
-            let retryAt = monotonicNanoseconds() + limits.renewalRetryMilliseconds * 1_000_000
-            let isStopped: Bool = monitor.waitOrUntil { state in
-                if state.isStopped { return .ready(true) }
-                return monotonicNanoseconds() >= retryAt ? .ready(false) : .waitUntil(retryAt)
-            }
-            if isStopped { return }
+            if isStopped(within: wait) { return }
         }
     }
 
@@ -132,7 +163,11 @@ final class RenewableProjection: Projection {
         try? old?.close()
         try renewal.replace()
         let opened = try renewal.open()
-        monitor.withLock { $0.tables = opened }
+        monitor.withLock { state in
+            state.tables = opened
+            state.isBeingRenewed = false
+            state.renewedAt = monotonicNanoseconds()
+        }
         exchanged.withLock({ $0 })(applied)
     }
 

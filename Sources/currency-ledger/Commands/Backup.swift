@@ -44,6 +44,14 @@ struct Backup: ParsableCommand {
             \(summary.segments) segments, of which \(summary.written) were written (\(summary.writtenBytes) bytes); \
             every byte was verified
             """)
+        guard summary.headFaults.isEmpty else {
+            throw Failure(
+                """
+                \(summary.headFaults.joined(separator: "; ")). The backup is good, but the block that was acknowledged \
+                last may not be in it: run it again when the service has written another one, which mends a slot, and \
+                audit where this stays
+                """)
+        }
     }
 }
 
