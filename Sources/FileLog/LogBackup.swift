@@ -58,13 +58,18 @@ package struct LogBackup {
             let (summary, isErased) = try runOnce(after: before, isLast: run == FileLogLimits.backupRunsMax, progress)
             if !isErased {
                 var whole = summary
-                let findings = HeadFile.Findings(disk, ledger.headFile)
-                whole.headFaults = findings.faults + findings.tornSlots
+                whole.headFaults = headFaults()
                 return whole
             }
             before = summary
         }
         preconditionFailure("the last run is the last")
+    }
+
+    /// What is not as it should be of the ledger's head file. Beside a writer that says where the ledger ends.
+    private func headFaults() -> [String] {
+        let findings = HeadFile.Findings(disk, ledger.headFile)
+        return findings.faults + findings.tornSlots
     }
 
     /// Whether the ledger has blocks behind `head` that erase names.
@@ -208,10 +213,10 @@ package struct LogBackup {
         let other = try ends(of: identity, &known)
         for end in known where end.number > 0 {
             guard end.number <= head.number else {
-                throw LogError(
-                    .superseded,
+                let words =
                     "\(backup.path) is ahead of \(ledger.path): it has block \(end.number), and the ledger ends with "
-                        + "block \(head.number)")
+                    + "block \(head.number)"
+                throw LogError(.superseded, ([words] + headFaults()).joined(separator: "; "))
             }
             if try log.hash(of: end.number) == end.hash { continue }
             let words = try other.map { (other) throws(LogError) in try parting(of: log, other, before: end.number) }

@@ -95,7 +95,7 @@ struct Tables {
             guard isWantOfRoom, let words = SQLiteProjection.wantOfRoom(at: path, entries: try entries()) else {
                 throw error
             }
-            throw Failure("\(error); \(words): make room, and start again")
+            throw Failure("\(error); \(words): make room, and try it again")
         }
     }
 

@@ -30,6 +30,14 @@ struct TestBackup {
         ).run(progress: { _, _, _ in }, tell: tell)
     }
 
+    /// Takes all of it away, where there is one.
+    func remove() throws {
+        for folder in [backup.folder.log, backup.folder.path] where (try? ledger.disk.status(at: folder)) != nil {
+            for name in try ledger.disk.list(folder) { try ledger.disk.remove(folder + "/" + name) }
+            try ledger.disk.removeDirectory(folder)
+        }
+    }
+
     /// The backup's blocks, of which nothing may be damaged.
     func blocks(_ context: @autoclosure () -> String = "") throws -> [SealedBlock] {
         let inspected = Inspected(try backup.inspect(), context())

@@ -161,7 +161,6 @@ import Musl
         var (backup, disk, log, random) = try Self.led(14)
         let blocks = try log.grow(9, &random)
         let head = backup.ledger.folder.headFile
-        #expect(try backup.run().headFaults == [])
         let whole = try disk.bytes(head)
         for place in [0, 20, 97, 2_048 + 70, 1_000] {
             for isServed in [true, false] {
@@ -169,6 +168,8 @@ import Musl
                 var bytes = whole
                 bytes[place] ^= 8
                 try disk.setBytes(head, bytes)
+                // In a new backup: one that has the last block already is refused as ahead of the ledger.
+                try backup.remove()
                 let faults = try backup.run().headFaults
                 #expect(faults.count == 1 && faults[0].contains("the head file \(head)"), "byte \(place)")
                 let copied = try backup.blocks()
@@ -180,6 +181,28 @@ import Musl
         }
         log.close()
         #expect(try backup.run().headFaults == [])
+    }
+
+    @Test func aBackupThatSeemsAheadOfALedgerWhoseHeadFileIsDamagedNamesThat() throws {
+        var (backup, disk, log, random) = try Self.led(16)
+        try log.grow(9, &random)
+        try backup.run()
+        let head = backup.ledger.folder.headFile
+        let whole = try disk.bytes(head)
+        var refused = 0
+        for slot in [0, 2_048] {
+            var bytes = whole
+            bytes[slot + 20] ^= 8
+            try disk.setBytes(head, bytes)
+            do { _ = try backup.run() } catch {
+                refused += 1
+                #expect(error.description.contains("it has block 10, and the ledger ends with block 9; the slot at"))
+            }
+        }
+        #expect(refused == 1)
+        try disk.setBytes(head, whole)
+        try backup.run()
+        log.close()
     }
 
     /// Nothing is put into the place of what is no file, and a run ends before it writes.
