@@ -48,8 +48,8 @@ package struct EngineLimits: Sendable {
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.
     package var renewalRetryMilliseconds: UInt64 = 10_000
-    /// Up to which that is doubled each time, where it may be the log that tables cannot be of, or not for long: what is
-    /// wrong there no renewal mends. Tables that were in use for longer than this are made anew at once.
+    /// Up to which that is doubled each time, where the log makes no tables, or only such as are damaged again soon:
+    /// what is wrong there no renewal mends. Tables that were in use for longer than this are made anew at once.
     package var renewalRetryMillisecondsMax: UInt64 = 600_000
     /// How much nicer the thread is that makes tables anew beside those in use: those are not to wait for it.
     package var renewalNiceness: Int32 = 10

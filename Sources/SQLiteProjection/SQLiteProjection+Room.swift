@@ -21,8 +21,8 @@ extension SQLiteProjection {
         if free >= needed { return nil }
         return
             """
-            tables that are made anew need about \(mebibytes(needed)) MiB at most, beside the old ones, and the disk of \
-            \(folder) has \(mebibytes(free)) MiB left
+            tables that are made anew need about \(mebibytes(needed)) MiB at most, beside the old ones, and the disk \
+            of \(folder) has \(mebibytes(free)) MiB left
             """
     }
 

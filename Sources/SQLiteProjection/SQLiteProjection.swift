@@ -27,8 +27,8 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// Opens the tables at `path`, or creates them.
     /// - Parameters:
     ///   - ledger: whose books they must be.
-    ///   - areMade: whether the caller has just made them out of the log, from nothing. Of such tables, as of those that
-    ///     are created, a key or a purchase that comes once more is in the log twice; others have lost or gained rows.
+    ///   - areMade: whether the caller has just made them out of the log, from nothing. For such tables, as for those
+    ///     that are created, a key or a purchase that comes once more is in the log twice; others may have gained rows.
     ///   - warn: told what the operator should know.
     /// - Throws: ``ProjectionOpeningError``
     package init(

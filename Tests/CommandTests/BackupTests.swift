@@ -83,6 +83,20 @@ import Testing
         try Command.run(["restore", studio.folder.path(from)] + arguments)
     }
 
+    @Test func aHeadFileThatIsDamagedIsNamedThoughTheBackupIsGood() throws {
+        let studio = try Studio()
+        for _ in 0..<2 { #expect(try RunningService(studio.folder).stop() == 0) }
+        let blocks = try Self.hashes(studio, "ledger")
+        let head = URL(fileURLWithPath: studio.folder.path("ledger/head"))
+        var bytes = try Data(contentsOf: head)
+        bytes[20] ^= 1
+        try bytes.write(to: head)
+        let named = try Self.backup(studio)
+        #expect(named.status == 1 && named.output.contains("every byte was verified"), "\(named)")
+        #expect(named.error.contains("the slot at byte 0 of the head file \(head.path) was torn by a crash, or is"))
+        #expect(try Self.hashes(studio, "backup") == blocks)
+    }
+
     @Test func backupsOfABusyServiceThatAreKilledAreGoodAndAreRestored() async throws {
         let seed = Seed.drawn()
         var random = SplitMix64(seed: seed)

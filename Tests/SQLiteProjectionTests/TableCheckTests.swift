@@ -281,7 +281,7 @@ import Testing
             var workload = Workload(seed: 12)
             try store.run((0..<200).map { _ in workload.next() }, at: 10)
             try store.projection.close()
-            // SQLite waits up to ten seconds where it finds the index of a write-ahead log as the other program left it.
+            // SQLite waits up to ten seconds where the other program left the index of the write-ahead log unfinished.
             for _ in 0..<4 {
                 let folder = try store.folder.copy()
                 let tables = try open(folder)
