@@ -221,6 +221,11 @@ import Testing
             "1:80: tokens: must have a token"
         ),
         (
+            #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "#
+                + #""tokens": {"b": {"role": "game", "certificate": "x", "share": 0}}}"#,
+            "1:132: tokens.b.share: must be an integer from 1 to 100, not 0"
+        ),
+        (
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "insecureLoopback": "yes"}"#,
             #"1:90: insecureLoopback: must be true or false, not "yes""#
         ),

@@ -170,13 +170,20 @@ import Testing
         }
     }
 
-    @Test func whoWaitsWithHalfALineAndGoesAwayIsNoLongerWaitedFor() {
+    /// A memory, somebody who has all of it, and a client that has to wait for some.
+    private static func crowded() -> (memory: ReplyMemory, other: ReplyShare, transcript: Transcript) {
         var limits = ServerLimits()
         limits.replyBytesMax = 1 << 20
         let memory = ReplyMemory(bytesMax: limits.replyBytesMax)
         let other = ReplyShare(of: memory, stepBytes: 1)
-        other.settle(1 << 20, unread: 0)
-        var transcript = Transcript(limits: limits, memory: memory)
+        other.settle(limits.replyBytesMax, unread: 0)
+        return (memory, other, Transcript(limits: limits, memory: memory))
+    }
+
+    @Test func whoWaitsWithHalfALineAndGoesAwayIsNoLongerWaitedFor() {
+        let (memory, other, crowded) = Self.crowded()
+        var transcript = crowded
+        defer { other.end() }
         transcript.receive(String(repeating: "[", count: 40_000))
         let mayRead = transcript.asksToRead()
         #expect(!mayRead && memory.isShort && transcript.state.longLine == nil)
@@ -185,12 +192,8 @@ import Testing
     }
 
     @Test func aLineThatWaitsForMemoryIsKeptAsItCame() {
-        var limits = ServerLimits()
-        limits.replyBytesMax = 1 << 20
-        let memory = ReplyMemory(bytesMax: limits.replyBytesMax)
-        let other = ReplyShare(of: memory, stepBytes: 1)
-        other.settle(1 << 20, unread: 0)
-        var transcript = Transcript(limits: limits, memory: memory)
+        let (_, other, crowded) = Self.crowded()
+        var transcript = crowded
         let batch = "[\((1...50).map { Requests.grant("g\($0)", "a", 1) }.joined(separator: ","))]\n"
         #expect(transcript.receive(batch) == [])
         #expect(transcript.state.inputBytes == batch.utf8.count)

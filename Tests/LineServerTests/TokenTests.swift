@@ -132,6 +132,34 @@ extension ServerTests {
             }
         }
 
+        @Test func aTokenHasItsShareHoweverManyConnectionsAnotherHas() async throws {
+            let store = FaultyStore()
+            let tokens = [
+                Self.token("many", .game, ["m"]) { $0.share = 1 }, Self.token("one", .game, ["o"]) { $0.share = 3 },
+            ]
+            try await TestServer.run(store: store, tokens: tokens) { server in
+                let first = try await client(server, "m")
+                let one = try await client(server, "o")
+                var many: [RawClient] = []
+                for _ in 0..<20 { many.append(try await client(server, "m")) }
+                store.hold()
+                try await first.send(Requests.grant("first", "a", 1) + "\n")
+                #expect(try await eventually { store.waiting == 1 })
+                for (number, client) in many.enumerated() {
+                    try await client.send((0..<100).map { Requests.grant("\(number) \($0)", "a", 1) + "\n" }.joined())
+                }
+                try await one.send((0..<100).map { Requests.grant("one \($0)", "a", 1) + "\n" }.joined())
+                // Each event loop answers these behind what it has read.
+                for _ in 0..<8 { #expect(try await server.connect().ask(Requests.ping(1)).reason == nil) }
+                store.release()
+                let entries = try await one.lines(100).map { try #require(JSON($0).result["entry"].int) }
+                // Of four turns three are its own: with the same share it would be done after 200 entries, and with a
+                // turn for each connection after 2,000.
+                #expect(try #require(entries.max()) < 180, "\(entries)")
+                for client in many { #expect(try await client.lines(100).allSatisfy { try JSON($0).reason == nil }) }
+            }
+        }
+
         @Test func grantsOfADayAreCountedOnceAndBeginAnewWithTheNextDay() async throws {
             let midnight: Int64 = 20_000 * 86_400_000
             let time = NIOLockedValueBox(midnight - 1)

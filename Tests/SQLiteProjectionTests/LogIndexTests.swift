@@ -110,6 +110,16 @@ import Testing
         try file.write(contentsOf: bytes)
     }
 
+    /// Changes one bit of a byte.
+    private static func flip(
+        _ path: String, at place: Int, using random: inout SplitMix64
+    ) throws -> (before: [UInt8], flipped: [UInt8]) {
+        let before = try bytes(path, place..<place + 1)
+        let flipped = [before[0] ^ 1 << UInt8.random(in: 0..<8, using: &random)]
+        try write(flipped, path, at: place)
+        return (before, flipped)
+    }
+
     /// The places that have something: the start, the page of each frame, and what is found by pages.
     private static func used(_ path: String) throws -> [Int] {
         let bytes = try Self.bytes(path, 0..<32_768)
@@ -154,9 +164,7 @@ import Testing
                 try credits.credit()
                 let used = try Self.used(credits.index)
                 let place = try #require(round < Self.startBytes ? round : used.randomElement(using: &random))
-                let before = try Self.bytes(credits.index, place..<place + 1)
-                let flipped = [before[0] ^ 1 << UInt8.random(in: 0..<8, using: &random)]
-                try Self.write(flipped, credits.index, at: place)
+                let (before, flipped) = try Self.flip(credits.index, at: place, using: &random)
                 let asked = max(0, credits.count - 8)..<credits.count
                 let answers = credits.ask(asked)
                 #expect(answers.missing == 0, "seed \(seed), round \(round), byte \(place)")
@@ -186,20 +194,18 @@ import Testing
                 // The header alone is repaired by the writer.
                 if number % 4 > 0 { used.removeAll { $0 < 96 } }
                 let place = try #require(used.randomElement(using: &random))
-                let before = try Self.bytes(credits.index, place..<place + 1)
-                let bit = UInt8.random(in: 0..<8, using: &random)
-                try Self.write([before[0] ^ 1 << bit], credits.index, at: place)
+                let (_, flipped) = try Self.flip(credits.index, at: place, using: &random)
                 do {
                     for _ in 0..<30 {
                         let asked = max(0, credits.count - 6)..<credits.count
-                        #expect(credits.ask(asked).missing == 0, "\(message), byte \(place), bit \(bit)")
+                        #expect(credits.ask(asked).missing == 0, "\(message), byte \(place) is \(flipped)")
                         try credits.credit()
                     }
                 } catch let error as StoreError {
                     #expect(error.kind == .corrupt, "\(message): \(error)")
                     damaged += 1
                 }
-                try credits.end("\(message), byte \(place), bit \(bit)")
+                try credits.end("\(message), byte \(place) is \(flipped)")
             }
             #expect(damaged > 0, "seed \(seed)")
         }
