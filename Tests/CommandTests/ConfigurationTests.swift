@@ -222,8 +222,8 @@ import Testing
         ),
         (
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "#
-                + #""tokens": {"b": {"role": "game", "certificate": "x", "share": 0}}}"#,
-            "1:132: tokens.b.share: must be an integer from 1 to 100, not 0"
+                + #""tokens": {"b": {"share": 0, "role": "game", "sha256": "\#(String(repeating: "0", count: 64))"}}}"#,
+            "1:96: tokens.b.share: must be an integer from 1 to 100, not 0"
         ),
         (
             #"{"app": {"bundleId": "a", "environment": "Sandbox"}, "catalog": "c", "insecureLoopback": "yes"}"#,

@@ -14,7 +14,7 @@ package enum LedgerOperation: Sendable {
     case query(Query)
     /// Has a standby lead: before anything else of its batch.
     case promote
-    /// Refused by verification; keeps its place in the order.
+    /// Refused before it is decided, by verification or for it comes too late; keeps its place in the order.
     case refused(Fault)
 }
 
@@ -129,6 +129,6 @@ package enum Fault: Error, Sendable {
     case otherStandby(StandbyName)
     /// The token may grant only so much more of a currency today.
     case grantsOfDay(CurrencyCode, remaining: Int64)
-    /// A read was not begun, for its client has more to take in than it may.
+    /// It was not carried out: it waited for too long, or it is a read whose client has more to take in than it may.
     case overloaded
 }
