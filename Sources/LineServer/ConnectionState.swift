@@ -62,9 +62,6 @@ struct ConnectionState {
         case closed
     }
 
-    /// A reply buffer that is kept for the next turn; one grown larger by a report is given back.
-    private static let keptReplyBytesMax = 64 << 10
-
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
 
@@ -88,9 +85,6 @@ struct ConnectionState {
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
-    private var writer = ReplyWriter()
-    /// Bytes of replies that were written and that the client has not read.
-    private var unreadBytes = 0
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
@@ -176,11 +170,11 @@ struct ConnectionState {
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
-        replies.settle(answers, into: &writer)
+        replies.settle(answers)
     }
 
     /// So many bytes of what was written have not been read by the client.
-    mutating func told(unreadBytes: Int) { self.unreadBytes = unreadBytes }
+    mutating func told(unreadBytes: Int) { replies.told(unreadBytes: unreadBytes) }
 
     /// The channel wants to read.
     /// - Returns: whether it may now; where not, ``Action/read`` says when.
@@ -215,7 +209,7 @@ struct ConnectionState {
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        share.settle(ownBytes + inputRoom, unread: writer.bytes.count + unreadBytes)
+        share.settle(replies.memoryBytes + inputRoom, unread: replies.unreadBytes)
         return nil
     }
 
@@ -225,12 +219,12 @@ struct ConnectionState {
             // What is answered at once makes place for what waits in the line.
             repeat {
                 acceptLines(isWritable)
-            } while replies.settle(into: &writer) && writer.wholeLineBytes == 0 && hasLine
+            } while replies.settle() && !replies.hasLines && hasLine
             if !operations.isEmpty {
                 defer { operations = [] }
                 return .submit(operations)
             }
-            if writer.wholeLineBytes > 0 {
+            if replies.hasLines {
                 isFlushDue = true
                 return .write
             }
@@ -265,19 +259,7 @@ struct ConnectionState {
     }
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
-    mutating func takeReplies<Result>(_ body: ([UInt8]) -> Result) -> Result {
-        let count = writer.wholeLineBytes
-        unreadBytes += count
-        let isAll = count == writer.bytes.count
-        defer {
-            if isAll && writer.bytes.capacity > ConnectionState.keptReplyBytesMax {
-                writer = ReplyWriter()
-            } else {
-                writer.removeWholeLines()
-            }
-        }
-        return body(isAll ? writer.bytes : Array(writer.bytes[..<count]))
-    }
+    mutating func takeReplies<Result>(_ body: ([UInt8]) -> Result) -> Result { replies.take(body) }
 
     // MARK: Room
 
@@ -288,17 +270,13 @@ struct ConnectionState {
             && (batch != nil || replies.bytes < limits.bytesInFlightMax)
     }
 
-    /// What the connection takes of the memory but for its input: the lines in flight, the largest replies to their
-    /// requests, and the replies that are there.
-    private var ownBytes: Int { replies.bytes + replies.replyBytesMax + writer.bytes.count + unreadBytes }
-
     /// No more than it always gets where nobody else has anything.
     private var ownBytesMax: Int { min(limits.connectionReplyBytesMax, limits.replyBytesMax / 8) }
 
     /// Takes memory for more, in the place of what its input took, where the connection and all together may have it.
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
-        let own = ownBytes
+        let own = replies.memoryBytes
         // What is larger than may be is taken alone. It waits for its own then, and for nobody else.
         if own > 0 && own + bytes > ownBytesMax {
             share.cancel()
@@ -454,9 +432,8 @@ struct ConnectionState {
     /// batch holds already.
     private func hasPlaceInBatch(_ replyBytes: Int, _ message: Message) -> Bool {
         if message.id == nil { return true }
-        let held = replies.isWritingLastBatch ? writer.batchBytes : 0
         let page = message.readsPage ? Limits.pageBytesMax : 0
-        return held + replies.batchReplyBytesMax + replyBytes + page <= limits.batchReplyBytesMax
+        return replies.batchBytesMax + replyBytes + page <= limits.batchReplyBytesMax
     }
 
     private mutating func accept(_ message: Message, bytes: Int, _ replyBytesMax: Int) {

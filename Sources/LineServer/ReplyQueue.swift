@@ -3,8 +3,12 @@ import LedgerEngine
 import LedgerWire
 import NIOCore
 
-/// What one connection owes its client: an ordered list of answers, each given or still to come.
+/// What one connection owes its client: an ordered list of answers, each given or still to come, the text of those that
+/// can be written, and what of it the client has not read.
 struct ReplyQueue {
+    /// A buffer that is kept for the next turn; one grown larger by a report is given back.
+    private static let keptBytesMax = 64 << 10
+
     private struct Slot {
         enum Body {
             case beginBatch
@@ -30,6 +34,9 @@ struct ReplyQueue {
     }
 
     private var slots = CircularBuffer<Slot>()
+    private var writer = ReplyWriter()
+    /// Bytes that were written and that the client has not read.
+    private var sentBytes = 0
     /// Whether the replies written last are the beginning of a batch's line.
     private(set) var isInBatch = false
     private(set) var requests = 0
@@ -37,7 +44,7 @@ struct ReplyQueue {
     /// The largest replies to all requests, but for the pages of reads.
     private(set) var replyBytesMax = 0
     /// The same, with the pages of reads, of those of the batch alone that began last.
-    private(set) var batchReplyBytesMax = 0
+    private var batchReplyBytesMax = 0
     private var batchesBegun = 0
     private var batchesWritten = 0
     /// Reads that the ledger has, and those that it has answered.
@@ -45,10 +52,23 @@ struct ReplyQueue {
     private(set) var readsAnswered = 0
 
     /// Whether the replies written last are of the batch that began last.
-    var isWritingLastBatch: Bool { isInBatch && batchesWritten == batchesBegun }
+    private var isWritingLastBatch: Bool { isInBatch && batchesWritten == batchesBegun }
 
     /// Whether everything is answered.
     var isEmpty: Bool { slots.isEmpty }
+
+    /// Bytes of replies that are there, and that the client has not read.
+    var unreadBytes: Int { writer.bytes.count + sentBytes }
+
+    /// What the connection takes of the memory for what it has accepted: the lines in flight, the largest replies to
+    /// their requests, and the replies that are there.
+    var memoryBytes: Int { bytes + replyBytesMax + unreadBytes }
+
+    /// What the replies of the batch that began last may take together.
+    var batchBytesMax: Int { (isWritingLastBatch ? writer.batchBytes : 0) + batchReplyBytesMax }
+
+    /// Whether there are whole lines to be written.
+    var hasLines: Bool { writer.wholeLineBytes > 0 }
 
     /// - Parameters:
     ///   - isAnswered: whether there is a line of replies to it.
@@ -90,7 +110,7 @@ struct ReplyQueue {
     /// Writes every reply that can be given, in order, with the ledger's next answers.
     /// - Returns: whether there was any.
     @discardableResult
-    mutating func settle(_ answers: [Answer] = [], into writer: inout ReplyWriter) -> Bool {
+    mutating func settle(_ answers: [Answer] = []) -> Bool {
         var answers = answers[...]
         let count = slots.count
         while let slot = slots.first {
@@ -122,4 +142,22 @@ struct ReplyQueue {
         precondition(answers.isEmpty, "more answers than requests")
         return slots.count < count
     }
+
+    /// Gives the whole lines to `body`, which has them written.
+    mutating func take<Result>(_ body: ([UInt8]) -> Result) -> Result {
+        let count = writer.wholeLineBytes
+        sentBytes += count
+        let isAll = count == writer.bytes.count
+        defer {
+            if isAll && writer.bytes.capacity > ReplyQueue.keptBytesMax {
+                writer = ReplyWriter()
+            } else {
+                writer.removeWholeLines()
+            }
+        }
+        return body(isAll ? writer.bytes : Array(writer.bytes[..<count]))
+    }
+
+    /// So many bytes of what was written have not been read by the client.
+    mutating func told(unreadBytes: Int) { sentBytes = unreadBytes }
 }
