@@ -201,8 +201,10 @@ import Testing
     /// A JWS under certificates that name the anchor, and of which none other has the same.
     private static func forged(_ chain: SandboxChain, _ number: Int) throws -> LedgerOperation {
         // Another signature each.
-        let der = chain.intermediate.der.dropLast(2) + [UInt8(number), 1]
-        let list = [chain.leaf, try Certificate(der: Array(der)), chain.root]
+        var der = chain.intermediate.der
+        der[der.count - 2] ^= UInt8((number + 1) >> 8)
+        der[der.count - 1] ^= UInt8((number + 1) & 0xFF)
+        let list = [chain.leaf, try Certificate(der: der), chain.root]
         return .signed(.transaction(try chain.jws(payload: Array("{}".utf8), certificates: list)), account: nil)
     }
 

@@ -50,8 +50,11 @@ extension ServerTests {
             var signature = ForgedCertificate.noSignature
             switch kind {
             case .newUnderTheAnchor:
-                let der = chain.intermediate.der.dropLast(2) + [UInt8(number >> 8), UInt8(number & 0xFF)]
-                return [chain.leaf.der, Array(der), chain.root.der]
+                // Never what it was: that is no forgery.
+                var der = chain.intermediate.der
+                der[der.count - 2] ^= UInt8((number + 1) >> 8)
+                der[der.count - 1] ^= UInt8((number + 1) & 0xFF)
+                return [chain.leaf.der, der, chain.root.der]
             case .unknownRoots: break
             case .longExponents:
                 root.publicKey = ForgedCertificate.slowRSAKey
