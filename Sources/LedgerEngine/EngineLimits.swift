@@ -79,12 +79,17 @@ package struct EngineLimits: Sendable {
     /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
     /// enough that the writer is not kept waiting.
     package var verificationBatchMax = 64
+    /// Signatures of a chunk that the tables do not accept, and of which OpenSSL is asked at once: each takes as long
+    /// as three good ones. A few forged ones among many good ones are refused with them.
+    package var secondLooksPerChunkMax = 8
     /// Lists of certificates that were not seen before, and that a thread verifies before it looks whether anything
     /// else waits: each takes a millisecond or two, and anybody can send some.
     package var newPathsPerTurnMax = 4
-    /// JWS that are verified before such certificates have a turn, where both wait: so these take a part of the time
-    /// only, however few JWS wait at once, and are not put off for ever.
-    package var verificationsPerNewPathsTurn = 512
+    /// Signatures that the tables do not accept, in such a turn: they take as long as one list of certificates.
+    package var secondLooksPerTurnMax = 32
+    /// JWS that are verified before what was postponed has a turn, where both wait: so that takes a part of the time
+    /// only, however few JWS wait at once, and is not put off for ever.
+    package var verificationsPerPostponedTurn = 512
     /// The smallest share of what waits that is worth another core's waking.
     package var verificationsPerThreadMin = 8
     /// How much nicer the verifying threads are than the writer's thread and the event loops' (setpriority(2)). What

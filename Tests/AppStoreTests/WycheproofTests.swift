@@ -51,15 +51,16 @@ import Testing
                     key: key, table: table, digest: SHA256.hash(try bytes(hex: $0.msg)),
                     signature: try bytes(hex: $0.sig))
             }
-            let plain = claims.map { SignatureCheck.verify([SignatureClaim(plain: $0)])[0] }
+            let plain = claims.map { SignatureCheck.isGood(SignatureClaim(plain: $0)) }
             #expect((table != nil) == SignatureTable.isWorthwhile)
             // The table misses nothing, or it would be no use.
             if let table { #expect(table.accepts(claims) == plain) }
-            for (index, (test, accepted)) in zip(group.tests, SignatureCheck.verify(claims)).enumerated() {
+            let verdicts = SignatureCheck.verify(claims, secondLooksMax: .max)
+            for (index, (test, accepted)) in zip(group.tests, verdicts).enumerated() {
                 #expect(accepted == (test.result == "valid"), "tcId \(test.tcId)")
                 #expect(plain[index] == accepted, "tcId \(test.tcId)")
                 count += 1
-                valid += accepted ? 1 : 0
+                valid += accepted == true ? 1 : 0
             }
         }
         #expect(count == 262 && count == file.numberOfTests && valid > 100)
@@ -91,7 +92,7 @@ import Testing
             guard try JOSEHeader(try jws.decodedHeader()).algorithm == "ES256" else { return false }
             let header = JWSHeader(segment: Array(jws.text[..<jws.headerEnd]))
             let digest = jws.withRestOfSigningInput { header.signingInputDigest($0) }
-            return SignatureCheck.verify([SignatureClaim(key: key, digest: digest, signature: jws.signature)])[0]
+            return SignatureCheck.isGood(SignatureClaim(key: key, digest: digest, signature: jws.signature))
         } catch {
             return false
         }

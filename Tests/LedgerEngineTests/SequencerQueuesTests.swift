@@ -209,7 +209,7 @@ import Testing
         bench.queues.finish(chunk)
         bench.clock.withLock { $0 = 5 }
         let next = bench.queues.nextChunk()!
-        #expect(next.verifiesNewPaths && next.submissions.map { Self.isRefused($0) } == [true])
+        #expect(next.isPostponed && next.submissions.map { Self.isRefused($0) } == [true])
         bench.queues.finish(next)
         // Both, in their order, and counted once.
         #expect(bench.wakes == "w")
@@ -276,7 +276,7 @@ import Testing
         bench.add(signed: 2, from: other)
         #expect(bench.wakes == "v")
         var chunk = bench.queues.nextChunk()!
-        #expect(chunk.submissions.count == 6 && !chunk.verifiesNewPaths)
+        #expect(chunk.submissions.count == 6 && !chunk.isPostponed)
         // The second of the first lane.
         let place = chunk.submissions.indices.filter { chunk.submissions[$0].lane === bench.lane }[1]
         chunk.submissions[place].isPostponed = true
@@ -287,7 +287,7 @@ import Testing
 
         // While its certificates are verified another thread verifies what else comes, and the writer what is alone.
         let postponed = bench.queues.nextChunk()!
-        #expect(postponed.verifiesNewPaths && postponed.submissions.count == 1)
+        #expect(postponed.isPostponed && postponed.submissions.count == 1)
         bench.add(signed: 1, from: other)
         #expect(bench.wakes == "w")
         guard case .verify(let lone) = bench.queues.nextForWriter() else {
@@ -309,7 +309,7 @@ import Testing
             {
                 $0.verificationBatchMax = 1
                 $0.verificationsPerThreadMin = 1
-                $0.verificationsPerNewPathsTurn = 3
+                $0.verificationsPerPostponedTurn = 3
             }, threads: 1)
         let strange = Lane(outlet: .queue()) { _ in }
         bench.add(signed: 5, from: strange)
@@ -317,8 +317,8 @@ import Testing
         var turns = ""
         for _ in 0..<40 {
             guard var chunk = bench.queues.nextChunk() else { break }
-            turns += chunk.verifiesNewPaths ? "p" : "-"
-            if !chunk.verifiesNewPaths && chunk.submissions[0].lane === strange {
+            turns += chunk.isPostponed ? "p" : "-"
+            if !chunk.isPostponed && chunk.submissions[0].lane === strange {
                 chunk.submissions[0].isPostponed = true
             }
             bench.queues.finish(chunk)
@@ -334,7 +334,7 @@ import Testing
             {
                 $0.verificationBatchMax = size
                 $0.verificationsPerThreadMin = 1
-                $0.verificationsPerNewPathsTurn = 6
+                $0.verificationsPerPostponedTurn = 6
             }, threads: 1)
         let strange = Lane(outlet: .queue()) { _ in }
         bench.add(signed: 3, from: strange)
@@ -343,7 +343,7 @@ import Testing
         var counts = [0]
         while let next = bench.queues.nextChunk(), counts.count < 4 {
             var chunk = next
-            if chunk.verifiesNewPaths {
+            if chunk.isPostponed {
                 counts.append(0)
             } else {
                 counts[counts.count - 1] += chunk.submissions.count

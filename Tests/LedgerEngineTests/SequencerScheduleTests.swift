@@ -40,7 +40,7 @@ import Testing
             limits.verifierThreads = threads
             limits.verificationsPerThreadMin = Int.random(in: 1...4, using: &random)
             limits.verificationBatchMax = Int.random(in: 1...5, using: &random)
-            limits.verificationsPerNewPathsTurn = Int.random(in: 1...20, using: &random)
+            limits.verificationsPerPostponedTurn = Int.random(in: 1...20, using: &random)
             limits.operationsPerCommitMin = Int.random(in: 1...6, using: &random)
             limits.operationsPerCommitWorthwhile = Int.random(in: 1...8, using: &random)
             queues = SequencerQueues(limits: limits)
@@ -61,7 +61,7 @@ import Testing
                 writer = .woken
             }
             guard wokenVerifiers + chunks.count <= threads else { throw Problem("too many threads verify") }
-            guard chunks.count(where: \.verifiesNewPaths) <= 1, !isPathTurnLong else {
+            guard chunks.count(where: \.isPostponed) <= 1, !isPathTurnLong else {
                 throw Problem("too many certificates are verified at a time")
             }
             return result
@@ -101,7 +101,7 @@ import Testing
 
         /// As the sequencer does with certificates that it does not know.
         private mutating func postpone(of chunk: inout SequencerQueues.Chunk) {
-            if chunk.verifiesNewPaths {
+            if chunk.isPostponed {
                 pathTurns += 1
                 if chunk.submissions.count > 1 { isPathTurnLong = true }
             }

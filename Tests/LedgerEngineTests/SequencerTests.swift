@@ -19,6 +19,7 @@ import Testing
 
         let store = FaultyStore()
         let app: SandboxApp
+        let verifier: Verifier
         let sequencer: Sequencer
         let verifiers: WorkerPool
         private let feed: Feed
@@ -32,8 +33,9 @@ import Testing
             feed = try Feed()
             let notes = Monitor(Notes())
             self.notes = notes
+            verifier = Verifier(app: app.app, anchors: [app.root] + anchors)
             sequencer = try Sequencer(
-                store: store, verifier: Verifier(app: app.app, anchors: [app.root] + anchors),
+                store: store, verifier: verifier,
                 feed: feed, verifiers: verifiers, limits: limits,
                 now: { SequencerTests.now }, report: { event in notes.withLock { $0.events.append(event) } })
         }
@@ -248,6 +250,38 @@ import Testing
         #expect(
             bench.results(storm) == Array(repeating: "invalidCertificateChain", count: forged.count) + ["entry 5"])
         // Though it came later.
+        let lanes = bench.deliveredLanes
+        #expect(try #require(lanes.lastIndex(of: honest)) < #require(lanes.firstIndex(of: storm)))
+        bench.stop()
+    }
+
+    /// Signatures under the chain in use are OpenSSL's to judge where the table of its key does not accept them.
+    @Test(.enabled(if: Verifier.preparesTables)) func aStormOfForgedSignaturesHoldsOnlyItsOwnLane() throws {
+        var limits = EngineLimits()
+        limits.verifierThreads = 1
+        let bench = try Bench(limits: limits)
+        let ((honest, lane), (storm, stormLane)) = (bench.lane(), bench.lane())
+        let before: Int64 = 600
+        bench.sequencer.submit(try (1...before).map { try Self.credit(bench, $0) }, from: lane)
+        #expect(try eventually { bench.results(honest).count == before && bench.verifier.preparedChainCount == 1 })
+        let forged = try (1...64).map { number -> LedgerOperation in
+            var jws = Array(try bench.app.transaction(Int64(number)).utf8)
+            // Of the last character some bits count for nothing.
+            let place = jws.count - 2
+            jws[place] = jws[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            return .signed(.transaction(jws), account: AccountName("a")!)
+        }
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+        bench.sequencer.submit(forged + [Self.grant("behind")], from: stormLane)
+        bench.sequencer.submit([try Self.credit(bench, before + 1), Self.grant("k")], from: lane)
+        for _ in 0..<2 { gate.signal() }
+        #expect(try eventually { bench.results(storm).count == forged.count + 1 })
+        #expect(try eventually { bench.results(honest).count == before + 2 })
+        #expect(bench.results(honest).suffix(2) == ["credited \(before + 1)", "entry \(before + 2)"])
+        #expect(
+            bench.results(storm)
+                == Array(repeating: "invalidSignature", count: forged.count) + ["entry \(before + 3)"])
         let lanes = bench.deliveredLanes
         #expect(try #require(lanes.lastIndex(of: honest)) < #require(lanes.firstIndex(of: storm)))
         bench.stop()

@@ -2,25 +2,27 @@
 struct Judge {
     let app: App
     let now: Int64
-    let isGood: [Bool]
+    /// For each claim whether its signature is good, where that is known.
+    let isGood: [Bool?]
 
-    func verdict(_ candidate: Candidate) throws(VerificationFailure) -> Verified {
+    /// `nil` where it hangs on a signature of which that is not known.
+    func verdict(_ candidate: Candidate) throws(VerificationFailure) -> Verified? {
         switch candidate {
         case .transaction(let unchecked):
-            let transaction = try transaction(unchecked)
+            guard let transaction = try transaction(unchecked) else { return nil }
             guard transaction.payload.type == .consumable else {
                 throw VerificationFailure(.notConsumable, "the product is not a consumable")
             }
             return .transaction(transaction)
         case .notification(let unchecked, let nested):
-            return .notification(try notification(unchecked, nested))
+            return try notification(unchecked, nested).map { .notification($0) }
         }
     }
 
     private func transaction(
         _ unchecked: UncheckedJWS<TransactionPayload>
-    ) throws(VerificationFailure) -> VerifiedTransaction {
-        let content = try content(unchecked)
+    ) throws(VerificationFailure) -> VerifiedTransaction? {
+        guard let content = try content(unchecked) else { return nil }
         if let rule = content.payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
         try checkDate(content.payload.signedDate)
         try checkApp(bundleID: content.payload.bundleID)
@@ -31,8 +33,8 @@ struct Judge {
     private func notification(
         _ unchecked: UncheckedJWS<NotificationPayload>,
         _ nested: Result<UncheckedJWS<TransactionPayload>, VerificationFailure>?
-    ) throws(VerificationFailure) -> VerifiedNotification {
-        let content = try content(unchecked)
+    ) throws(VerificationFailure) -> VerifiedNotification? {
+        guard let content = try content(unchecked) else { return nil }
         try checkDate(content.payload.signedDate)
         for named in content.payload.apps {
             try checkApp(bundleID: named.bundleID)
@@ -42,7 +44,8 @@ struct Judge {
         var carried: VerifiedTransaction?
         if let nested {
             do throws(VerificationFailure) {
-                carried = try transaction(try nested.get())
+                guard let transaction = try transaction(try nested.get()) else { return nil }
+                carried = transaction
             } catch {
                 throw error.ofNestedTransaction
             }
@@ -50,11 +53,12 @@ struct Judge {
         return VerifiedNotification(content, transaction: carried)
     }
 
-    /// What the JWS says, now that its signature is known to be good.
+    /// What the JWS says, now that its signature is known to be good; `nil` where that is not known.
     private func content<Payload>(
         _ unchecked: UncheckedJWS<Payload>
-    ) throws(VerificationFailure) -> SignedContent<Payload> {
-        guard isGood[unchecked.claim] else {
+    ) throws(VerificationFailure) -> SignedContent<Payload>? {
+        guard let isGood = isGood[unchecked.claim] else { return nil }
+        guard isGood else {
             throw VerificationFailure(
                 .invalidSignature, "the signature is not the leaf key's over this header and payload")
         }

@@ -84,10 +84,10 @@ struct VerificationRun {
     }
 
     /// The chains under which signatures were good, and how many.
-    func goodSignatures(isGood: [Bool]) -> [(chain: VerifiedChain, count: Int)] {
+    func goodSignatures(isGood: [Bool?]) -> [(chain: VerifiedChain, count: Int)] {
         // Of a few chains the one is found sooner by comparing than by hashing.
         var counts: [(chain: VerifiedChain, count: Int)] = []
-        for (chain, isGood) in zip(chainOfClaim, isGood) where isGood {
+        for (chain, isGood) in zip(chainOfClaim, isGood) where isGood == true {
             if let known = counts.firstIndex(where: { $0.chain === chain }) {
                 counts[known].count += 1
             } else {

@@ -32,16 +32,21 @@ public final class Verifier: Sendable {
         }
     }
 
-    /// Verifies what can be verified without checking more than `newPathsMax` lists of certificates that were not seen
-    /// before; the other results are `nil`. With 0 that is quick for whatever anybody sends: nothing is checked but
-    /// signatures by keys that are trusted.
+    /// Verifies what can be verified without much work; the other results are `nil`. At the least the first one is
+    /// not, where there may be a list of certificates and two second looks: so who asks again comes to an end.
+    ///
+    /// - Parameters:
+    ///   - newPathsMax: how many lists of certificates that were not seen before may be checked. With 0 nothing is
+    ///     checked but signatures by keys that are trusted.
+    ///   - secondLooksMax: of how many signatures OpenSSL is asked that the tables of their keys did not accept. These
+    ///     take three times as long as good ones, and nearly all of them are forged.
     package func verify(
-        _ batch: [SignedObject], now: Int64, newPathsMax: Int
+        _ batch: [SignedObject], now: Int64, newPathsMax: Int, secondLooksMax: Int = .max
     ) -> [Result<Verified, VerificationFailure>?] {
         var run = VerificationRun(
             chains: cache.withLock { $0 }, verifier: chainVerifier, paths: paths, newPathsMax: newPathsMax)
         let preparations = batch.map { run.prepare($0) }
-        let isGood = SignatureCheck.verify(run.claims)
+        let isGood = SignatureCheck.verify(run.claims, secondLooksMax: secondLooksMax)
         note(run.goodSignatures(isGood: isGood))
         let judge = Judge(app: app, now: now, isGood: isGood)
         return preparations.map { preparation in
@@ -50,7 +55,7 @@ public final class Verifier: Sendable {
             case .postponed: return nil
             case .candidate(let candidate):
                 do throws(VerificationFailure) {
-                    return .success(try judge.verdict(candidate))
+                    return try judge.verdict(candidate).map { .success($0) }
                 } catch {
                     return .failure(error)
                 }

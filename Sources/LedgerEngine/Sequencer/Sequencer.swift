@@ -7,8 +7,9 @@ import Ledger
 /// lanes → unverified → [verify, all cores] → verified → [commit, one thread] → lanes
 /// ```
 ///
-/// A lone JWS under certificates that are known is verified by the writer's thread too. One under certificates that
-/// were never seen is put aside: to verify them takes long, anybody can send some, and nobody else is to wait for it.
+/// A lone JWS under certificates that are known is verified by the writer's thread too. What takes long to verify is
+/// put aside, for anybody can send some, and nobody else is to wait for it: certificates that were never seen, and
+/// signatures that the table of their key does not accept.
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
 /// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.
@@ -17,8 +18,8 @@ import Ledger
 /// 1. Submissions of one lane are committed and delivered in the order in which they were submitted. A submission
 ///    without a JWS skips the first stage only while none of its lane is in there; of one lane, what is verified leaves
 ///    the stage in the order in which it came in, however its chunks overtake each other.
-/// 2. At most `verifierThreads` chunks are being verified by the pool's threads, and at most one of them is at
-///    certificates that were never seen; the writer's thread commits one batch, or verifies one chunk.
+/// 2. At most `verifierThreads` chunks are being verified by the pool's threads, and at most one of them was put
+///    aside before; the writer's thread commits one batch, or verifies one chunk.
 /// 3. Results are delivered after the commit that made them durable.
 final class Sequencer: Sendable {
     private let queues: Monitor<SequencerQueues>
@@ -124,10 +125,11 @@ final class Sequencer: Sendable {
             for case .signed(let object, _, _) in submission.operations { objects.append(object) }
         }
         if objects.isEmpty { return }
-        let newPathsMax = chunk.verifiesNewPaths ? limits.newPathsPerTurnMax : 0
         // By the wall clock itself, though entries may be dated by another that is held back: what Apple signs now must
         // not be refused because the ledger was idle for long.
-        var verdicts = verifier.verify(objects, now: now(), newPathsMax: newPathsMax)[...]
+        var verdicts = verifier.verify(
+            objects, now: now(), newPathsMax: chunk.isPostponed ? limits.newPathsPerTurnMax : 0,
+            secondLooksMax: chunk.isPostponed ? limits.secondLooksPerTurnMax : limits.secondLooksPerChunkMax)[...]
         for index in chunk.submissions.indices {
             chunk.submissions[index].settle {
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }

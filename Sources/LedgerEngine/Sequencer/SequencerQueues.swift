@@ -8,8 +8,9 @@ import DequeModule
 struct SequencerQueues {
     /// What a thread verifies and gives back.
     struct Chunk {
-        /// Whether certificates that were not seen before are verified for it; otherwise what has some is postponed.
-        var verifiesNewPaths = false
+        /// Whether it was postponed: then there is time for what takes long (``Verifier``); otherwise what needs that
+        /// is postponed.
+        var isPostponed = false
         var submissions: [Submission]
     }
 
@@ -86,12 +87,13 @@ struct SequencerQueues {
     private var unverifiedCount = 0
     /// Chunks of `unverified` that are being verified.
     private var chunkCount = 0
-    /// What has certificates that were not seen before: they take long, and nothing of other lanes waits for them.
+    /// What has certificates that were not seen before, or signatures that are hardly good: that takes long, and
+    /// nothing of other lanes waits for it.
     private var postponed: FairQueue
-    /// Whether a thread is at such certificates; never more than one is.
-    private var isVerifyingNewPaths = false
-    /// JWS of `unverified` that were taken since such certificates had their turn; what has none counts as one.
-    private var takenSinceNewPaths = 0
+    /// Whether a thread is at what was postponed; never more than one is.
+    private var isVerifyingPostponed = false
+    /// JWS of `unverified` that were taken since what is postponed had its turn; what has none counts as one.
+    private var takenSincePostponed = 0
     /// Threads that verify.
     private var verifying = 0
     private var verified: FairQueue
@@ -203,11 +205,11 @@ struct SequencerQueues {
     // MARK: Verifying
 
     /// One thread verifies whatever there is when it is done with what it has, for many JWS together cost less than
-    /// each alone; another helps where that would be many, or where the one is at certificates.
+    /// each alone; another helps where that would be many, or where the one is at what was postponed.
     private var wakesVerifier: Bool {
         if verifying == verifierThreads { return false }
         if unverified.isEmpty { return verifying == 0 && !postponed.isEmpty }
-        return verifying == (isVerifyingNewPaths ? 1 : 0) || unverifiedCount >= limits.verificationsPerThreadMin
+        return verifying == (isVerifyingPostponed ? 1 : 0) || unverifiedCount >= limits.verificationsPerThreadMin
     }
 
     /// Whether one JWS waits, and nobody is at another.
@@ -216,10 +218,10 @@ struct SequencerQueues {
     /// A share of what waits: what there is for each thread that is free, within the bounds. `nil` where nothing
     /// waits.
     mutating func nextChunk() -> Chunk? {
-        if isTurnOfNewPaths {
-            isVerifyingNewPaths = true
-            takenSinceNewPaths = 0
-            return Chunk(verifiesNewPaths: true, submissions: [refusedIfLate(postponed.removeFirst())])
+        if isTurnOfPostponed {
+            isVerifyingPostponed = true
+            takenSincePostponed = 0
+            return Chunk(isPostponed: true, submissions: [refusedIfLate(postponed.removeFirst())])
         }
         guard !unverified.isEmpty else {
             verifying -= 1
@@ -230,9 +232,9 @@ struct SequencerQueues {
         return takeChunk(min(share, limits.verificationBatchMax))
     }
 
-    private var isTurnOfNewPaths: Bool {
-        if postponed.isEmpty || isVerifyingNewPaths { return false }
-        return unverified.isEmpty || takenSinceNewPaths >= limits.verificationsPerNewPathsTurn
+    private var isTurnOfPostponed: Bool {
+        if postponed.isEmpty || isVerifyingPostponed { return false }
+        return unverified.isEmpty || takenSincePostponed >= limits.verificationsPerPostponedTurn
     }
 
     private mutating func takeChunk(_ most: Int) -> Chunk {
@@ -240,7 +242,7 @@ struct SequencerQueues {
         var signed = 0
         while let next = unverified.first(), chunk.submissions.isEmpty || signed + next.signedCount <= most {
             signed += next.signedCount
-            takenSinceNewPaths += max(next.signedCount, 1)
+            takenSincePostponed += max(next.signedCount, 1)
             chunk.submissions.append(refusedIfLate(unverified.removeFirst()))
         }
         unverifiedCount -= signed
@@ -251,9 +253,9 @@ struct SequencerQueues {
     /// Takes back a chunk, postpones what of it is not verified, and passes on all that has none of its lane before it
     /// that is not.
     mutating func finish(_ chunk: Chunk) {
-        if chunk.verifiesNewPaths { isVerifyingNewPaths = false } else { chunkCount -= 1 }
+        if chunk.isPostponed { isVerifyingPostponed = false } else { chunkCount -= 1 }
         for var submission in chunk.submissions {
-            if !chunk.verifiesNewPaths { operationCount -= submission.operations.count }
+            if !chunk.isPostponed { operationCount -= submission.operations.count }
             if submission.isPostponed {
                 submission.isPostponed = false
                 postponed.append(submission)

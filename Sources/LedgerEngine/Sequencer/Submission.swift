@@ -16,7 +16,7 @@ struct Submission: Sendable {
     let hasPromotion: Bool
     /// Its place among those of its lane that are in the first stage.
     var place = 0
-    /// Whether a JWS of it waits for certificates to be verified that were not seen before.
+    /// Whether a JWS of it waits for what takes long to verify.
     var isPostponed = false
 
     init(

@@ -149,7 +149,8 @@ struct ChosenKey {
 
     /// Whether OpenSSL's own verification accepts it.
     func isGood(_ digest: [UInt8], _ signature: [UInt8]) -> Bool {
-        SignatureCheck.verify([SignatureClaim(key: key, digest: digest, signature: signature)])[0]
+        let claim = SignatureClaim(key: key, digest: digest, signature: signature)
+        return SignatureCheck.verify([claim], secondLooksMax: 0) == [true]
     }
 
     // MARK: Rules
