@@ -76,7 +76,7 @@ extension SignatureClaim {
                 }
                 let plain = claims.map { SignatureCheck.isGood(SignatureClaim(plain: $0)) }
                 #expect(table.accepts(claims) == plain)
-                #expect(SignatureCheck.verify(claims, secondLooksMax: .max) == plain)
+                #expect(SignatureCheck.verify(claims, doubtfulMax: .max) == plain)
                 good += plain.count { $0 }
             }
         }

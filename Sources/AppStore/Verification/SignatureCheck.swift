@@ -4,13 +4,18 @@ internal import COpenSSL
 struct SignatureClaim {
     let key: Key
     /// The key's table, where it has been made.
-    var table: SignatureTable?
+    let table: SignatureTable?
+    /// Whether a signature was good under its header before.
+    let isHeaderProven: Bool
     let digest: [UInt8]
     let signature: [UInt8]
 
-    init(key: Key, table: SignatureTable? = nil, digest: [UInt8], signature: [UInt8]) {
+    init(
+        key: Key, table: SignatureTable? = nil, isHeaderProven: Bool = true, digest: [UInt8], signature: [UInt8]
+    ) {
         self.key = key
         self.table = table
+        self.isHeaderProven = isHeaderProven
         self.digest = digest
         self.signature = signature
     }
@@ -24,9 +29,10 @@ enum SignatureCheck {
     /// (FIPS 186-5 knows no low-S rule).
     ///
     /// Claims whose key has a table are checked with it together. What that does not accept, and what has no table, is
-    /// for OpenSSL's own verification, whose word is final. It takes three times as long, so only the first
-    /// `secondLooksMax` claims that a table does not accept have it; the others are not known.
-    static func verify(_ claims: [SignatureClaim], secondLooksMax: Int) -> [Bool?] {
+    /// for OpenSSL's own verification, whose word is final. It takes three times as long, and nearly all that a table
+    /// does not accept, and most that comes under a header of its own, is forged: of these *doubtful* claims only the
+    /// first `doubtfulMax` have it, and the others are not known.
+    static func verify(_ claims: [SignatureClaim], doubtfulMax: Int) -> [Bool?] {
         var isGood = [Bool?](repeating: nil, count: claims.count)
         // Of a few tables the one is found sooner by comparing than by hashing.
         var byTable: [(table: SignatureTable, places: [Int])] = []
@@ -43,11 +49,11 @@ enum SignatureCheck {
                 isGood[place] = true
             }
         }
-        var secondLooksLeft = secondLooksMax
+        var doubtfulLeft = doubtfulMax
         for (place, claim) in claims.enumerated() where isGood[place] == nil {
-            if claim.table != nil {
-                if secondLooksLeft == 0 { continue }
-                secondLooksLeft -= 1
+            if claim.table != nil || !claim.isHeaderProven {
+                if doubtfulLeft == 0 { continue }
+                doubtfulLeft -= 1
             }
             isGood[place] = verify(claim)
         }

@@ -119,7 +119,7 @@ struct VerificationRun {
     ) throws(Stop) -> UncheckedJWS<Payload> {
         let jws: CompactJWS
         do throws(VerificationFailure) { jws = try CompactJWS(text) } catch { throw .refused(error) }
-        let chain = try chain(of: jws)
+        let (chain, isProven) = try chain(of: jws)
         let evidence = Evidence(header: chain.header, payload: jws.payload, signature: jws.signature)
         let (content, signedDate): (Result<SignedContent<Payload>, VerificationFailure>, Int64?) =
             Self.content(evidence)
@@ -130,13 +130,17 @@ struct VerificationRun {
         let claim = claims.count
         let digest = jws.withRestOfSigningInput { chain.header.signingInputDigest($0) }
         claims.append(
-            SignatureClaim(key: chain.path.leafKey, table: chain.table, digest: digest, signature: jws.signature))
+            SignatureClaim(
+                key: chain.path.leafKey, table: chain.table, isHeaderProven: isProven, digest: digest,
+                signature: jws.signature))
         chainOfClaim.append(chain)
         return UncheckedJWS(claim: claim, content: content)
     }
 
-    private mutating func chain(of jws: CompactJWS) throws(Stop) -> VerifiedChain {
-        if let known = jws.withHeaderSegment({ chains.chain(for: $0) ?? new.chain(for: $0) }) { return known }
+    /// The chain that it is under, and whether a signature was good under that before.
+    private mutating func chain(of jws: CompactJWS) throws(Stop) -> (VerifiedChain, isProven: Bool) {
+        if let known = jws.withHeaderSegment({ chains.chain(for: $0) }) { return (known, true) }
+        if let known = jws.withHeaderSegment({ new.chain(for: $0) }) { return (known, false) }
         let claim: ClaimedPath
         do throws(VerificationFailure) {
             claim = try verifier.claim(try JOSEHeader(try jws.decodedHeader()))
@@ -146,7 +150,7 @@ struct VerificationRun {
         let chain = VerifiedChain(
             header: JWSHeader(segment: Array(jws.text[..<jws.headerEnd])), path: try path(claim))
         if new.count < AppStoreLimits.chainsCachedMax { new.append(chain) }
-        return chain
+        return (chain, false)
     }
 
     private mutating func path(_ claim: ClaimedPath) throws(Stop) -> TrustedPath {

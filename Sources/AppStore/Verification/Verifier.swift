@@ -33,20 +33,21 @@ public final class Verifier: Sendable {
     }
 
     /// Verifies what can be verified without much work; the other results are `nil`. At the least the first one is
-    /// not, where there may be a list of certificates and two second looks: so who asks again comes to an end.
+    /// not, where there may be a list of certificates and two doubtful signatures: so who asks again comes to an end.
     ///
     /// - Parameters:
     ///   - newPathsMax: how many lists of certificates that were not seen before may be checked. With 0 nothing is
     ///     checked but signatures by keys that are trusted.
-    ///   - secondLooksMax: of how many signatures OpenSSL is asked that the tables of their keys did not accept. These
-    ///     take three times as long as good ones, and nearly all of them are forged.
+    ///   - doubtfulMax: of how many doubtful signatures OpenSSL is asked: those that the tables of their keys do not
+    ///     accept, and those under headers that no good one was under before. They take three times as long as others,
+    ///     and nearly all of them are forged.
     package func verify(
-        _ batch: [SignedObject], now: Int64, newPathsMax: Int, secondLooksMax: Int = .max
+        _ batch: [SignedObject], now: Int64, newPathsMax: Int, doubtfulMax: Int = .max
     ) -> [Result<Verified, VerificationFailure>?] {
         var run = VerificationRun(
             chains: cache.withLock { $0 }, verifier: chainVerifier, paths: paths, newPathsMax: newPathsMax)
         let preparations = batch.map { run.prepare($0) }
-        let isGood = SignatureCheck.verify(run.claims, secondLooksMax: secondLooksMax)
+        let isGood = SignatureCheck.verify(run.claims, doubtfulMax: doubtfulMax)
         note(run.goodSignatures(isGood: isGood))
         let judge = Judge(app: app, now: now, isGood: isGood)
         return preparations.map { preparation in

@@ -150,7 +150,7 @@ struct ChosenKey {
     /// Whether OpenSSL's own verification accepts it.
     func isGood(_ digest: [UInt8], _ signature: [UInt8]) -> Bool {
         let claim = SignatureClaim(key: key, digest: digest, signature: signature)
-        return SignatureCheck.verify([claim], secondLooksMax: 0) == [true]
+        return SignatureCheck.verify([claim], doubtfulMax: 0) == [true]
     }
 
     // MARK: Rules

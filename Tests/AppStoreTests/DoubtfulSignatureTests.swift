@@ -1,19 +1,20 @@
+import Foundation
 import LedgerTestKit
 import Testing
 
 @testable import AppStore
 
 extension SignatureCheck {
-    static func isGood(_ claim: SignatureClaim) -> Bool { verify([claim], secondLooksMax: .max) == [true] }
+    static func isGood(_ claim: SignatureClaim) -> Bool { verify([claim], doubtfulMax: .max) == [true] }
 }
 
-/// Signatures that the table of their key does not accept: how many of them OpenSSL is asked about, and what waits.
-@Suite struct SecondLookTests {
+/// Signatures that are hardly good: how many of them OpenSSL is asked about, and what waits.
+@Suite struct DoubtfulSignatureTests {
     let fixture: Fixture
     init() throws { fixture = try Fixture.shared.get() }
 
     @Test(.enabled(if: SignatureTable.isWorthwhile))
-    func onlySoManySignaturesThatATableDoesNotAcceptHaveASecondLook() throws {
+    func onlySoManySignaturesThatATableDoesNotAcceptAreForOpenSSL() throws {
         let key = try Key.generate(.p256)
         let table = try #require(SignatureTable(key))
         // It accepts nothing of this key's: so a good signature, too, is OpenSSL's to judge.
@@ -28,11 +29,41 @@ extension SignatureCheck {
         let plain = SignatureClaim(plain: missed), plainBad = SignatureClaim(plain: bad)
         let claims = [bad, accepted, missed, plain, bad, plainBad, missed, accepted]
         let rest: [Bool?] = [nil, false, nil, true]
-        #expect(SignatureCheck.verify(claims, secondLooksMax: 0) == [nil, true, nil, true] + rest)
-        #expect(SignatureCheck.verify(claims, secondLooksMax: 1) == [false, true, nil, true] + rest)
-        #expect(SignatureCheck.verify(claims, secondLooksMax: 2) == [false, true, true, true] + rest)
+        #expect(SignatureCheck.verify(claims, doubtfulMax: 0) == [nil, true, nil, true] + rest)
+        #expect(SignatureCheck.verify(claims, doubtfulMax: 1) == [false, true, nil, true] + rest)
+        #expect(SignatureCheck.verify(claims, doubtfulMax: 2) == [false, true, true, true] + rest)
         #expect(
-            SignatureCheck.verify(claims, secondLooksMax: .max) == [false, true, true, true, false, false, true, true])
+            SignatureCheck.verify(claims, doubtfulMax: .max) == [false, true, true, true, false, false, true, true])
+    }
+
+    /// Anybody can vary the header above certificates that are trusted.
+    @Test func onlySoManySignaturesUnderHeadersThatProvedNothingAreForOpenSSL() throws {
+        let chain = fixture.chain
+        let verifier = Verifier(app: fixture.app, anchors: [chain.root])
+        let payload = fixture.transaction().json()
+        func verdicts(_ batch: [[UInt8]], doubtfulMax: Int) -> [Bool?] {
+            verifier.verify(
+                batch.map { .transaction($0) }, now: Fixture.now, newPathsMax: 1, doubtfulMax: doubtfulMax
+            ).map { result in
+                guard let result else { return nil }
+                if case .success = result { return true }
+                return false
+            }
+        }
+        let good = try chain.jws(payload: payload)
+        #expect(verdicts([good, good], doubtfulMax: 1) == [true, nil])
+        // What proved its header is doubted no more.
+        #expect(verdicts([good, good], doubtfulMax: 0) == [true, true])
+        let list = [chain.leaf, chain.intermediate, chain.root]
+        let header = String(decoding: SandboxChain.header(algorithm: "ES256", certificates: list), as: UTF8.self)
+        let forged = try (0..<3).map { number in
+            let varied = Array(header.replacingOccurrences(of: "\"x5c\"", with: "\"kid\":\(number),\"x5c\"").utf8)
+            var jws = try chain.jws(payload: payload, header: varied)
+            jws[jws.count - 2] = jws[jws.count - 2] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            return jws
+        }
+        #expect(verdicts(forged + [good], doubtfulMax: 0) == [nil, nil, nil, true])
+        #expect(verdicts(forged + [good], doubtfulMax: 2) == [false, false, nil, true])
     }
 
     /// The outer signature is judged first; what nothing is known of is neither accepted nor refused.
