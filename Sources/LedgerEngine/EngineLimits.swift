@@ -30,6 +30,17 @@ package struct EngineLimits: Sendable {
     /// Standbys of which is remembered what they have. Far more than anybody runs; and without a bound, whoever has a
     /// token could have any number of names remembered.
     static let standbysMax = 16
+    /// Sessions of one standby that are told blocks: the one that it uses, and one whose end was not noticed yet. A
+    /// further one takes the place of the oldest.
+    static let standbySessionsMax = 2
+    /// Sessions of one standby that gave way and hold a page still: connections that were lost in the middle of one,
+    /// and whose end the system tells some minutes later. With ``standbySessionsMax`` and ``standbysMax`` this bounds
+    /// the pages of blocks in memory, to 64.
+    static let formerStandbySessionsMax = 2
+    /// Bytes of blocks of one page of `blocks`, whatever is asked; a block that is larger is told alone. As much as a
+    /// standby asks for: larger pages make it no faster, for each is appended and synced as a whole while the next one
+    /// comes.
+    static let blocksPageBytesMax = 1 << 20
     /// How long a standby waits before it connects to its leader again: so much at first, doubled each time up to the
     /// other. A leader that restarts is back after a second.
     package var followRetryMillisecondsMin: UInt64 = 50
@@ -59,9 +70,12 @@ package struct EngineLimits: Sendable {
     package var checkerNiceness: Int32 = 15
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
-    /// Threads that read histories, purchases, past balances and the journal. Two, so that a long one does not stop all
-    /// short ones.
-    package var readerThreads = 2
+    /// Threads that read histories, purchases, past balances and the journal. Three, of which one token has two at most:
+    /// so a long read stops neither the short ones of its own token, nor two long ones those of others.
+    package var readerThreads = 3
+    /// How much nicer these threads and those of reports are than those that answer requests.
+    package var readerNiceness: Int32 = 5
+    package var reportNiceness: Int32 = 10
     /// Threads that read reports: whoever asks for them waits for nobody else's reads, and nobody for theirs.
     package var reportThreads = 1
     /// How long a read may take. A page takes some tenths of a second at most, on a disk that keeps up.
@@ -79,14 +93,14 @@ package struct EngineLimits: Sendable {
     /// JWS that one thread verifies together: enough for the batch arithmetic to pay (its gain is flat from 32), few
     /// enough that the writer is not kept waiting.
     package var verificationBatchMax = 64
-    /// Signatures of a chunk that the tables do not accept, and of which OpenSSL is asked at once: each takes as long
-    /// as three good ones. A few forged ones among many good ones are refused with them.
-    package var secondLooksPerChunkMax = 8
+    /// Doubtful signatures of a chunk (``Verifier``) of which OpenSSL is asked at once: each takes as long as three
+    /// good ones or more. A few forged ones among many good ones are refused with them.
+    package var doubtfulPerChunkMax = 8
     /// Lists of certificates that were not seen before, and that a thread verifies before it looks whether anything
     /// else waits: each takes a millisecond or two, and anybody can send some.
     package var newPathsPerTurnMax = 4
-    /// Signatures that the tables do not accept, in such a turn: they take as long as one list of certificates.
-    package var secondLooksPerTurnMax = 32
+    /// Doubtful signatures in such a turn: they take as long as one list of certificates.
+    package var doubtfulPerTurnMax = 32
     /// JWS that are verified before what was postponed has a turn, where both wait: so that takes a part of the time
     /// only, however few JWS wait at once, and is not put off for ever.
     package var verificationsPerPostponedTurn = 512
@@ -103,12 +117,19 @@ package struct EngineLimits: Sendable {
     package var operationsPerCommitMin = 64
     /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
     /// this: what a block and its sync cost is then little for each.
-    package var operationsPerCommitWorthwhile = 1_024
+    package var operationsPerCommitWorthwhile = 512
     /// Microseconds after a commit within which there is another, where anything is verified: so that who asks for
     /// little does not wait for much of what others ask for. A block and its sync cost a tenth of this.
     package var commitMicrosecondsMax: UInt64 = 2_000
-    /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
-    package var operationsPerCommitMax = 8_192
+    /// Operations in one commit. What comes meanwhile waits for it, whoever asks for it: five to ten milliseconds. The
+    /// cost of a sync is spread over hundreds; beyond that only latency grows.
+    package var operationsPerCommitMax = 512
+    /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
+    /// of a wallet with very many lots makes one for each lot.
+    package var transfersPerCommitMax = 32_768
+    /// Transfers that cost as much as an operation in turns: what an operation made is known when it is decided, and
+    /// charged afterwards.
+    package var transfersPerTurn = 8
     /// From one sweep for holds and lots whose time is over to the next. Nobody can spend or see in a balance what has
     /// expired, swept or not; a sweep only posts it for those who ask for nothing, so that reports and the journal
     /// have it within a second, and two looks a second at an empty list of deadlines cost nothing that can be

@@ -11,9 +11,9 @@ public enum WireLimits {
     /// batch have 8 MiB. Servers of before gave more.
     public static let replyBytesMax = 64 << 20
     /// Bytes of one line that a standby reads from its leader, without its `\n`. A block is never cut, and is a line of
-    /// its own where it is large. The 8,192 operations of the largest batch may each bring a JWS of 65,536 bytes: as
-    /// text again these are 512 MiB, and entries and transfers come to that. So much memory a leader that lies can have
-    /// its standby take, once.
+    /// its own where it is large. Earlier versions made batches of 8,192 operations, each of which may bring a JWS of
+    /// 65,536 bytes: as text again these are 512 MiB, and entries and transfers come to that. So much memory a leader
+    /// that lies can have its standby take, once.
     package static let blocksLineBytesMax = 1 << 30
     /// Bytes of an access token: it is hashed at every `authenticate`, and nobody types a longer one.
     public static let tokenBytesMax = 1_024

@@ -143,6 +143,19 @@ import Testing
         #expect(first.count { $0 == 0 } == 2 * Self.quantum)
     }
 
+    @Test func whatWasFoundToCostMoreIsPaidWithTurns() {
+        var bench = Bench(shares: [1, 1])
+        for _ in 0..<100 {
+            bench.add(0)
+            bench.add(1)
+        }
+        #expect(bench.take(1).map(\.lane) == [0])
+        bench.queue.charge(bench.lanes[0].lane, 3 * Self.quantum)
+        let next = bench.take(4 * Self.quantum).map(\.lane)
+        #expect(next.prefix(3 * Self.quantum).allSatisfy { $0 == 1 })
+        #expect(bench.take().count { $0.lane == 0 } + next.count { $0 == 0 } == 99)
+    }
+
     /// Against a model that keeps only each lane's order.
     @Test func nothingIsLostAndEveryLaneKeepsItsOrder() {
         let seed = Seed.drawn()
@@ -155,6 +168,8 @@ import Testing
                 let removed = bench.queue.removeAll(of: bench.lanes[lane].lane)
                 #expect(removed.map(\.operations.count) == waiting[lane], "seed \(seed)")
                 waiting[lane] = []
+            } else if random.chance(1) {
+                bench.queue.charge(bench.lanes[Int.random(in: 0..<12, using: &random)].lane, 1_000)
             } else if random.chance(50) {
                 let (lane, cost) = (Int.random(in: 0..<12, using: &random), Int.random(in: 1...64, using: &random))
                 bench.add(lane, cost: cost, as: random.chance(5) ? Int.random(in: 0..<4, using: &random) : nil)

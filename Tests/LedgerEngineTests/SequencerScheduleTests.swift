@@ -18,15 +18,18 @@ import Testing
         var queues: SequencerQueues
         var random: SplitMix64
         let threads: Int
-        let lanes = (0..<3).map { _ in Lane(outlet: .queue()) { _ in } }
+        private(set) var lanes = (0..<3).map { _ in Lane(outlet: .queue()) { _ in } }
         let tenants = [Tenant(), Tenant(share: 3)]
         /// Verifying threads that were woken and have not run since.
         var wokenVerifiers = 0
         var chunks: [SequencerQueues.Chunk] = []
         var writer = Writer.asleep
         var added = 0
-        /// The numbers that came out, of each lane.
+        /// The numbers that went into each lane, and those that came out.
+        var submitted: [[Int]] = [[], [], []]
         var committed: [[Int]] = [[], [], []]
+        /// Of lanes whose client has gone.
+        private(set) var dropped: [(submitted: [Int], committed: [Int])] = []
         /// How often certificates had a turn, and whether one was for more than one submission.
         var pathTurns = 0
         var isPathTurnLong = false
@@ -78,10 +81,24 @@ import Testing
                     : .command(.balance(account: AccountName("\(added)")!, currency: nil))
                 submissions.append(
                     Submission(lane: lanes[lane], tenant: tenants[lane % 2], operations: [operation]))
+                submitted[lane].append(added)
                 added += 1
             }
             let lanes = lanes
             try update { $0.add(submissions) }
+        }
+
+        /// A client goes away, and another comes; what the writer has of it already is carried out.
+        mutating func drop() throws {
+            let lane = Int.random(in: 0..<lanes.count, using: &random)
+            let gone = lanes[lane]
+            try update { $0.drop(gone) }
+            if case .committing(let batch) = writer {
+                committed[lane] += batch.filter { $0.lane === gone }.flatMap(\.operations).map(Self.number)
+            }
+            dropped.append((submitted[lane], committed[lane]))
+            (submitted[lane], committed[lane]) = ([], [])
+            lanes[lane] = Lane(outlet: .queue()) { _ in }
         }
 
         mutating func runVerifier() throws {
@@ -114,12 +131,16 @@ import Testing
             switch writer {
             case .asleep: return
             case .woken: break
-            case .committing(let batch):
+            case .committing(var batch):
+                // A batch may be cut anywhere.
+                let rest = random.chance(20) ? Array(batch.dropFirst(Int.random(in: 1...3, using: &random))) : []
+                batch.removeLast(rest.count)
                 for submission in batch {
                     guard let lane = lanes.firstIndex(where: { $0 === submission.lane }) else { continue }
                     committed[lane] += submission.operations.map(Self.number)
                 }
                 try update { $0.delivered() }
+                if !rest.isEmpty { try update { $0.putBack(rest) } }
             case .verifying(var chunk):
                 postpone(of: &chunk)
                 try update { [chunk] in $0.finish(chunk) }
@@ -157,6 +178,8 @@ import Testing
                 // Now and then nobody comes until all is done.
                 if simulation.added < count, !simulation.isSomebodyUp || simulation.random.chance(35) {
                     try simulation.add()
+                } else if simulation.random.chance(2) {
+                    try simulation.drop()
                 } else if simulation.random.chance(50) {
                     try simulation.runVerifier()
                 } else {
@@ -164,10 +187,13 @@ import Testing
                 }
                 if !simulation.isSomebodyUp {
                     try #require(simulation.queues.isIdle, place)
-                    try #require(simulation.committed.reduce(0) { $0 + $1.count } == simulation.added, place)
+                    try #require(simulation.committed == simulation.submitted, place)
                 }
             }
-            for lane in simulation.committed { try #require(lane == lane.sorted(), place) }
+            // Of a client that went away nothing is carried out without what stood before it.
+            for lane in simulation.dropped {
+                try #require(lane.committed.elementsEqual(lane.submitted.prefix(lane.committed.count)), place)
+            }
             vainWakes += simulation.vainWakes
             pathTurns += simulation.pathTurns
         }

@@ -157,6 +157,44 @@ import Testing
         bench.stop()
     }
 
+    /// Each grant makes one transfer.
+    @Test func aBatchThatMakesManyTransfersIsCutWhereverThatIs() throws {
+        var limits = EngineLimits()
+        limits.transfersPerCommitMax = 3
+        let bench = try Bench(limits: limits)
+        let ((first, lane), (second, other)) = (bench.lane(), bench.lane())
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try eventually { bench.store.waiting == 1 })
+        bench.sequencer.submit((0..<8).map { Self.grant("a\($0)") }, from: lane)
+        bench.read(.journal(JournalQuery(after: 0)), from: (first, lane))
+        bench.sequencer.submit((0..<4).map { Self.grant("b\($0)") }, from: other)
+        bench.store.release()
+        #expect(try eventually { bench.results(first).count == 10 && bench.results(second).count == 4 })
+        #expect(bench.results(first) == (1...9).map { "entry \($0)" } + ["prepared"])
+        #expect(bench.results(second) == (10...13).map { "entry \($0)" })
+        // One, and then three at a time of twelve.
+        #expect(bench.store.commits == 5)
+        bench.stop()
+    }
+
+    @Test func whatIsLeftOfABatchThatFailedIsDecidedAfterIt() throws {
+        var limits = EngineLimits()
+        limits.transfersPerCommitMax = 2
+        let bench = try Bench(limits: limits)
+        let (number, lane) = bench.lane()
+        bench.store.hold()
+        bench.sequencer.submit([Self.grant("first")], from: lane)
+        #expect(try eventually { bench.store.waiting == 1 })
+        bench.sequencer.submit((0..<5).map { Self.grant("k\($0)") }, from: lane)
+        bench.store.failCommits(2)
+        bench.store.release()
+        #expect(try eventually { bench.results(number).count == 6 })
+        #expect(
+            bench.results(number) == Array(repeating: "unavailable", count: 3) + ["entry 1", "entry 2", "entry 3"])
+        bench.stop()
+    }
+
     @Test func aLaneIsAnsweredInItsOrderThoughSomeIsVerifiedFirst() throws {
         var limits = EngineLimits()
         limits.verificationBatchMax = 3

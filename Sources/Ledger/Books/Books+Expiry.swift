@@ -29,10 +29,14 @@ extension Books {
         settle(purchases[transaction]?.account, at: now)
     }
 
-    /// Posts what has expired by now of the players in memory, the earliest first, so many of them as one batch takes.
+    /// Posts what has expired by now of the players in memory, the earliest first, so many of them as one batch takes,
+    /// and at least one.
     mutating func expireDue(at now: Timestamp) -> Outcome {
         var count = 0
-        while count < Limits.expirationsPerBatchMax, let item = deadlines.first, item.time <= entryTime(now) {
+        let transfersMax = position.transfer + Int64(Limits.expiredLotsPerBatchMax)
+        while count < Limits.expirationsPerBatchMax, position.transfer < transfersMax,
+            let item = deadlines.first, item.time <= entryTime(now)
+        {
             deadlines.removeFirst()
             // A player who was settled since has another deadline, under which they stand again.
             guard let slot = players.slot(of: item.player), players[slot: slot].deadline == item.time else {

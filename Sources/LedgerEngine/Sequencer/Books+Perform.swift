@@ -6,6 +6,9 @@ struct Decision: Sendable {
     var answers: [Answer] = []
     /// The read at its end, which may begin: what it is to see is fixed.
     var read: Query?
+
+    /// How many operations were decided.
+    var count: Int { answers.count + (read == nil ? 0 : 1) }
 }
 
 extension Books {

@@ -90,6 +90,13 @@ struct FairQueue {
         return submission
     }
 
+    /// What was taken of a lane has cost more than was known then: that is paid with turns to come.
+    func charge(_ lane: Lane, _ cost: Int) {
+        let lane = self.lane(lane)
+        lane.credit -= cost
+        lane.tenant?.credit -= cost
+    }
+
     /// Takes all away that a lane has here.
     mutating func removeAll(of lane: Lane) -> [Submission] {
         let lane = self.lane(lane)

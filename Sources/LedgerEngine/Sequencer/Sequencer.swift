@@ -9,7 +9,7 @@ import Ledger
 ///
 /// A lone JWS under certificates that are known is verified by the writer's thread too. What takes long to verify is
 /// put aside, for anybody can send some, and nobody else is to wait for it: certificates that were never seen, and
-/// signatures that the table of their key does not accept.
+/// many signatures that are doubtful (``Verifier``).
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
 /// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.
@@ -129,7 +129,7 @@ final class Sequencer: Sendable {
         // not be refused because the ledger was idle for long.
         var verdicts = verifier.verify(
             objects, now: now(), newPathsMax: chunk.isPostponed ? limits.newPathsPerTurnMax : 0,
-            secondLooksMax: chunk.isPostponed ? limits.secondLooksPerTurnMax : limits.secondLooksPerChunkMax)[...]
+            doubtfulMax: chunk.isPostponed ? limits.doubtfulPerTurnMax : limits.doubtfulPerChunkMax)[...]
         for index in chunk.submissions.indices {
             chunk.submissions[index].settle {
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }
@@ -145,7 +145,8 @@ final class Sequencer: Sendable {
         while let work = update({ $0.nextForWriter() }) {
             switch work {
             case .commit(let batch, let isLast):
-                commit(batch, isLast: isLast)
+                let rest = commit(batch, isLast: isLast)
+                if !rest.isEmpty { update { $0.putBack(rest) } }
             case .verify(var chunk):
                 verify(&chunk)
                 update { $0.finish(chunk) }
@@ -153,8 +154,11 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// Decides a batch. Its results are delivered when it is durable, perhaps by another thread.
-    private func commit(_ batch: [Submission], isLast: Bool) {
+    /// Decides a batch, or so much of it as makes a block of the size that is allowed. The results are delivered when
+    /// it is durable, perhaps by another thread.
+    /// - Returns: what is left.
+    private func commit(_ batch: [Submission], isLast: Bool) -> [Submission] {
+        let part = Monitor(BatchPart(batch))
         let promotion = batch.contains(where: \.hasPromotion) ? promote() : nil
         let fault = store.fault()
         let time = store.time(at: now())
@@ -163,10 +167,26 @@ final class Sequencer: Sendable {
         ) { books, damage in
             var damage = damage[...]
             let durable = books.position.entry
-            let decisions = batch.map { decide($0, on: &books, at: time, fault, &damage, promotion) }
+            var decided = BatchPart()
+            var decisions: [Decision] = []
+            decisions.reserveCapacity(batch.count)
+            // A promotion has its answer already.
+            let transfersMax = promotion == nil ? books.position.transfer + Int64(limits.transfersPerCommitMax) : .max
+            for submission in batch {
+                guard books.position.transfer < transfersMax else {
+                    decided.rest.append(submission)
+                    continue
+                }
+                let before = books.position.transfer
+                let decision = decide(submission, on: &books, at: time, fault, &damage, promotion, transfersMax)
+                decisions.append(decision)
+                decided.add(submission, decidedCount: decision.count, transfers: books.position.transfer - before)
+            }
+            part.withLock { $0 = decided }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
+            let batch = part.withLock { $0.submissions }
             switch decided {
             case .success(let (decisions, lastEntry)):
                 failure.withLock { if $0 != nil { $0 = nil } }
@@ -182,6 +202,13 @@ final class Sequencer: Sendable {
             }
             update { $0.delivered() }
         }
+        let (rest, dear) = part.withLock { part in (part.rest, part.dear(operationTransfers: limits.transfersPerTurn)) }
+        if !dear.isEmpty {
+            update { queues in
+                for (lane, cost) in dear { queues.charge(lane, cost) }
+            }
+        }
+        return rest
     }
 
     private func promote() -> Answer {
@@ -223,14 +250,16 @@ final class Sequencer: Sendable {
     /// - Parameters:
     ///   - damage: for each operation why it cannot be decided; nothing where all can.
     ///   - promotion: the answer to those that ask for it.
+    ///   - transfersMax: the transfer at which no further operation is decided; one is in any case.
     private func decide(
         _ submission: Submission, on books: inout Books, at time: Timestamp, _ fault: StoreError?,
-        _ damage: inout ArraySlice<StoreError?>, _ promotion: Answer?
+        _ damage: inout ArraySlice<StoreError?>, _ promotion: Answer?, _ transfersMax: TransferID
     ) -> Decision {
         var decision = Decision()
         decision.answers.reserveCapacity(submission.operations.count)
         let mayClose = fault == nil
         for operation in submission.operations {
+            if decision.count > 0 && books.position.transfer >= transfersMax { break }
             let fault = (damage.popFirst() ?? nil) ?? (operation.mayWrite ? fault : nil)
             if let promotion = operation.promotion(promotion) {
                 decision.answers.append(promotion)

@@ -42,6 +42,9 @@ struct SequencerQueues {
         /// The number of the first place.
         private var first = 0
         private var places = Deque<Place>()
+        /// Whether its client is gone: then all of it is dropped, also what a thread has just now. Otherwise what
+        /// stands behind would be carried out without it.
+        var isDropped = false
 
         var isEmpty: Bool { places.isEmpty }
         var count: Int {
@@ -87,7 +90,7 @@ struct SequencerQueues {
     private var unverifiedCount = 0
     /// Chunks of `unverified` that are being verified.
     private var chunkCount = 0
-    /// What has certificates that were not seen before, or signatures that are hardly good: that takes long, and
+    /// What has certificates that were not seen before, or many doubtful signatures: that takes long, and
     /// nothing of other lanes waits for it.
     private var postponed: FairQueue
     /// Whether a thread is at what was postponed; never more than one is.
@@ -99,6 +102,8 @@ struct SequencerQueues {
     private var verified: FairQueue
     /// The first stage of each lane that has something in it.
     private var firstStage: [ObjectIdentifier: LaneOrder] = [:]
+    /// What was left of a batch that was cut: it goes before all others.
+    private var begun: [Submission] = []
     /// Operations in `verified`.
     private var verifiedCount = 0
     /// Submissions in `verified` that have no JWS.
@@ -129,7 +134,9 @@ struct SequencerQueues {
     }
 
     /// Whether nothing waits and nobody works.
-    var isIdle: Bool { firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && undelivered == 0 }
+    var isIdle: Bool {
+        firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && begun.isEmpty && undelivered == 0
+    }
 
     /// Whether nothing more will be verified soon: what was postponed does not count.
     private var isVerifyingDone: Bool { chunkCount == 0 && unverified.isEmpty }
@@ -149,8 +156,8 @@ struct SequencerQueues {
         }
     }
 
-    /// Drops what waits of a lane whose client is gone: nobody would learn what became of it. What is being verified or
-    /// decided goes on.
+    /// Drops what of a lane whose client is gone is in no batch yet: nobody would learn what became of it. All of it,
+    /// for what stands behind something that is dropped must not be carried out without it.
     mutating func drop(_ lane: Lane) {
         let id = ObjectIdentifier(lane)
         for submission in unverified.removeAll(of: lane) {
@@ -162,6 +169,7 @@ struct SequencerQueues {
             firstStage[id]?.set(.dropped, at: submission.place)
         }
         firstStage[id]?.dropVerified()
+        firstStage[id]?.isDropped = true
         passOn(id)
         for submission in verified.removeAll(of: lane) {
             verifiedCount -= submission.operations.count
@@ -187,9 +195,13 @@ struct SequencerQueues {
     /// What has waited for too long is answered so when its turn comes, and nothing is done for it any more: those
     /// whose queue is short, for they send no more than their share, are not among them.
     private mutating func refusedIfLate(_ submission: Submission) -> Submission {
-        guard submission.deadline < .max, submission.deadline <= now() else { return submission }
+        guard isLate(submission) else { return submission }
         lateCount += submission.operations.count
         return submission.refused(.overloaded)
+    }
+
+    private func isLate(_ submission: Submission) -> Bool {
+        submission.deadline < .max && submission.deadline <= now()
     }
 
     /// How many operations came too late since this was told; `nil` where there are none, or it was told just now.
@@ -221,7 +233,13 @@ struct SequencerQueues {
         if isTurnOfPostponed {
             isVerifyingPostponed = true
             takenSincePostponed = 0
-            return Chunk(isPostponed: true, submissions: [refusedIfLate(postponed.removeFirst())])
+            var chunk = Chunk(isPostponed: true, submissions: [])
+            // What came too late takes no turn.
+            while let next = postponed.first(), isLate(next), chunk.submissions.count < limits.verificationBatchMax {
+                chunk.submissions.append(refusedIfLate(postponed.removeFirst()))
+            }
+            if !postponed.isEmpty { chunk.submissions.append(refusedIfLate(postponed.removeFirst())) }
+            return chunk
         }
         guard !unverified.isEmpty else {
             verifying -= 1
@@ -256,13 +274,16 @@ struct SequencerQueues {
         if chunk.isPostponed { isVerifyingPostponed = false } else { chunkCount -= 1 }
         for var submission in chunk.submissions {
             if !chunk.isPostponed { operationCount -= submission.operations.count }
-            if submission.isPostponed {
+            let id = ObjectIdentifier(submission.lane)
+            if firstStage[id]?.isDropped == true {
+                firstStage[id]?.set(.dropped, at: submission.place)
+            } else if submission.isPostponed {
                 submission.isPostponed = false
                 postponed.append(submission)
                 continue
+            } else {
+                firstStage[id]?.set(.verified(submission), at: submission.place)
             }
-            let id = ObjectIdentifier(submission.lane)
-            firstStage[id]?.set(.verified(submission), at: submission.place)
             passOn(id)
         }
     }
@@ -296,6 +317,11 @@ struct SequencerQueues {
     /// What the writer does next; `nil` where there is nothing for it.
     mutating func nextForWriter() -> WriterWork? {
         isExpectedForLoneJWS = false
+        if !begun.isEmpty {
+            undelivered += 1
+            defer { begun = [] }
+            return .commit(begun, isLast: false)
+        }
         if isWorthCommitting {
             undelivered += 1
             nextCommitDue = now() + limits.commitMicrosecondsMax * 1_000
@@ -306,6 +332,15 @@ struct SequencerQueues {
         isWriting = false
         return nil
     }
+
+    /// A batch was cut, for it made a large block already: the rest is what the writer does next.
+    mutating func putBack(_ rest: [Submission]) {
+        precondition(isWriting && begun.isEmpty, "only the writer puts back, and takes it next")
+        begun = rest
+    }
+
+    /// What a lane asked for has cost more than its operations are worth in turns.
+    func charge(_ lane: Lane, _ cost: Int) { verified.charge(lane, cost) }
 
     /// A batch's answers were handed to its lanes.
     mutating func delivered() { undelivered -= 1 }

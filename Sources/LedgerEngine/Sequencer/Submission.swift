@@ -8,7 +8,7 @@ struct Submission: Sendable {
     private(set) var operations: [LedgerOperation]
     /// Where the last of them is a read: told, once everything before it was handed to the outlet, that it may begin;
     /// or nothing, where it was answered with the others.
-    let readEnded: (@Sendable (Query?) -> Void)?
+    private(set) var readEnded: (@Sendable (Query?) -> Void)?
     /// When it is too late for it, by the monotonic clock in nanoseconds; `.max` where it is never too late.
     private(set) var deadline: UInt64
     /// How many JWS it came with.
@@ -45,6 +45,17 @@ struct Submission: Sendable {
                 isPostponed = true
             }
         }
+    }
+
+    /// Cuts it behind its first operations.
+    /// - Returns: the rest, which is not empty.
+    mutating func cut(after count: Int) -> Submission {
+        precondition(count < operations.count, "nothing would be left")
+        var rest = self
+        rest.operations.removeFirst(count)
+        operations.removeSubrange(count...)
+        readEnded = nil
+        return rest
     }
 
     /// All of it is answered with `fault` when its place in the order has come, and not carried out.

@@ -36,6 +36,9 @@ public enum Limits {
     public static let holdMillisecondsMax: Int64 = 30 * 24 * 3_600_000
     /// Players whose expired holds and lots one batch posts: a backlog is worked off beside the requests.
     public static let expirationsPerBatchMax = 256
+    /// Transfers after which such a batch takes no further player: one who has very many lots keeps nobody waiting for
+    /// those of others. The rest is posted with the next sweep.
+    package static let expiredLotsPerBatchMax = 32_768
     /// Entries of one page of `journal`.
     public static let journalPageMax = 1_000
     /// Entries of one page of `journal` where none is asked.
