@@ -7,10 +7,13 @@ import Ledger
 ///
 /// A standby's session asks for blocks and for nothing else. Its questions do not go through the sequencer, where
 /// everything may be waiting for what this standby is about to say. (Behind anything else they do, to keep the order.)
+/// Nor do they wait for memory: ``Standbys`` bounds the sessions that are told blocks, and each has one page at a time.
+/// One that has given way to a later session of its standby's is answered ``Fault/overloaded``.
 ///
 /// A read's page may be long, so none begins without the client's permission, which is for that read alone: it names
 /// how many answers of reads the client has taken. So no page is read before the one before it was taken. Nor before
-/// there is room for it in the memory that all clients share, which it has until the client has taken the answer.
+/// there is room for it in the memory that all clients share, which it has until the client has taken the answer. A
+/// read that waits for room for longer than it may take is answered ``Fault/overloaded``.
 package final class LedgerSession: Sendable {
     /// What becomes of the read that is next.
     package enum ReadPermission: Sendable {
@@ -31,7 +34,17 @@ package final class LedgerSession: Sendable {
         case ready(Query)
         /// It waits for a first new entry of the journal, or a first new block.
         case waiting(Query, Feed.Ticket)
+        case waitingForRoom(RoomWait)
         case reading
+    }
+
+    /// A read's wait for memory for its page, until its time is over.
+    private struct RoomWait {
+        let query: Query
+        /// By the monotonic clock, in nanoseconds.
+        let deadline: UInt64
+        let room: ReplyMemory.Ticket
+        let time: Feed.Ticket
     }
 
     private struct State {
@@ -48,8 +61,10 @@ package final class LedgerSession: Sendable {
         var mayWait = true
         /// Whether anything went to the sequencer.
         var hasSubmitted = false
-        /// The standby whose session it is, once it has asked for blocks.
-        var standby: StandbyName?
+        /// Its place among those of its standby, once it has asked for blocks.
+        var place: Standbys.Place?
+        /// Of the page of blocks that its client may not have taken yet.
+        var addition: ReplyMemory.Addition?
         var isClosed = false
     }
 
@@ -112,15 +127,21 @@ package final class LedgerSession: Sendable {
     /// The client is gone, and nobody takes answers any more: what is not being verified or decided yet is dropped. So
     /// a client that sends much and goes away delays nobody, and a shutdown does not wait for what it sent.
     package func close() {
-        let (wait, standby) = state.withLock { state -> ((Query, Feed.Ticket)?, StandbyName?) in
-            defer { state.standby = nil }
+        let (barrier, place) = state.withLock { state in
+            defer { state.place = nil }
             state.isClosed = true
             state.behind = []
-            if case .waiting(let query, let ticket) = state.barrier { return ((query, ticket), state.standby) }
-            return (nil, state.standby)
+            state.addition = nil
+            return (state.barrier, state.place)
         }
-        if let (query, ticket) = wait { feed(of: query).cancel(ticket) }
-        if let standby { standbys.leave(standby) }
+        switch barrier {
+        case .waiting(let query, let ticket): feed(of: query).cancel(ticket)
+        case .waitingForRoom(let wait):
+            memory?.cancel(wait.room)
+            entries.cancel(wait.time)
+        case .none, .preparing, .ready, .reading: break
+        }
+        if let place { standbys.leave(place) }
         sequencer.drop(lane)
     }
 
@@ -173,50 +194,41 @@ package final class LedgerSession: Sendable {
         switch query {
         case .journal(let journal) where journal.waitMilliseconds > 0:
             wait(for: query, after: journal.after, milliseconds: journal.waitMilliseconds, &state)
-        case .blocks(let blocks):
-            if let own = state.standby, own != blocks.standby {
-                return finish(.failure(.otherStandby(own)), &state)
-            }
-            if state.standby == nil {
-                guard standbys.come(blocks.standby) else { return finish(.failure(.overloaded), &state) }
-                state.standby = blocks.standby
-            }
-            // What it says that it has is noted before anything is waited for.
-            read(query, &state)
+        case .blocks(let blocks): begin(blocks, &state)
         case .journal, .history, .report, .balances, .purchase, .find, .head: read(query, &state)
         }
     }
 
+    /// Whether the permission lets the next read wait.
+    private static func isPatient(_ state: State) -> Bool {
+        switch state.permission.kind {
+        case .wait, .read: true
+        case .readNow: false
+        }
+    }
+
     private func read(_ query: Query, _ state: inout State) {
-        state.barrier = .reading
-        let tenant = state.tenant
-        guard let memory else { return read(query, of: tenant, with: nil) }
-        if query.isOfBlocks {
-            // Writes may wait for what a standby is told, so it waits for no client. Standbys are few.
-            return read(query, of: tenant, with: memory.takePageNow(query.resultBytesMax))
+        let deadline = readers.deadline
+        guard let memory, !query.isOfBlocks else { return start(query, until: deadline, with: nil, &state) }
+        let grant = { @Sendable (ticket: ReplyMemory.Ticket, page: ReplyMemory.Page) in
+            self.lane.outlet.execute { self.goOn(with: page, for: ticket) }
         }
-        let isPatient =
-            switch state.permission.kind {
-            case .wait, .read: true
-            case .readNow: false
+        let isPatient = LedgerSession.isPatient(state)
+        switch memory.takePage(query.resultBytesMax, of: state.tenant, grant: isPatient ? grant : nil) {
+        case .taken(let page): start(query, until: deadline, with: page, &state)
+        case .refused: finish(.failure(.overloaded), &state)
+        case .waits(let room):
+            guard let time = entries.wait(until: deadline, { self.endRoomWait($0) }) else {
+                memory.cancel(room)
+                return finish(.failure(.overloaded), &state)
             }
-        let wake = { @Sendable in self.readAgain(query) }
-        if let page = memory.takePage(query.resultBytesMax, wake: isPatient ? wake : nil) {
-            read(query, of: tenant, with: page)
-        } else if !isPatient {
-            finish(.failure(.overloaded), &state)
+            state.barrier = .waitingForRoom(RoomWait(query: query, deadline: deadline, room: room, time: time))
         }
     }
 
-    /// There may be room for its page.
-    private func readAgain(_ query: Query) {
-        state.withLock { state in
-            if !state.isClosed { read(query, &state) }
-        }
-    }
-
-    private func read(_ query: Query, of tenant: Tenant, with page: ReplyMemory.Page?) {
-        readers.read(query, of: tenant) {
+    private func start(_ query: Query, until deadline: UInt64, with page: ReplyMemory.Page?, _ state: inout State) {
+        state.barrier = .reading
+        readers.read(query, of: state.tenant, until: deadline) {
             self.state.withLock { !$0.isClosed }
         } done: { answer in
             self.state.withLock { self.take(answer, to: query, &$0) }
@@ -226,12 +238,72 @@ package final class LedgerSession: Sendable {
     }
 
     private func take(_ answer: Answer, to query: Query, _ state: inout State) {
-        if case .blocks(let blocks) = query, blocks.waitMilliseconds > 0, !state.isClosed,
-            case .success(.blocks(let page)) = answer, page.blocks.isEmpty
-        {
-            wait(for: query, after: blocks.after, milliseconds: blocks.waitMilliseconds, &state)
+        if case .blocks(let blocks) = query, case .success(.blocks(let page)) = answer, let place = state.place {
+            tell(page, to: blocks, at: place, &state)
         } else {
             finish(answer, &state)
+        }
+    }
+
+    // MARK: Waiting for room
+
+    /// There is room for a page: its read goes on with it, where it waits still; where not, the page is given back.
+    private func goOn(with page: ReplyMemory.Page, for ticket: ReplyMemory.Ticket) {
+        state.withLock { state in
+            guard case .waitingForRoom(let wait) = state.barrier, wait.room == ticket, !state.isClosed else { return }
+            entries.cancel(wait.time)
+            start(wait.query, until: wait.deadline, with: page, &state)
+        }
+    }
+
+    /// The time is over of the read that waits, or the ledger is to be stopped.
+    private func endRoomWait(_ ticket: Feed.Ticket) {
+        state.withLock { state in
+            guard case .waitingForRoom(let wait) = state.barrier, wait.time == ticket, !state.isClosed else { return }
+            memory?.cancel(wait.room)
+            finish(.failure(.overloaded), &state)
+        }
+    }
+
+    // MARK: Blocks
+
+    private func begin(_ query: BlocksQuery, _ state: inout State) {
+        if let place = state.place {
+            if place.name != query.standby { return finish(.failure(.otherStandby(place.name)), &state) }
+            // A batch holds the page before: its client takes it only behind this read.
+            if state.addition != nil, !LedgerSession.isPatient(state) {
+                return finish(.failure(.overloaded), &state)
+            }
+            state.addition = nil
+            guard standbys.goesOn(place, holdsPage: false) else { return finish(.failure(.overloaded), &state) }
+        } else {
+            let place = standbys.come(query.standby) { self.lane.outlet.execute { self.giveWay() } }
+            guard let place else { return finish(.failure(.overloaded), &state) }
+            state.place = place
+        }
+        var query = query
+        query.bytesMax = min(query.bytesMax, EngineLimits.blocksPageBytesMax)
+        // What it says that it has is noted before anything is waited for.
+        read(.blocks(query), &state)
+    }
+
+    private func tell(_ page: BlocksPage, to query: BlocksQuery, at place: Standbys.Place, _ state: inout State) {
+        guard standbys.goesOn(place, holdsPage: !page.blocks.isEmpty) else {
+            return finish(.failure(.overloaded), &state)
+        }
+        if page.blocks.isEmpty, query.waitMilliseconds > 0 {
+            return wait(for: .blocks(query), after: query.after, milliseconds: query.waitMilliseconds, &state)
+        }
+        if !page.blocks.isEmpty { state.addition = memory?.add(page.resultBytes) }
+        finish(.success(.blocks(page)), &state)
+    }
+
+    /// Its place is a later session's of its standby.
+    private func giveWay() {
+        state.withLock { state in
+            guard case .waiting(.blocks, let ticket) = state.barrier, !state.isClosed else { return }
+            standbys.feed.cancel(ticket)
+            finish(.failure(.overloaded), &state)
         }
     }
 
@@ -274,5 +346,12 @@ package final class LedgerSession: Sendable {
         let operations = state.behind
         state.behind = []
         send(operations, &state)
+    }
+}
+
+extension BlocksPage {
+    /// How many bytes it has in a reply: in base 64, with a hash and the names of three members for each block.
+    fileprivate var resultBytes: Int {
+        blocks.reduce(0) { $0 + ($1.body.count + $1.redactable.count) / 3 * 4 + 120 }
     }
 }

@@ -1,7 +1,7 @@
 /// The bounds of the tables' connections and files, each with its reason.
 package enum SQLiteLimits {
     /// Read-only connections: reports and histories that run at once beside the writer.
-    static let readersMax = 4
+    static let readersMax = 5
     /// How long a connection waits for a lock. Only a start and the end of another process's recovery make one wait.
     static let busySeconds = 5.0
     /// The writer's page cache: what one large batch changes, so that no page is written before its transaction ends.

@@ -9,6 +9,7 @@ import Testing
     private final class Bench: Sendable {
         let store = FaultyStore()
         let ledger: RunningLedger
+        private let memory: ReplyMemory?
         private let outlet = Outlet.queue()
         private let delivered = Monitor<[[String]]>([])
         private let sessions = Monitor<[LedgerSession]>([])
@@ -16,8 +17,10 @@ import Testing
         private let told = Monitor<[LedgerEvent]>([])
 
         init(
-            readerThreads: Int = 2, readMilliseconds: UInt64 = 600_000, waitMillisecondsMax: UInt64 = 600_000
+            readerThreads: Int = 2, readMilliseconds: UInt64 = 600_000, waitMillisecondsMax: UInt64 = 600_000,
+            memory: ReplyMemory? = nil
         ) throws {
+            self.memory = memory
             var limits = EngineLimits()
             limits.waitMillisecondsMax = waitMillisecondsMax
             limits.readMilliseconds = readMilliseconds
@@ -30,12 +33,15 @@ import Testing
         }
 
         /// A session that notes its answers under its number.
-        func session(of tenant: Tenant = Tenant()) -> (number: Int, session: LedgerSession) {
+        func session(
+            of tenant: Tenant = Tenant(), outlet: Outlet? = nil
+        ) -> (number: Int, session: LedgerSession) {
             let number = delivered.withLock { delivered in
                 delivered.append([])
                 return delivered.count - 1
             }
-            let session = ledger.session(of: tenant, outlet: outlet) { [delivered] answers in
+            let session = ledger.session(of: tenant, memory: memory, outlet: outlet ?? self.outlet) {
+                [delivered] answers in
                 delivered.withLock { $0[number] += answers.map(Bench.name) }
             }
             sessions.withLock { $0.append(session) }
@@ -207,12 +213,136 @@ import Testing
         try await bench.stop()
     }
 
+    // MARK: Room for pages
+
+    /// Takes all that pages may have.
+    private static func fill(_ memory: ReplyMemory) throws -> ReplyMemory.Page {
+        guard case .taken(let page) = memory.takePage(memory.bytesMax, of: Tenant(), grant: nil) else {
+            throw StoreError("something is unread already")
+        }
+        return page
+    }
+
+    @Test func aReadWaitsForRoomUntilThereIsSome() async throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let bench = try Bench(memory: memory)
+        var held = Optional(try Self.fill(memory))
+        #expect(held != nil)
+        let (number, session) = bench.session()
+        session.submit([Self.history, Self.grant("g")])
+        #expect(try eventually { memory.isShort })
+        #expect(bench.answers(number) == [] && bench.store.reads == 0)
+        held = nil
+        #expect(try eventually { bench.answers(number) == ["history of 0", "entry 1"] })
+        #expect(try eventually { memory.sums == (0, 0) })
+        try await bench.stop()
+    }
+
+    @Test func aReadThatFindsNoRoomInTimeIsAnsweredAndWhatIsBehindItGoesOn() async throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let bench = try Bench(readMilliseconds: 300, memory: memory)
+        var held = Optional(try Self.fill(memory))
+        #expect(held != nil)
+        let (number, session) = bench.session()
+        session.submit([Self.history, Self.grant("g")])
+        #expect(try eventually { bench.answers(number) == ["overloaded", "entry 1"] })
+        #expect(!memory.isShort && bench.store.reads == 0)
+        held = nil
+        let (next, other) = bench.session()
+        other.submit([Self.history])
+        #expect(try eventually { bench.answers(next) == ["history of 1"] })
+        try await bench.stop()
+    }
+
+    @Test func aReadWhoseTimeIsOverBeforeItsTurnIsAnsweredAndNotCarriedOut() throws {
+        let store = FaultyStore()
+        let readers = try Readers(store: store, signer: nil, limits: EngineLimits(), report: { _ in })
+        let answers = Monitor<[Answer]>([])
+        let query = Query.history(HistoryQuery(account: Self.a))
+        for deadline in [monotonicNanoseconds(), readers.deadline] {
+            readers.read(query, of: Tenant(), until: deadline, isWanted: { true }) { answer in
+                answers.withLock { $0.append(answer) }
+            }
+        }
+        readers.stop()
+        let overloaded = answers.withLock { answers in
+            answers.filter { if case .failure(.overloaded) = $0 { true } else { false } }.count
+        }
+        #expect(overloaded >= 1 && store.reads == answers.withLock { $0.count } - overloaded)
+    }
+
+    @Test func whoIsClosedWaitsForNoRoomAndTheNextOneHasIt() async throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let bench = try Bench(memory: memory)
+        var held = Optional(try Self.fill(memory))
+        #expect(held != nil)
+        let tenant = Tenant()
+        let closed = (0..<10).map { _ in bench.session(of: tenant).session }
+        for session in closed { session.submit([Self.history]) }
+        #expect(try eventually { memory.waits == 10 })
+        let (number, session) = bench.session(of: tenant)
+        session.submit([Self.history])
+        #expect(try eventually { memory.waits == 11 })
+        for session in closed { session.close() }
+        #expect(memory.waits == 1)
+        held = nil
+        #expect(try eventually { bench.answers(number) == ["history of 0"] })
+        #expect(!memory.isShort && bench.store.reads == 1)
+        try await bench.stop()
+    }
+
+    /// The page was given to a session, and its loop has not told it yet.
+    @Test func aPageOnItsWayToASessionThatIsClosedGoesToTheNext() async throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let bench = try Bench(memory: memory)
+        var held = Optional(try Self.fill(memory))
+        #expect(held != nil)
+        let deliveries = Monitor<[@Sendable () -> Void]>([])
+        let busy = Outlet(id: ObjectIdentifier(deliveries)) { delivery in
+            deliveries.withLock { $0.append(delivery) }
+        }
+        let tenant = Tenant()
+        let first = bench.session(of: tenant, outlet: busy)
+        first.session.submit([Self.history])
+        #expect(try eventually { memory.waits == 1 })
+        let second = bench.session(of: tenant)
+        second.session.submit([Self.history])
+        #expect(try eventually { memory.waits == 2 })
+        held = nil
+        #expect(memory.waits == 1 && memory.isShort)
+        first.session.close()
+        #expect(bench.answers(second.number) == [])
+        let waiting = deliveries.withLock { deliveries in
+            defer { deliveries = [] }
+            return deliveries
+        }
+        for delivery in waiting { delivery() }
+        // What was carried out lets go of what it had.
+        _ = consume waiting
+        #expect(try eventually { bench.answers(second.number) == ["history of 0"] })
+        #expect(!memory.isShort && bench.store.reads == 1)
+        try await bench.stop()
+    }
+
+    @Test func aStopEndsWhatWaitsForRoom() async throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let bench = try Bench(memory: memory)
+        let held = try Self.fill(memory)
+        let (number, session) = bench.session()
+        session.submit([Self.history])
+        #expect(try eventually { memory.isShort })
+        try await bench.ledger.stop()
+        #expect(try eventually { bench.answers(number) == ["overloaded"] })
+        #expect(!memory.isShort)
+        withExtendedLifetime(held) {}
+    }
+
     // MARK: Reads that end
 
     private static let report = LedgerOperation.query(.report(ReportRequest(kind: .trial)))
 
     @Test func aReadThatTakesTooLongIsAnsweredAndThenOthersAre() async throws {
-        let bench = try Bench(readerThreads: 1, readMilliseconds: 50)
+        let bench = try Bench(readerThreads: 1, readMilliseconds: 300)
         bench.store.holdReads()
         let (number, session) = bench.session()
         session.submit([Self.history, Self.grant("g")])
@@ -247,6 +377,23 @@ import Testing
         session.submit([Self.history, Self.journal(after: 0)])
         session.allowRead(.read, taken: 0)
         #expect(try eventually { bench.answers(number) == ["history of 0"] })
+        try await bench.stop()
+    }
+
+    @Test func aTokenNeverHasAllThreadsThatRead() async throws {
+        let bench = try Bench(readerThreads: 3)
+        let (many, one) = (Tenant(), Tenant())
+        bench.store.holdReads()
+        let sessions = (0..<5).map { _ in bench.session(of: many) }
+        for session in sessions { session.session.submit([Self.history]) }
+        #expect(try eventually { bench.store.reads == 2 })
+        let (number, session) = bench.session(of: one)
+        session.submit([Self.journal(after: 0)])
+        #expect(try eventually { bench.answers(number) == ["journal of 0"] })
+        #expect(bench.store.reads == 3)
+        bench.store.releaseReads()
+        // What could not be read meanwhile is not forgotten.
+        #expect(try eventually { sessions.allSatisfy { bench.answers($0.number) == ["history of 0"] } })
         try await bench.stop()
     }
 

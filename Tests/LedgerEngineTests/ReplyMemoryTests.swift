@@ -1,3 +1,4 @@
+import Ledger
 import LedgerTestKit
 import Synchronization
 import Testing
@@ -11,6 +12,39 @@ import Testing
         private let names = Mutex<[String]>([])
         func add(_ name: String) { names.withLock { $0.append(name) } }
         var all: [String] { names.withLock { $0 } }
+    }
+
+    private static let pageBytes = 100
+
+    private func page(
+        _ memory: ReplyMemory, _ bytes: Int = pageBytes, of tenant: Tenant = Tenant()
+    ) -> ReplyMemory.Page? {
+        if case .taken(let page) = memory.takePage(bytes, of: tenant, grant: nil) { page } else { nil }
+    }
+
+    /// Pages that were granted to those who waited, by their names, until they are let go of.
+    private final class Granted: Sendable {
+        private let pages = Mutex<[(name: String, page: ReplyMemory.Page)]>([])
+        var names: [String] { pages.withLock { $0.map { $0.name } } }
+        func add(_ name: String, _ page: ReplyMemory.Page) { pages.withLock { $0.append((name, page)) } }
+
+        /// A page goes outside of the lock, for whoever has it next is added under it.
+        func remove(_ name: String) {
+            let page = pages.withLock { pages in
+                pages.firstIndex { $0.name == name }.map { pages.remove(at: $0) }
+            }
+            withExtendedLifetime(page) {}
+        }
+    }
+
+    /// Asks for a page that it waits for.
+    private func wait(
+        _ memory: ReplyMemory, _ name: String, of tenant: Tenant, _ granted: Granted, _ bytes: Int = pageBytes
+    ) throws -> ReplyMemory.Ticket {
+        guard case .waits(let ticket) = memory.takePage(bytes, of: tenant, grant: { granted.add(name, $1) }) else {
+            throw StoreError("\(name) does not wait")
+        }
+        return ticket
     }
 
     private func share(_ memory: ReplyMemory, _ name: String = "", _ woken: Woken = Woken()) -> ReplyShare {
@@ -98,22 +132,124 @@ import Testing
         #expect(memory.sums == (0, 0))
     }
 
-    @Test func pagesAskOnlyHowMuchIsUnread() {
+    @Test func pagesAskOnlyHowMuchIsUnread() throws {
         let memory = ReplyMemory(bytesMax: 1_000)
         let holder = share(memory)
         holder.settle(5_000, unread: 0)
-        let woken = Woken()
-        var first = memory.takePage(400, wake: nil)
+        let granted = Granted()
+        var first = page(memory, 400)
         #expect(first != nil && memory.sums == (5_400, 400))
-        #expect(memory.takePage(200, wake: nil) == nil)
-        #expect(memory.takePage(200, wake: { woken.add("page") }) == nil)
+        #expect(page(memory, 200) == nil)
+        _ = try wait(memory, "page", of: Tenant(), granted, 200)
         #expect(memory.isShort)
-        #expect(memory.takePageNow(9_000).self !== first, "waits for nobody")
         first = nil
-        #expect(woken.all == ["page"] && !memory.isShort)
-        #expect(memory.takePage(9_000, wake: nil) != nil, "the largest has room where nothing is unread")
+        #expect(granted.names == ["page"] && !memory.isShort && memory.sums == (5_200, 200))
+        granted.remove("page")
+        #expect(page(memory, 9_000) != nil, "the largest has room where nothing is unread")
         holder.end()
         #expect(memory.sums == (0, 0))
+    }
+
+    // MARK: Pages of tenants
+
+    /// One that asks on very many connections leaves as much as it takes, and another has its pages at once.
+    @Test func aTenantHasNoMorePagesThanItLeavesToTheOthers() throws {
+        let memory = ReplyMemory(bytesMax: 2_000)
+        let (many, few) = (Tenant(), Tenant())
+        let granted = Granted()
+        var held = (0..<5).compactMap { _ in page(memory, of: many) }
+        #expect(held.count == 5, "half of the half")
+        for number in 0..<500 { _ = try wait(memory, "many \(number)", of: many, granted) }
+        var others = [try #require(page(memory, of: few)), try #require(page(memory, of: few))]
+        #expect(page(memory, of: few) == nil, "a third would be more than is left")
+        // However little is left, who has nothing may have a page.
+        others += [try #require(page(memory, of: Tenant())), try #require(page(memory, of: Tenant()))]
+        others.append(try #require(page(memory, of: Tenant())))
+        #expect(page(memory, of: Tenant()) == nil && granted.names == [])
+        others = []
+        #expect(granted.names == [], "it has as much as is left already")
+        held.removeLast()
+        #expect(granted.names == ["many 0"])
+        #expect(memory.waits == 499)
+        withExtendedLifetime(held) {}
+    }
+
+    /// What was answered, and its clients do not read, counts as much as pages that are being read.
+    @Test func whatATenantsClientsDoNotReadCountsAsItsPages() throws {
+        let memory = ReplyMemory(bytesMax: 2_000)
+        let (slow, other) = (Tenant(), Tenant())
+        let connections = (0..<50).map { _ in share(memory) }
+        for connection in connections { connection.settle(10, unread: 10, of: slow) }
+        #expect(page(memory, of: slow) == nil)
+        #expect(page(memory, of: other) != nil)
+        // It has authenticated as somebody else.
+        for connection in connections { connection.settle(10, unread: 10, of: other) }
+        #expect(page(memory, of: slow) != nil)
+        #expect(page(memory, of: other) == nil)
+        for connection in connections { connection.end() }
+        #expect(memory.sums == (0, 0))
+        #expect(page(memory, of: other) != nil)
+    }
+
+    @Test func tenantsThatWaitForPagesTakeTurns() throws {
+        let memory = ReplyMemory(bytesMax: 400)
+        let (many, few) = (Tenant(), Tenant())
+        let granted = Granted()
+        var held = [try #require(page(memory, of: Tenant())), try #require(page(memory, of: Tenant()))]
+        for number in 0..<20 { _ = try wait(memory, "many \(number)", of: many, granted) }
+        for number in 0..<2 { _ = try wait(memory, "few \(number)", of: few, granted) }
+        held = []
+        #expect(held.isEmpty && granted.names == ["many 0", "few 0"])
+        granted.remove("many 0")
+        #expect(granted.names == ["few 0", "many 1"])
+        granted.remove("few 0")
+        #expect(granted.names == ["many 1", "few 1"])
+        for number in 1..<19 {
+            granted.remove("many \(number)")
+            granted.remove("few 1")
+        }
+        granted.remove("many 19")
+        #expect(!memory.isShort && granted.names == [] && memory.sums == (0, 0))
+    }
+
+    @Test func whoWaitsNoMoreIsNotCountedAndHoldsNobodyUp() throws {
+        let memory = ReplyMemory(bytesMax: 200)
+        let tenant = Tenant()
+        let granted = Granted()
+        var held = page(memory)
+        #expect(held != nil)
+        let tickets = try (0..<3).map { try wait(memory, "\($0)", of: tenant, granted) }
+        memory.cancel(tickets[0])
+        memory.cancel(tickets[0])
+        #expect(memory.waits == 2)
+        held = nil
+        #expect(granted.names == ["1"])
+        // It was on its way already, and whoever asked for it is gone.
+        memory.cancel(tickets[1])
+        granted.remove("1")
+        #expect(granted.names == ["2"] && !memory.isShort)
+        granted.remove("2")
+        #expect(memory.sums == (0, 0))
+    }
+
+    // MARK: Standbys
+
+    @Test func whatAStandbyIsToldTakesNothingFromTheOthers() throws {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let standby = share(memory)
+        var additions: [ReplyMemory.Addition] = []
+        for pages in 1...10 {
+            additions.append(memory.add(400))
+            standby.settle(400 * pages, unread: 400 * pages, of: Tenant())
+            let client = share(memory)
+            #expect(client.reserve(250, waits: false), "a fourth of all")
+            client.end()
+            #expect(page(memory, 500) != nil, "all that pages may have")
+        }
+        #expect(memory.added == 4_000)
+        standby.end()
+        additions = []
+        #expect(additions.isEmpty && memory.added == 0 && memory.sums == (0, 0))
     }
 
     @Test func manyThreadsGiveBackAllAndNobodyIsForgotten() async {

@@ -15,7 +15,7 @@ import Testing
     /// A standby says that it has everything.
     private static func acknowledge(_ name: String, _ bench: Bench, _ standbys: Standbys) throws {
         let name = try #require(StandbyName(name))
-        _ = standbys.come(name)
+        _ = standbys.come(name) {}
         let head = try #require(bench.log.head)
         _ = try bench.engine.blocks(
             BlocksQuery(standby: name, after: head.number, hash: head.hash.bytes, durable: head.number))
@@ -136,13 +136,77 @@ import Testing
         try Self.end(bench, standbys)
     }
 
+    // MARK: Sessions
+
+    private static func come(_ standbys: Standbys, _ name: String) -> Standbys.Place? {
+        standbys.come(StandbyName(name)!) {}
+    }
+
     @Test func noMoreNamesAreRememberedThanMayBe() throws {
         let standbys = try Standbys()
-        for number in 0..<EngineLimits.standbysMax { #expect(standbys.come(StandbyName("s\(number)")!)) }
-        #expect(!standbys.come(StandbyName("one-more")!))
-        standbys.leave(StandbyName("s3")!)
-        #expect(standbys.come(StandbyName("one-more")!))
+        let places = try (0..<EngineLimits.standbysMax).map { try #require(Self.come(standbys, "s\($0)")) }
+        #expect(Self.come(standbys, "one-more") == nil)
+        standbys.leave(places[3])
+        #expect(Self.come(standbys, "one-more") != nil)
         #expect(standbys.standing.members.count == EngineLimits.standbysMax)
+        standbys.stop()
+    }
+
+    /// A standby whose connection was lost comes again, and again, before the leader learns of it.
+    @Test func theOldestSessionOfAStandbyGivesWay() throws {
+        let standbys = try Standbys()
+        let gone = Mutex<[Int]>([])
+        let name = try #require(StandbyName("b"))
+        let places = try (0..<5).map { number in
+            try #require(standbys.come(name) { gone.withLock { $0.append(number) } })
+        }
+        #expect(gone.withLock { $0 } == [0, 1, 2])
+        #expect(places.map { standbys.goesOn($0, holdsPage: true) } == [false, false, false, true, true])
+        for place in places[..<4] { standbys.leave(place) }
+        #expect(standbys.standing.members.map { $0.isConnected } == [true])
+        standbys.leave(places[4])
+        #expect(standbys.standing.members.map { $0.isConnected } == [false])
+        standbys.stop()
+    }
+
+    /// However many sessions come, few of them have pages in memory.
+    @Test func sessionsThatGaveWayCountWhileTheyHoldAPage() throws {
+        let standbys = try Standbys()
+        func comeAndHold() -> Standbys.Place? {
+            let place = Self.come(standbys, "b")
+            if let place { #expect(standbys.goesOn(place, holdsPage: true)) }
+            return place
+        }
+        let places = try (0..<4).map { _ in try #require(comeAndHold()) }
+        #expect(comeAndHold() == nil && comeAndHold() == nil)
+        // One that has taken its page gives way, and the older one, which has not, stays.
+        #expect(standbys.goesOn(places[3], holdsPage: false))
+        let fifth = try #require(comeAndHold())
+        #expect(!standbys.goesOn(places[3], holdsPage: false) && standbys.goesOn(places[2], holdsPage: true))
+        #expect(comeAndHold() == nil)
+        // One that gave way has taken its page, or has ended.
+        #expect(!standbys.goesOn(places[0], holdsPage: false))
+        _ = try #require(comeAndHold())
+        #expect(!standbys.goesOn(places[2], holdsPage: false), "it was the oldest")
+        _ = try #require(comeAndHold())
+        #expect(!standbys.goesOn(fifth, holdsPage: false))
+        standbys.stop()
+    }
+
+    /// What sessions of a name hold is not forgotten with it.
+    @Test func aNameIsRememberedWhileASessionThatGaveWayHoldsAPage() throws {
+        let standbys = try Standbys()
+        let first = try (0..<3).map { _ in
+            let place = try #require(Self.come(standbys, "s0"))
+            #expect(standbys.goesOn(place, holdsPage: true))
+            return place
+        }
+        for number in 1..<EngineLimits.standbysMax { _ = try #require(Self.come(standbys, "s\(number)")) }
+        standbys.leave(first[1])
+        standbys.leave(first[2])
+        #expect(Self.come(standbys, "one-more") == nil)
+        standbys.leave(first[0])
+        #expect(Self.come(standbys, "one-more") != nil)
         standbys.stop()
     }
 }

@@ -1,6 +1,7 @@
 import Ledger
 
-/// Who waits until a sequence grows, and the last number that it has: the journal's entries, or the chain's blocks.
+/// Who waits until a sequence grows, and the last number that it has: the journal's entries, or the chain's blocks. And
+/// who waits for a time to come.
 ///
 /// It is told each new last number once that is durable. A session has at most one wait at a time, so there are never
 /// more waits than sessions. A growth for which nobody waits costs one uncontended lock.
@@ -33,6 +34,8 @@ package final class Feed: Sendable {
         var last: Int64 = 0
         var nextTicket: Ticket = 0
         var waiting: [Ticket: Wait] = [:]
+        /// Not higher than the first number after which something is waited for.
+        var nextAfter = Int64.max
         /// Not later than the first deadline.
         var nextDeadline = UInt64.max
         var isStopped = false
@@ -50,12 +53,28 @@ package final class Feed: Sendable {
     func wait(
         for after: Int64, milliseconds: Int64, _ wake: @escaping @Sendable (Ticket, Ending) -> Void
     ) -> Waiting {
-        let deadline = monotonicNanoseconds() + UInt64(max(milliseconds, 0)) * 1_000_000
+        wait(for: after, until: monotonicNanoseconds() + UInt64(max(milliseconds, 0)) * 1_000_000, wake)
+    }
+
+    /// Calls `wake` once, on some thread, with the wait's ticket, when a time of the monotonic clock has come, in
+    /// nanoseconds, or the ledger is to be stopped.
+    /// - Returns: `nil` where nobody may wait any more; then `wake` is not called.
+    func wait(until deadline: UInt64, _ wake: @escaping @Sendable (Ticket) -> Void) -> Ticket? {
+        switch wait(for: .max, until: deadline, { ticket, _ in wake(ticket) }) {
+        case .waits(let ticket): ticket
+        case .ended: nil
+        }
+    }
+
+    private func wait(
+        for after: Int64, until deadline: UInt64, _ wake: @escaping @Sendable (Ticket, Ending) -> Void
+    ) -> Waiting {
         let (waiting, mustWake) = state.withLock { state -> (Waiting, Bool) in
             if state.last > after { return (.ended(.grown), false) }
             if state.isStopped { return (.ended(.nothingNew), false) }
             state.nextTicket += 1
             state.waiting[state.nextTicket] = Wait(after: after, deadline: deadline, wake: wake)
+            state.nextAfter = min(state.nextAfter, after)
             let isFirst = deadline < state.nextDeadline
             if isFirst { state.nextDeadline = deadline }
             return (.waits(state.nextTicket), isFirst)
@@ -77,6 +96,9 @@ package final class Feed: Sendable {
         wake(.grown) { state in
             guard number > state.last else { return nil }
             state.last = number
+            // Who waits for a time only is not looked at with each commit.
+            guard number > state.nextAfter else { return nil }
+            state.nextAfter = state.waiting.values.map(\.after).filter { $0 >= number }.min() ?? .max
             return { $0.after < number }
         }
     }

@@ -5,20 +5,60 @@ import Synchronization
 /// Reads what sessions ask for, beside the writer, on threads of its own, in the turns of their tenants. A session has
 /// no more than one read here, so their number bounds what waits.
 ///
-/// A read ends without an answer where its client is gone, and is answered ``Fault/overloaded`` where it takes too long
-/// or the ledger stops. Reports and blocks have threads of their own, so that nobody else's read waits for them.
+/// A read ends without an answer where its client is gone, and is answered ``Fault/overloaded`` where its time is over
+/// before it is read, or the ledger stops. Reports and blocks have threads of their own, so that nobody else's read
+/// waits for them.
 final class Readers: Sendable {
-    /// Threads, and what waits for one of them.
+    /// Threads, and what waits for one of them. Where there are several a tenant never has all of them, so that others
+    /// do not wait for reads that take long.
     private final class Pool: Sendable {
-        private let threads: WorkerPool
-        private let waiting = Monitor(ReadTurns<WorkerPool.Work>())
+        private struct Read: Sendable {
+            let tenant: ObjectIdentifier
+            let body: WorkerPool.Work
+        }
 
-        init(_ name: String, threads: Int) throws { self.threads = try WorkerPool(name, threads: threads) }
+        private struct State {
+            var waiting = ReadTurns<Read>()
+            /// How many reads of each tenant are under way.
+            var running: [ObjectIdentifier: Int] = [:]
+        }
+
+        private let threads: WorkerPool
+        private let runningMax: Int
+        private let niceness: Int32
+        private let state = Monitor(State())
+
+        init(_ name: String, threads: Int, niceness: Int32) throws {
+            runningMax = max(threads - 1, 1)
+            self.niceness = niceness
+            self.threads = try WorkerPool(name, threads: threads)
+        }
 
         func submit(of tenant: Tenant, _ read: @escaping WorkerPool.Work) {
-            waiting.withLock { $0.append(read, of: tenant) }
-            // Whichever is next then.
-            threads.submit { self.waiting.withLock { $0.popFirst() }?() }
+            state.withLock { $0.waiting.append(Read(tenant: ObjectIdentifier(tenant), body: read), of: tenant) }
+            threads.submit { self.readAll() }
+        }
+
+        /// Reads until nothing waits that may be read: what may not has its tenant's threads, one of which comes to it.
+        private func readAll() {
+            beNicer(by: niceness)
+            while let read = next() {
+                read.body()
+                state.withLock { state in
+                    let left = (state.running[read.tenant] ?? 0) - 1
+                    state.running[read.tenant] = left == 0 ? nil : left
+                }
+            }
+        }
+
+        /// Whichever is next in turn.
+        private func next() -> Read? {
+            state.withLock { state in
+                let running = state.running
+                let read = state.waiting.popFirst { running[$0.tenant, default: 0] < runningMax }
+                if let read { state.running[read.tenant, default: 0] += 1 }
+                return read
+            }
         }
 
         func stop() { threads.stop() }
@@ -41,9 +81,9 @@ final class Readers: Sendable {
         self.signer = signer
         self.limits = limits
         self.report = report
-        threads = try Pool("ledger-read", threads: limits.readerThreads)
-        ofReports = try Pool("ledger-report", threads: limits.reportThreads)
-        ofBlocks = try Pool("ledger-blocks", threads: 1)
+        threads = try Pool("ledger-read", threads: limits.readerThreads, niceness: limits.readerNiceness)
+        ofReports = try Pool("ledger-report", threads: limits.reportThreads, niceness: limits.reportNiceness)
+        ofBlocks = try Pool("ledger-blocks", threads: 1, niceness: 0)
     }
 
     private func threads(for query: Query) -> Pool {
@@ -54,20 +94,25 @@ final class Readers: Sendable {
         }
     }
 
+    /// When the time is over of a read that begins now: its wait for memory, that for its turn, and the reading. By the
+    /// monotonic clock, in nanoseconds.
+    var deadline: UInt64 { monotonicNanoseconds() + limits.readMilliseconds * 1_000_000 }
+
     /// Calls `done` with the answer, on a reader's thread.
     /// - Parameters:
     ///   - tenant: in whose turns it is read.
+    ///   - deadline: what ``deadline`` was when it began.
     ///   - isWanted: asked when the read's turn has come, and while it is read; where nobody wants it any more nothing
     ///     is read, and `done` is not called.
     func read(
-        _ query: Query, of tenant: Tenant, isWanted: @escaping @Sendable () -> Bool,
+        _ query: Query, of tenant: Tenant, until deadline: UInt64, isWanted: @escaping @Sendable () -> Bool,
         done: @escaping @Sendable (Answer) -> Void
     ) {
         threads(for: query).submit(of: tenant) {
             guard isWanted() else { return }
-            let end = monotonicNanoseconds() + self.limits.readMilliseconds * 1_000_000
+            if monotonicNanoseconds() >= deadline { return done(.failure(.overloaded)) }
             let condition = ReadCondition {
-                isWanted() && !self.isStopped.load(ordering: .relaxed) && monotonicNanoseconds() < end
+                isWanted() && !self.isStopped.load(ordering: .relaxed) && monotonicNanoseconds() < deadline
             }
             do {
                 let outcome = try ReadCondition.$current.withValue(condition) {

@@ -9,12 +9,18 @@
 /// on Networking, 1998.)
 ///
 /// A page is large, and what stands behind its read in the session waits for it with all that was reserved for that. So
-/// pages ask only how much is *unread* (answered, or being read), of which half of the memory may be taken.
+/// pages ask only how much is *unread* (answered, or being read), of which half of the memory may be taken. Of that
+/// half a tenant has no more than is left for the others, over all its connections: with k of them that take what they
+/// can, each has 1/(k + 1). Only a tenant that has less than a page unread may have one wherever there is room. Tenants
+/// whose reads wait for room take turns.
+///
+/// What a standby is told comes on top of this memory (``Addition``): writes may wait for that standby, so it waits for
+/// no client, and no client waits for it. ``Standbys`` bounds how many pages of blocks there are.
 ///
 /// Nobody waits for ever, because what is waited for always ends by itself:
 /// 1. A request in flight is answered by the ledger, where it waits for nobody's memory, but for reads.
-/// 2. A read waits for what is unread. That is read by its client, or the connection is closed after a time
-///    (``isShort``); or it belongs to a batch that is not whole.
+/// 2. A read waits for what is unread, and no longer than a read may take. What is unread is read by its client, or the
+///    connection is closed after a time (``isShort``); or it belongs to a batch that is not whole.
 /// 3. A batch that has begun waits for its own requests only: a further one is refused where there is no room for it,
 ///    and so is a read within it. No request of a batch waits for anything new.
 /// 4. A long line takes all that it may need before the rest of it is read. So it never waits with this memory in its
@@ -24,27 +30,84 @@
 /// 5. Whoever waits for memory, with a line that has ended or has not, has no other memory than that of requests in
 ///    flight and of unread replies, which end by 1 to 3.
 ///
-/// Who waits is woken when there is room for it, in the order in which they came, as many as there is room for. Who is
-/// woken and does not take it, or takes less, lets those behind go on.
+/// Who waits is served when there is room, as many as there is room for. A read is given its page then; if it is gone
+/// meanwhile, the page is given back, and the next one has it. Shares are woken in the order in which they came; one
+/// that is woken and does not take what it waited for, or takes less, lets those behind go on.
 package final class ReplyMemory: Sendable {
-    private struct Waiter {
-        /// Who waits for room for more than it has, and waits once only; `nil` for a read.
-        let share: ObjectIdentifier?
+    /// Names one wait for a page; never given twice.
+    typealias Ticket = UInt64
+
+    /// What becomes of who asks for a page.
+    enum Taking {
+        case taken(Page)
+        case waits(Ticket)
+        /// There is no room, and it does not wait.
+        case refused
+    }
+
+    /// A share that waits for room for more than it has; it waits once only.
+    private struct ShareWaiter {
+        let share: ObjectIdentifier
         var own: Int
         var more: Int
         /// Called without the lock, by whoever gave memory back.
         let wake: @Sendable () -> Void
     }
 
+    /// A read that waits for room for its page.
+    private struct PageWaiter {
+        let ticket: Ticket
+        let tenant: Tenant
+        let bytes: Int
+        /// Called once, without the lock, by whoever gave memory back.
+        let grant: @Sendable (Ticket, Page) -> Void
+    }
+
+    /// What is unread, and whose it is: a tenant's, or that of a share that has none.
+    private struct Unread {
+        private(set) var bytes = 0
+        private var byOwner: [ObjectIdentifier: Int] = [:]
+
+        func bytes(of owner: ObjectIdentifier) -> Int { byOwner[owner] ?? 0 }
+
+        mutating func add(_ more: Int, of owner: ObjectIdentifier) {
+            if more == 0 { return }
+            bytes += more
+            let sum = bytes(of: owner) + more
+            precondition(sum >= 0, "more is read than was unread")
+            byOwner[owner] = sum == 0 ? nil : sum
+        }
+    }
+
     private struct State {
         var taken = 0
         /// The part of `taken` that is answered, or is being read.
-        var unread = 0
-        var waiters: [Waiter] = []
+        var unread = Unread()
+        /// What there is on top of `bytesMax`, for pages of blocks.
+        var added = 0
+        var lastTicket: Ticket = 0
+        var shares: [ShareWaiter] = []
+        var pages = ReadTurns<PageWaiter>()
     }
 
     /// Memory that a page has, until nobody holds this any more.
     final class Page: Sendable {
+        private let memory: ReplyMemory
+        private let tenant: Tenant
+        private let bytes: Int
+
+        fileprivate init(_ memory: ReplyMemory, _ bytes: Int, of tenant: Tenant) {
+            self.memory = memory
+            self.tenant = tenant
+            self.bytes = bytes
+        }
+
+        deinit { memory.change(taken: -bytes, unread: -bytes, of: ObjectIdentifier(tenant)) }
+    }
+
+    /// What there is more of the memory, until nobody holds this any more: as much as a page of blocks takes that a
+    /// standby is told and that its connection counts as any other reply.
+    final class Addition: Sendable {
         private let memory: ReplyMemory
         private let bytes: Int
 
@@ -53,7 +116,7 @@ package final class ReplyMemory: Sendable {
             self.bytes = bytes
         }
 
-        deinit { memory.change(taken: -bytes, unread: -bytes) }
+        deinit { memory.state.withLock { $0.added -= bytes } }
     }
 
     let bytesMax: Int
@@ -62,10 +125,16 @@ package final class ReplyMemory: Sendable {
     package init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     /// How many bytes are taken, and how many of them are unread.
-    package var sums: (taken: Int, unread: Int) { state.withLock { ($0.taken, $0.unread) } }
+    package var sums: (taken: Int, unread: Int) { state.withLock { ($0.taken, $0.unread.bytes) } }
+
+    /// How many bytes there are on top of ``bytesMax``.
+    package var added: Int { state.withLock { $0.added } }
+
+    /// How many wait for memory.
+    var waits: Int { state.withLock { $0.shares.count + $0.pages.count } }
 
     /// Whether somebody waits for memory.
-    package var isShort: Bool { state.withLock { !$0.waiters.isEmpty } }
+    package var isShort: Bool { state.withLock { !$0.shares.isEmpty || !$0.pages.isEmpty } }
 
     // MARK: Shares
 
@@ -78,97 +147,127 @@ package final class ReplyMemory: Sendable {
         _ more: Int, beside own: Int, for share: ObjectIdentifier, wake: (@Sendable () -> Void)?
     ) -> Bool {
         state.withLock { state in
-            if hasRoom(more, beside: own, taken: state.taken) {
+            if hasRoom(more, beside: own, taken: state.taken, of: bytesMax + state.added) {
                 state.taken += more
                 return true
             }
             guard let wake else { return false }
             // Who asks again keeps its place.
-            if let place = state.waiters.firstIndex(where: { $0.share == share }) {
-                state.waiters[place].own = own
-                state.waiters[place].more = more
+            if let place = state.shares.firstIndex(where: { $0.share == share }) {
+                state.shares[place].own = own
+                state.shares[place].more = more
             } else {
-                state.waiters.append(Waiter(share: share, own: own, more: more, wake: wake))
+                state.shares.append(ShareWaiter(share: share, own: own, more: more, wake: wake))
             }
             return false
         }
     }
 
-    /// Takes what is there already, or gives it back, and wakes those for whom there is room then.
-    fileprivate func change(taken: Int, unread: Int) {
-        let woken = state.withLock { state in
+    /// Notes what is taken already, or given back, and serves those who wait and for whom there is room then.
+    /// - Parameter owner: whose the unread bytes are.
+    fileprivate func change(taken: Int, unread: Int, of owner: ObjectIdentifier) {
+        serve { state in
             state.taken += taken
-            state.unread += unread
-            precondition(state.taken >= 0 && state.unread >= 0, "more memory is given back than was taken")
-            return state.waiters.isEmpty ? [] : removeReady(&state)
+            state.unread.add(unread, of: owner)
+            precondition(state.taken >= 0, "more memory is given back than was taken")
         }
-        for waiter in woken { waiter.wake() }
     }
 
     /// The share waits no more. There may be room for those behind it, if it was woken and took less.
     fileprivate func cancel(_ share: ObjectIdentifier) {
-        let woken = state.withLock { state in
-            state.waiters.removeAll { $0.share == share }
-            return state.waiters.isEmpty ? [] : removeReady(&state)
-        }
-        for waiter in woken { waiter.wake() }
+        serve { state in state.shares.removeAll { $0.share == share } }
     }
 
     fileprivate func isWaiting(_ share: ObjectIdentifier) -> Bool {
-        state.withLock { $0.waiters.contains { $0.share == share } }
+        state.withLock { $0.shares.contains { $0.share == share } }
     }
 
-    private func hasRoom(_ more: Int, beside own: Int, taken: Int) -> Bool { own + more <= (bytesMax - taken) / 4 }
-
-    private func hasPageRoom(_ bytes: Int, unread: Int) -> Bool { unread + bytes <= bytesMax / 2 }
-
-    /// Those for whom there is room, as if those before them had taken theirs: each asks again when it is awake.
-    private func removeReady(_ state: inout State) -> [Waiter] {
-        var (taken, unread) = (state.taken, state.unread)
-        var ready: [Waiter] = []
-        var waiting: [Waiter] = []
-        for waiter in state.waiters {
-            let isPage = waiter.share == nil
-            let isReady =
-                isPage
-                ? hasPageRoom(waiter.more, unread: unread) : hasRoom(waiter.more, beside: waiter.own, taken: taken)
-            guard isReady else {
-                waiting.append(waiter)
-                continue
-            }
-            taken += waiter.more
-            if isPage { unread += waiter.more }
-            ready.append(waiter)
-        }
-        state.waiters = waiting
-        return ready
+    private func hasRoom(_ more: Int, beside own: Int, taken: Int, of all: Int) -> Bool {
+        own + more <= (all - taken) / 4
     }
 
     // MARK: Pages
 
-    /// Takes memory for a page; where there is no room, tells when to ask again.
+    /// Takes memory for a page.
     /// - Parameters:
-    ///   - bytes: the largest that it can be.
-    ///   - wake: called when there may be room; `nil` where nobody waits for it.
-    func takePage(_ bytes: Int, wake: (@Sendable () -> Void)?) -> Page? {
-        // Where nothing is taken, there is room for any page.
+    ///   - bytes: the largest that it can be. Of one that is larger than all that pages may have, so much counts: where
+    ///     nothing is unread there is room for any page.
+    ///   - tenant: for whom it is read.
+    ///   - grant: called with the page, on any thread, when there is room; `nil` where nobody waits for it. Whoever
+    ///     gives memory back calls it, whatever locks they hold: so it hands the page on, and takes none of these
+    ///     locks.
+    func takePage(_ bytes: Int, of tenant: Tenant, grant: (@Sendable (Ticket, Page) -> Void)?) -> Taking {
         let bytes = min(bytes, bytesMax / 2)
         return state.withLock { state in
-            guard hasPageRoom(bytes, unread: state.unread) else {
-                if let wake { state.waiters.append(Waiter(share: nil, own: 0, more: bytes, wake: wake)) }
-                return nil
+            if hasPageRoom(bytes, of: tenant, unread: state.unread, added: state.added) {
+                return .taken(page(bytes, of: tenant, &state))
             }
-            return page(bytes, &state)
+            guard let grant else { return .refused }
+            state.lastTicket += 1
+            state.pages.append(
+                PageWaiter(ticket: state.lastTicket, tenant: tenant, bytes: bytes, grant: grant), of: tenant)
+            return .waits(state.lastTicket)
         }
     }
 
-    /// Takes memory for a page that waits for nobody.
-    func takePageNow(_ bytes: Int) -> Page { state.withLock { page(min(bytes, bytesMax / 2), &$0) } }
+    /// Takes a wait for a page back. Its page may be on its way already, and is to be let go of then.
+    func cancel(_ ticket: Ticket) {
+        serve { state in state.pages.removeAll { $0.ticket == ticket } }
+    }
 
-    private func page(_ bytes: Int, _ state: inout State) -> Page {
+    /// Adds memory for a page of blocks, which is about to count as unread.
+    func add(_ bytes: Int) -> Addition {
+        state.withLock { $0.added += bytes }
+        return Addition(self, bytes)
+    }
+
+    private func hasPageRoom(_ bytes: Int, of tenant: Tenant, unread: Unread, added: Int) -> Bool {
+        let own = unread.bytes(of: ObjectIdentifier(tenant))
+        let left = bytesMax / 2 + added - unread.bytes - bytes
+        return left >= 0 && (own < bytes || own + bytes <= left)
+    }
+
+    private func page(_ bytes: Int, of tenant: Tenant, _ state: inout State) -> Page {
         state.taken += bytes
-        state.unread += bytes
-        return Page(self, bytes)
+        state.unread.add(bytes, of: ObjectIdentifier(tenant))
+        return Page(self, bytes, of: tenant)
+    }
+
+    // MARK: Who waits
+
+    /// Changes something, and serves those for whom there is room then.
+    private func serve(_ change: (inout State) -> Void) {
+        let served = state.withLock { state in
+            change(&state)
+            return removeServed(&state)
+        }
+        for serve in served { serve() }
+    }
+
+    /// Those for whom there is room: reads with their pages, and shares as if those before them had taken theirs, for
+    /// each of them asks again when it is awake.
+    private func removeServed(_ state: inout State) -> [@Sendable () -> Void] {
+        var served: [@Sendable () -> Void] = []
+        while !state.pages.isEmpty {
+            let (unread, added) = (state.unread, state.added)
+            let next = state.pages.popFirst { hasPageRoom($0.bytes, of: $0.tenant, unread: unread, added: added) }
+            guard let next else { break }
+            let page = page(next.bytes, of: next.tenant, &state)
+            served.append { next.grant(next.ticket, page) }
+        }
+        if state.shares.isEmpty { return served }
+        var taken = state.taken
+        var waiting: [ShareWaiter] = []
+        for waiter in state.shares {
+            if hasRoom(waiter.more, beside: waiter.own, taken: taken, of: bytesMax + state.added) {
+                taken += waiter.more
+                served.append(waiter.wake)
+            } else {
+                waiting.append(waiter)
+            }
+        }
+        state.shares = waiting
+        return served
     }
 }
 
@@ -181,6 +280,8 @@ package final class ReplyShare {
     package var wake: @Sendable () -> Void = {}
     private var taken = 0
     private var unread = 0
+    /// Whose that is.
+    private var tenant: Tenant?
     private var isWaiting = false
 
     package init(of memory: ReplyMemory, stepBytes: Int) {
@@ -209,16 +310,25 @@ package final class ReplyShare {
     }
 
     /// Has so many bytes, which are there.
-    /// - Parameter unread: the part of them that is answered.
-    package func settle(_ bytes: Int, unread answered: Int) {
+    /// - Parameters:
+    ///   - unread: the part of them that is answered.
+    ///   - tenant: whose it is; the connection's alone where it has none.
+    package func settle(_ bytes: Int, unread answered: Int, of tenant: Tenant? = nil) {
         // It was woken, and has not asked for what it waited for: that is for those behind it.
         if isWaiting && !memory.isWaiting(ObjectIdentifier(self)) { cancel() }
         let (bytes, answered) = (rounded(bytes), rounded(answered))
+        if tenant !== self.tenant {
+            if unread != 0 { memory.change(taken: 0, unread: -unread, of: owner) }
+            unread = 0
+            self.tenant = tenant
+        }
         if bytes == taken && answered == unread { return }
-        memory.change(taken: bytes - taken, unread: answered - unread)
+        memory.change(taken: bytes - taken, unread: answered - unread, of: owner)
         taken = bytes
         unread = answered
     }
+
+    private var owner: ObjectIdentifier { tenant.map { ObjectIdentifier($0) } ?? ObjectIdentifier(self) }
 
     /// Gives all back, and waits no more.
     package func end() {

@@ -10,6 +10,12 @@ package import Ledger
 /// States: *enough* (the last block is safe, or will be in time); *lacking* (a block was not safe in time: what waits
 /// is answered, and until the last block is safe nothing is decided and nothing is read).
 ///
+/// Of each standby few sessions are told blocks, so few pages of blocks are in memory. Where a further one comes the
+/// oldest *gives way*: a standby connects again when its connection was lost, which the leader may learn minutes later,
+/// and writes may wait for it. So the newest session is the one at whose end the standby is. One that gave way is told
+/// nothing more; while the page that it was told last may be in memory it counts, and where too many of these count a
+/// further session is refused.
+///
 /// Invariants:
 /// 1. What is held is ended in the order in which it came, by one thread at a time.
 /// 2. Once safe a block stays safe, whatever a standby says later.
@@ -26,9 +32,38 @@ package final class Standbys: Sendable {
         }
     }
 
+    /// A session's place among those of its standby.
+    struct Place: Hashable, Sendable {
+        let name: StandbyName
+        fileprivate let number: UInt64
+    }
+
+    private struct Session {
+        let place: Place
+        /// Whether its client may not have taken the last page of blocks yet.
+        var holdsPage = false
+        let giveWay: @Sendable () -> Void
+    }
+
     private struct Member {
-        var block: BlockNumber
-        var sessions: Int
+        var block: BlockNumber = 0
+        /// Those that are told blocks, the oldest first.
+        var sessions: [Session] = []
+        /// Those that gave way and hold a page.
+        var former: [Place] = []
+
+        /// Whether none of its sessions holds anything.
+        var isGone: Bool { sessions.isEmpty && former.isEmpty }
+
+        /// Takes the place from the oldest session that may give way. One that holds a page may where few such have.
+        /// - Returns: it; `nil` where none may.
+        mutating func removeOldest() -> Session? {
+            let hasRoom = former.count < EngineLimits.formerStandbySessionsMax
+            guard let oldest = sessions.firstIndex(where: { hasRoom || !$0.holdsPage }) else { return nil }
+            let session = sessions.remove(at: oldest)
+            if session.holdsPage { former.append(session.place) }
+            return session
+        }
     }
 
     /// What waits for a block to be safe.
@@ -45,6 +80,7 @@ package final class Standbys: Sendable {
 
     private struct State {
         var members: [StandbyName: Member] = [:]
+        var lastPlace: UInt64 = 0
         /// How many are required: none until the ledger leads.
         var required = 0
         var safe: BlockNumber = 0
@@ -79,7 +115,7 @@ package final class Standbys: Sendable {
             let names = state.members.keys.sorted()
             return (
                 requirement.count,
-                names.map { ($0, state.members[$0]?.block ?? 0, (state.members[$0]?.sessions ?? 0) > 0) }
+                names.map { ($0, state.members[$0]?.block ?? 0, state.members[$0]?.sessions.isEmpty == false) }
             )
         }
     }
@@ -87,29 +123,61 @@ package final class Standbys: Sendable {
     // MARK: Who follows
 
     /// A session of a standby's begins.
-    /// - Returns: `false` where there are as many standbys as may be.
-    func come(_ name: StandbyName) -> Bool {
-        let (isAdmitted, isNew) = state.withLock { state -> (Bool, Bool) in
+    /// - Parameter giveWay: called once, when a later session takes its place, on any thread and whatever locks are
+    ///   held.
+    /// - Returns: `nil` where there are as many standbys as may be, or too many sessions of this one hold pages.
+    func come(_ name: StandbyName, giveWay: @escaping @Sendable () -> Void) -> Place? {
+        typealias Came = (place: Place, isFirst: Bool, former: Session?)
+        let came = state.withLock { state -> Came? in
             if state.members[name] == nil, state.members.count == EngineLimits.standbysMax {
-                guard let gone = state.members.first(where: { $0.value.sessions == 0 }) else { return (false, false) }
+                guard let gone = state.members.first(where: { $0.value.isGone }) else { return nil }
                 state.members[gone.key] = nil
             }
-            var member = state.members[name] ?? Member(block: 0, sessions: 0)
-            member.sessions += 1
+            var member = state.members[name] ?? Member()
+            var former: Session?
+            if member.sessions.count == EngineLimits.standbySessionsMax {
+                former = member.removeOldest()
+                if former == nil { return nil }
+            }
+            state.lastPlace += 1
+            let place = Place(name: name, number: state.lastPlace)
+            member.sessions.append(Session(place: place, giveWay: giveWay))
             state.members[name] = member
-            return (true, member.sessions == 1)
+            return (place, member.sessions.count == 1, former)
         }
-        if isNew { report(.standbyCame(name)) }
-        return isAdmitted
+        guard let came else { return nil }
+        if came.isFirst { report(.standbyCame(name)) }
+        came.former?.giveWay()
+        return came.place
+    }
+
+    /// A session asks for blocks, or is to be told some.
+    /// - Parameter holdsPage: whether its client may not have taken them from now on; where not, it has taken those
+    ///   that it was told before.
+    /// - Returns: whether the place is its own still; where not it is told nothing.
+    func goesOn(_ place: Place, holdsPage: Bool) -> Bool {
+        state.withLock { state in
+            let sessions = state.members[place.name]?.sessions ?? []
+            guard let session = sessions.firstIndex(where: { $0.place == place }) else {
+                state.members[place.name]?.former.removeAll { $0 == place }
+                return false
+            }
+            state.members[place.name]?.sessions[session].holdsPage = holdsPage
+            return true
+        }
     }
 
     /// A session of a standby's has ended.
-    func leave(_ name: StandbyName) {
+    func leave(_ place: Place) {
         let isLast = state.withLock { state in
-            state.members[name]?.sessions -= 1
-            return state.members[name]?.sessions == 0
+            guard var member = state.members[place.name] else { return false }
+            let count = member.sessions.count
+            member.sessions.removeAll { $0.place == place }
+            member.former.removeAll { $0 == place }
+            state.members[place.name] = member
+            return member.sessions.isEmpty && count > 0
         }
-        if isLast { report(.standbyLeft(name)) }
+        if isLast { report(.standbyLeft(place.name)) }
     }
 
     /// A standby says that it has the chain durably up to a block, which is one of this ledger's.
@@ -271,7 +339,7 @@ package final class Standbys: Sendable {
                 .say(
                     .standbysLacking(
                         required: state.required, block: state.held[place].number,
-                        connected: state.members.values.filter { $0.sessions > 0 }.count)))
+                        connected: state.members.values.filter { !$0.sessions.isEmpty }.count)))
         }
         guard state.isLacking || state.isStopped else { return .waitUntil(state.held[place].deadline) }
         let failure = state.held[place].failure

@@ -1,6 +1,7 @@
 package import Ledger
 
-/// What a token may grant in a day of UTC, and what is left of it. It begins anew with the process.
+/// What a token has granted in this day of UTC, and what it may grant at most. What has no limit is counted too, for it
+/// may be given one in the middle of a day. The count begins anew with the process.
 package final class GrantAllowance: Sendable {
     private struct Granted {
         /// The day, by its number.
@@ -14,9 +15,9 @@ package final class GrantAllowance: Sendable {
     private static let millisecondsOfDay: Int64 = 86_400_000
 
     /// - Parameters:
-    ///   - max: of each currency that has a limit.
+    ///   - max: of each currency that has a limit, in units a day.
     ///   - former: whose grants of today count, and those that are still being decided.
-    package init(max: [CurrencyCode: Int64], after former: GrantAllowance? = nil) {
+    package init(max: [CurrencyCode: Int64], after former: GrantAllowance?) {
         self.max = max
         granted = former?.granted ?? Monitor(Granted())
     }
@@ -32,7 +33,7 @@ package final class GrantAllowance: Sendable {
                 let remaining = Swift.max(0, max - granted.amounts[currency, default: 0])
                 if amount > remaining { return (currency, remaining) }
             }
-            // Those without a limit are counted too, for it may be given one; their sum may grow beyond all bounds.
+            // Sums of what has no limit may grow beyond all bounds.
             for (currency, amount) in amounts {
                 let sum = granted.amounts[currency, default: 0].addingReportingOverflow(amount)
                 granted.amounts[currency] = sum.overflow ? .max : sum.partialValue
@@ -44,7 +45,11 @@ package final class GrantAllowance: Sendable {
     /// Gives back what was taken at the same time, and not granted.
     func giveBack(_ amounts: [CurrencyCode: Int64]) {
         granted.withLock { granted in
-            for (currency, amount) in amounts { granted.amounts[currency, default: 0] -= amount }
+            for (currency, amount) in amounts {
+                let sum = granted.amounts[currency, default: 0] - amount
+                // Currencies that there are not are refused: however many a client names, none of them is kept.
+                granted.amounts[currency] = sum > 0 ? sum : nil
+            }
         }
     }
 }
@@ -70,9 +75,9 @@ extension Command {
     var grants: [CurrencyCode: Int64] {
         let operations: [KeyedOperation]
         switch self {
-        case .keyed(let operation): operations = [operation]
+        case .keyed(.grant(let grant)): return [grant.currency: grant.amount.units]
         case .atomic(let atomic): operations = atomic.operations
-        case .credit, .notify, .expire, .balance, .consumption, .forget: return [:]
+        case .keyed, .credit, .notify, .expire, .balance, .consumption, .forget: return [:]
         }
         var grants: [CurrencyCode: Int64] = [:]
         for case .grant(let grant) in operations {

@@ -14,6 +14,9 @@ protocol TurnTaker: AnyObject {
 /// Members in turn, each as much as its quantum; who has had nothing for a round goes first. So one that asks for
 /// little is served at once, however much the others ask for, and one that asks for much gets its part.
 ///
+/// Who has had more than its turn pays for that with turns to come, also while it has nothing: it keeps its place among
+/// the others until it has paid, and is no new one before.
+///
 /// (Deficit round robin with two lists, as in FQ-CoDel: T. Hoeiland-Joergensen et al., RFC 8290, section 4.2. Taking
 /// one costs the same however many members there are.)
 struct Turns<Member: TurnTaker> {
@@ -24,7 +27,8 @@ struct Turns<Member: TurnTaker> {
     mutating func add(_ member: Member) {
         if member.takesTurns { return }
         member.takesTurns = true
-        member.credit = member.quantum
+        // It may have been charged for something since it had its last turn. What it did not use is not saved up.
+        member.credit = min(member.credit, 0) + member.quantum
         new.append(member)
     }
 
@@ -39,6 +43,9 @@ struct Turns<Member: TurnTaker> {
                 old.append(member)
             } else if isNew {
                 // It is no new one again before the others have had their turns.
+                old.append(member)
+            } else if member.credit < 0 {
+                member.credit += member.quantum
                 old.append(member)
             } else {
                 member.takesTurns = false
