@@ -17,6 +17,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var state: ConnectionState
     private let share: ReplyShare
+    private let loop: LoopShares
     private var context: ChannelHandlerContext?
     private var session: LedgerSession?
     private var isInTurn = false
@@ -40,6 +41,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
+        loop = service.loops.shares(of: eventLoop)
         state = ConnectionState(
             tokens: service.tokens, info: service.info, limits: service.limits, share: share, clock: service.clock
         ) { name in
@@ -57,7 +59,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         session = service.ledger.session(memory: service.memory, outlet: Outlet(eventLoop)) { [weak self] answers in
-            self?.turn { $0.answered(answers) }
+            guard let self else { return }
+            let begin = eventLoop.now
+            turn { $0.answered(answers) }
+            loop.charge(state.holder?.tenant, since: begin)
         }
         look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
         share.wake = { [weak self, eventLoop] in
@@ -88,7 +93,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         lastProgress = .now()
-        turn { _ in }
+        if !state.awaitsTurn {
+            state.awaitsTurn = true
+            loop.run(for: state.holder?.tenant) { [weak self] in self?.turn { $0.awaitsTurn = false } }
+        }
         context.fireChannelReadComplete()
     }
 
@@ -145,6 +153,20 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func closeNow() {
         eventLoop.preconditionInEventLoop()
         if let context { ConnectionHandler.closeSocket(context) }
+    }
+
+    /// The tokens were replaced, and perhaps the certificates. Where nobody knows any more who the client is, it is a
+    /// stranger again, and has a stranger's time to authenticate. What it waits for is answered with what there is, and
+    /// those of its requests that are not handed on yet are refused. (This connection waits for nothing from then on,
+    /// also where it authenticates again.)
+    func renewIdentity() {
+        // It began its handshake with certificates and authorities that hold no more.
+        if awaitsHandshake { return closeNow() }
+        turn { $0.renewIdentity() }
+        guard context != nil, state.holder == nil, service.connections.unseat(id) else { return }
+        session?.endWaits()
+        timer?.cancel()
+        look(in: service.limits.unauthenticatedMilliseconds)
     }
 
     /// Ends a connection that has not authenticated, for another needs its place.

@@ -6,6 +6,9 @@ import NIOCore
 ///
 /// A connection is a *stranger* until it has authenticated. Strangers have few of the places, and the oldest of them
 /// goes where a further one comes: those who mean to stay authenticate at once. Without tokens nobody is a stranger.
+///
+/// Each name has a part of the places for itself: an equal part of some that are kept for this. All others go to who
+/// comes first. So a name that has its part already gets no place that another one needs for its own.
 final class ConnectionRegistry: Sendable {
     typealias ID = UInt64
 
@@ -21,6 +24,8 @@ final class ConnectionRegistry: Sendable {
         let handler: ConnectionHandler
         let eventLoop: any EventLoop
         let peer: PeerAddress
+        /// The same for the log.
+        let peerWords: String
         /// Under which it has authenticated, where it has.
         var name: String?
         /// Whether a standby reads from it.
@@ -37,7 +42,7 @@ final class ConnectionRegistry: Sendable {
     private struct Members {
         var lastID: ID = 0
         var served: [ID: Member] = [:]
-        /// Of those that are served, the oldest first.
+        /// Of those that are served, the oldest first: ids are given in that order.
         var strangers: [ID] = []
         /// How many of those that are served have a name.
         var named: [String: Int] = [:]
@@ -63,17 +68,41 @@ final class ConnectionRegistry: Sendable {
             guard let name, let count = named[name] else { return }
             named[name] = count > 1 ? count - 1 : nil
         }
+
+        /// Why a name gets no further place; `nil` where it gets one.
+        /// - Parameter names: how many names there are.
+        func refusal(of name: String, among names: Int, _ limits: ServerLimits) -> NoticeKind? {
+            let own = named[name, default: 0]
+            if own >= limits.connectionsPerNameMax { return .everyPlaceOfNameTaken }
+            // Where there are more names than places that are kept, one connection is as much as each may count on.
+            let part = max(1, limits.connectionsKeptMax / max(1, names))
+            if own < part { return nil }
+            let taken = named.values.reduce(0, +)
+            let lacking = names * part - named.values.reduce(0) { $0 + min($1, part) }
+            let kept = min(lacking, limits.connectionsKeptMax)
+            return taken + kept < limits.connectionsMax ? nil : .lastPlacesKept
+        }
+    }
+
+    /// What becomes of who asks for a place under a name.
+    private enum Seating {
+        case seated
+        /// The connection was put out meanwhile, and has no place to keep.
+        case gone
+        case refused(NoticeKind)
     }
 
     private let members = NIOLockedValueBox(Members())
     private let limits: ServerLimits
+    private let tokens: TokenTable
+    /// Whether connections have to authenticate.
     private let hasStrangers: Bool
     private let notices: NoticeLog
 
-    /// - Parameter hasStrangers: whether connections have to authenticate.
-    init(_ limits: ServerLimits, hasStrangers: Bool, notices: NoticeLog) {
+    init(_ limits: ServerLimits, tokens: TokenTable, notices: NoticeLog) {
         self.limits = limits
-        self.hasStrangers = hasStrangers
+        self.tokens = tokens
+        hasStrangers = tokens.holderWithoutToken == nil
         self.notices = notices
     }
 
@@ -94,7 +123,8 @@ final class ConnectionRegistry: Sendable {
     func admit(_ handler: ConnectionHandler, _ channel: any Channel) -> Admission {
         let id = handler.id
         let new = Member(
-            handler: handler, eventLoop: channel.eventLoop, peer: PeerAddress(channel.remoteAddress))
+            handler: handler, eventLoop: channel.eventLoop, peer: PeerAddress(channel.remoteAddress),
+            peerWords: channel.peerWords)
         let (admission, putOut) = members.withLockedValue { members -> (Admission?, PutOut?) in
             if members.isClosed { return (nil, nil) }
             let putOut = hasStrangers ? makeRoom(for: new.peer, &members) : nil
@@ -113,7 +143,7 @@ final class ConnectionRegistry: Sendable {
             channel.closeFuture.whenComplete { _ in self.leave { _ = $0.remove(id) } }
         }
         if let putOut {
-            notices.note(.strangerPutOut, channel.peerWords)
+            notices.note(.strangerPutOut, putOut.member.peerWords)
             let handler = putOut.member.handler
             putOut.member.eventLoop.execute {
                 if putOut.isTold { handler.putOut(.overloaded) } else { handler.closeNow() }
@@ -144,20 +174,44 @@ final class ConnectionRegistry: Sendable {
     /// A connection has authenticated under this name.
     /// - Returns: whether it may have one of the name's places; where not, it is what it was.
     func seat(_ id: ID, as name: String) -> Bool {
-        let isSeated = members.withLockedValue { members -> Bool in
-            // One that was put out meanwhile has no place to keep.
-            guard var member = members.served[id] else { return false }
-            if member.name == name { return true }
-            guard members.named[name, default: 0] < limits.connectionsPerNameMax else { return false }
-            members.forget(member.name)
+        let names = tokens.nameCount
+        let seating = members.withLockedValue { members -> Seating in
+            guard let former = members.served[id] else { return .gone }
+            if former.name == name { return .seated }
+            members.forget(former.name)
+            if let refusal = members.refusal(of: name, among: names, limits) {
+                if let name = former.name { members.named[name, default: 0] += 1 }
+                return .refused(refusal)
+            }
             members.named[name, default: 0] += 1
             members.strangers.removeAll { $0 == id }
-            member.name = name
-            members.served[id] = member
+            members.served[id]?.name = name
+            return .seated
+        }
+        switch seating {
+        case .seated: return true
+        case .gone: return false
+        case .refused(let kind):
+            notices.note(kind, name)
+            return false
+        }
+    }
+
+    /// Nobody knows any more who a connection is: it is a stranger again, as old as it is.
+    /// - Returns: whether it had a name until now.
+    func unseat(_ id: ID) -> Bool {
+        members.withLockedValue { members in
+            guard let name = members.served[id]?.name else { return false }
+            members.forget(name)
+            members.served[id]?.name = nil
+            members.strangers.insert(id, at: members.strangers.firstIndex { $0 > id } ?? members.strangers.endIndex)
             return true
         }
-        if !isSeated { notices.note(.everyPlaceOfNameTaken, name) }
-        return isSeated
+    }
+
+    /// The tokens were replaced: has every connection look, on its event loop, who its client is now.
+    func renewIdentities() {
+        ConnectionRegistry.tell(members.withLockedValue { Array($0.served.values) }) { $0.renewIdentity() }
     }
 
     /// A connection turns out to be a standby's.

@@ -65,6 +65,9 @@ struct ConnectionState {
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
 
+    /// Whether what came is to be accepted only when its turn comes.
+    var awaitsTurn = false
+
     private let clock: @Sendable () -> UInt64
     private let info: @Sendable () -> ServerInfo
     private let limits: ServerLimits
@@ -85,6 +88,8 @@ struct ConnectionState {
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
+    /// Which of the reads in flight stand in a batch: their numbers among all that the ledger was ever handed, from 0.
+    private var readsInBatches = CircularBuffer<Int>()
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
@@ -171,6 +176,7 @@ struct ConnectionState {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
         replies.settle(answers)
+        while let first = readsInBatches.first, first < replies.readsAnswered { readsInBatches.removeFirst() }
     }
 
     /// So many bytes of what was written have not been read by the client.
@@ -197,11 +203,11 @@ struct ConnectionState {
     var readsAnswered: Int { replies.readsAnswered }
 
     /// What may become of the read that is next; `nil` where the ledger has none. A client that does not read its
-    /// replies gets no further page. In a batch a read waits for nobody's memory, for others may wait for what the
-    /// batch holds.
+    /// replies gets no further page. A read that stands in a batch waits for nobody's memory, for others may wait for
+    /// what the batch holds: that is known from the beginning, also while the batch is behind others.
     func readPermission(isWritable: Bool) -> LedgerSession.ReadPermission? {
         if replies.reads == 0 { return nil }
-        if replies.isInBatch { return .readNow }
+        if readsInBatches.first == replies.readsAnswered { return .readNow }
         return isWritable ? .read : .wait
     }
 
@@ -209,7 +215,7 @@ struct ConnectionState {
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        share.settle(replies.memoryBytes + inputRoom, unread: replies.unreadBytes)
+        share.settle(replies.memoryBytes + inputRoom, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
@@ -266,7 +272,7 @@ struct ConnectionState {
     /// A client that does not read its replies, or has too much in flight, is not read from.
     private func canAccept(_ isWritable: Bool) -> Bool {
         // A batch that has begun does not wait for the end of its own line.
-        isWritable && replies.requests < limits.requestsInFlightMax
+        isWritable && !awaitsTurn && replies.requests < limits.requestsInFlightMax
             && (batch != nil || replies.bytes < limits.bytesInFlightMax)
     }
 
@@ -445,7 +451,10 @@ struct ConnectionState {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
                 var operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
-                if batch != nil { operation = operation.withoutWait }
+                if batch != nil {
+                    operation = operation.withoutWait
+                    if operation.isQuery { readsInBatches.append(replies.readsAnswered + replies.reads) }
+                }
                 operations.append(operation)
                 replies.appendSubmitted(
                     isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)

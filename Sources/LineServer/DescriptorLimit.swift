@@ -45,6 +45,7 @@ extension ServerLimits {
         fitting.unauthenticatedMax = min(unauthenticatedMax, max(1, places / 2))
         fitting.unauthenticatedPerAddressMax = min(unauthenticatedPerAddressMax, max(1, fitting.unauthenticatedMax / 2))
         fitting.connectionsPerNameMax = min(connectionsPerNameMax, max(1, places / 2))
+        fitting.connectionsKeptMax = min(connectionsKeptMax, places / 4)
         return fitting
     }
 }

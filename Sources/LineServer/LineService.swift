@@ -7,15 +7,12 @@ import ServiceLifecycle
 
 /// The line protocol in front of a ledger: listens, and answers until it is shut down.
 package final class LineService: Service {
-    private let configuration: ServerConfiguration
-    private let certificates: ServerCertificates?
-    private let ledger: RunningLedger
+    let configuration: ServerConfiguration
+    private let services: ConnectionServices
     private let group: MultiThreadedEventLoopGroup
-    private let info: @Sendable () -> ServerInfo
     private let logger: Logger
     private let bound = Announcement<[ServerAddress]>()
     private let stop: StopSignal
-    private let tokens: TokenTable
 
     /// Ends a service from within the process.
     package final class StopSignal: Sendable {
@@ -37,13 +34,11 @@ package final class LineService: Service {
         info: @escaping @Sendable () -> ServerInfo, logger: Logger, stop: StopSignal = StopSignal()
     ) throws(ServerError) {
         self.configuration = configuration
-        certificates = try ServerCertificates(configuration)
-        self.ledger = ledger
+        services = try ConnectionServices(
+            ledger: ledger, configuration: configuration, info: info, logger: logger, timer: group.next())
         self.group = group
-        self.info = info
         self.logger = logger
         self.stop = stop
-        tokens = TokenTable(configuration.access)
     }
 
     /// Where it listens, with the ports it was given; waits until it does.
@@ -52,28 +47,51 @@ package final class LineService: Service {
         get async throws { try await bound.value() }
     }
 
-    /// Reads what can change while it runs: the tokens, which hold from now on and no others, for connections that are
-    /// open too; and the certificates for TLS, for connections to come. What cannot be used is said in the log, and the
-    /// old stays.
-    /// - Parameter tokens: reads them; not called where the service was started without.
-    package func reload(tokens read: () throws -> [Token]) {
-        if tokens.holderWithoutToken == nil {
-            do {
-                let new = try read()
-                tokens.replace(by: new)
-                logger.notice("the tokens were read again", metadata: ["tokens": "\(new.count)"])
-            } catch {
-                logger.error("the tokens cannot be used, and the old ones stay", metadata: ["error": "\(error)"])
-            }
-        }
-        guard let certificates else { return }
-        do throws(ServerError) {
-            try certificates.reload()
-            logger.notice(
-                "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
+    /// Whether clients need tokens.
+    var needsTokens: Bool { services.tokens.holderWithoutToken == nil }
+
+    /// Replaces what can change while it runs: the tokens, for connections that are open too, and the certificates for
+    /// TLS, for connections to come. Both are read and checked first, and then replaced together. Where something of
+    /// them cannot be used, the log says so, and all stays as it was.
+    /// - Parameter read: reads the settings.
+    package func reload(_ read: () throws -> ServerConfiguration.Renewal) {
+        let checked: (tokens: [Token]?, certificates: ServerCertificates.Checked?)
+        do {
+            checked = try check(try read())
         } catch {
             logger.error(
-                "the certificates for TLS cannot be used, and the old ones stay", metadata: ["error": "\(error)"])
+                "what was read again cannot be used, and the old tokens and certificates stay",
+                metadata: ["error": "\(error)"])
+            return
+        }
+        // In this order: no connection comes under the names of now by the authorities of before.
+        if let new = checked.certificates { services.certificates?.replace(by: new) }
+        if let tokens = checked.tokens {
+            services.tokens.replace(by: tokens)
+            services.connections.renewIdentities()
+            logger.notice("the tokens were read again", metadata: ["tokens": "\(tokens.count)"])
+        }
+        if let certificates = services.certificates {
+            logger.notice(
+                "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
+            warnOfCertificates()
+        }
+    }
+
+    /// What replaces the tokens, where clients need some, and the certificates, where the service speaks TLS.
+    private func check(
+        _ renewal: ServerConfiguration.Renewal
+    ) throws(ServerError) -> (tokens: [Token]?, certificates: ServerCertificates.Checked?) {
+        var tokens: [Token]?
+        if case .tokens(let new) = renewal.access { tokens = new }
+        guard (tokens != nil) == needsTokens else {
+            throw ServerError(.unchangeable, "whether clients need tokens can change only at a start")
+        }
+        switch (renewal.tls, services.certificates) {
+        case (nil, nil): return (tokens, nil)
+        case (let tls?, let certificates?): return (tokens, try certificates.read(tls))
+        case (nil, _?), (_?, nil):
+            throw ServerError(.unchangeable, "whether addresses speak TLS can change only at a start")
         }
     }
 
@@ -81,18 +99,17 @@ package final class LineService: Service {
     /// accepted is answered. The ledger goes on.
     /// - Throws: ``ServerError`` where it cannot listen.
     package func run() async throws {
-        let services = ConnectionServices(
-            ledger: ledger, configuration: configuration, tokens: tokens, certificates: certificates, info: info,
-            logger: logger, timer: group.next())
         var failure: (any Error)?
-        var listeners: [any Channel] = []
+        var listeners: [ListeningSocket] = []
         do {
             for address in configuration.listen {
                 listeners.append(
                     try await Listener(group: group, services: services)
                         .bind(address, lacks: configuration.protectionLacking))
             }
-            announce(listeners)
+            announce(listeners.map(\.channel))
+            let looks = lookAtCertificates()
+            defer { looks?.cancel() }
             await shutdownSignal()
             logger.info("shutting down", metadata: ["connections": "\(services.connections.count)"])
         } catch {
@@ -112,17 +129,35 @@ package final class LineService: Service {
 
     private func announce(_ listeners: [any Channel]) {
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
-        if tokens.holderWithoutToken != nil {
+        if !needsTokens {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
-        if let certificates, certificates.daysLeft < 0 {
-            logger.warning(
-                "the certificate for TLS has expired: clients refuse it until another one is read",
-                metadata: ["daysLeft": "\(certificates.daysLeft)"])
-        }
+        warnOfCertificates()
         logger.info(
             "listening", metadata: ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
         bound.succeed(addresses)
+    }
+
+    /// Tells the operator, once a day, when the certificate runs out soon; `nil` without TLS.
+    private func lookAtCertificates() -> RepeatedTask? {
+        if services.certificates == nil { return nil }
+        let interval = TimeAmount.milliseconds(configuration.limits.certificateLookMilliseconds)
+        return group.next().scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self] _ in
+            self?.warnOfCertificates()
+        }
+    }
+
+    private func warnOfCertificates() {
+        guard let days = services.certificates?.daysLeft else { return }
+        if days < 0 {
+            logger.warning(
+                "the certificate for TLS has expired: clients refuse it until another one is read",
+                metadata: ["daysLeft": "\(days)"])
+        } else if days < configuration.limits.certificateDaysLow {
+            logger.warning(
+                "the certificate for TLS runs out soon: put another one in its place and send SIGHUP",
+                metadata: ["daysLeft": "\(days)"])
+        }
     }
 
     private func shutdownSignal() async {
@@ -141,13 +176,11 @@ package final class LineService: Service {
         }
     }
 
-    private func close(_ listener: any Channel) async {
-        let address = ServerAddress(listener.localAddress)
+    private func close(_ listener: ListeningSocket) async {
         do {
-            try await listener.close().get()
+            try await listener.close()
         } catch {
             logger.error("a listening socket could not be closed", metadata: ["error": "\(error)"])
         }
-        if let address { Listener.removeFile(of: address) }
     }
 }

@@ -8,6 +8,19 @@ import Musl
 import Glibc
 #endif
 
+/// A socket that listens, and its file where it has one.
+struct ListeningSocket {
+    let channel: any Channel
+    let file: UnixSocket.File?
+
+    /// Nobody can connect any more. A Unix-domain socket's file, which would outlive it, is removed first: while the
+    /// socket is open it can be told from another's.
+    func close() async throws {
+        file?.remove()
+        try await channel.close().get()
+    }
+}
+
 /// Binds addresses and sets up the pipeline of every connection: the one place for what stands between the socket and
 /// the connection's handler.
 struct Listener {
@@ -16,7 +29,7 @@ struct Listener {
 
     /// - Parameter lacks: what is missing for other machines to be let in.
     /// - Throws: ``ServerError``
-    func bind(_ address: ServerAddress, lacks: [String]) async throws -> any Channel {
+    func bind(_ address: ServerAddress, lacks: [String]) async throws -> ListeningSocket {
         let socket = try await resolve(address)
         guard lacks.isEmpty || socket.isLocal else {
             throw ServerError(
@@ -29,9 +42,9 @@ struct Listener {
         do {
             switch address {
             case .tcp:
-                return try await bindTCP(socket)
+                return ListeningSocket(channel: try await bindTCP(socket), file: nil)
             case .unix(let path):
-                try await refuseIfServed(path, socket)
+                try refuseIfServed(path)
                 return try await bindUnix(path)
             }
         } catch let error as ServerError {
@@ -61,11 +74,6 @@ struct Listener {
         }
     }
 
-    /// A Unix-domain socket's file outlives its listener.
-    static func removeFile(of address: ServerAddress) {
-        if case .unix(let path) = address { unlink(path) }
-    }
-
     /// Names are looked up with a system call that blocks.
     private func resolve(_ address: ServerAddress) async throws -> SocketAddress {
         do {
@@ -82,15 +90,9 @@ struct Listener {
         }
     }
 
-    /// A file that a killed server left behind is taken over; one at which somebody answers is not.
-    private func refuseIfServed(_ path: String, _ socket: SocketAddress) async throws {
-        let other: any Channel
-        do {
-            other = try await ClientBootstrap(group: group).connect(to: socket).get()
-        } catch {
-            return
-        }
-        try await other.close().get()
+    /// A file that a killed server left behind is taken over; one at which somebody listens, or may, is not.
+    private func refuseIfServed(_ path: String) throws {
+        guard try UnixSocket.isServed(path) else { return }
         throw ServerError(.alreadyServed, "cannot listen on unix:\(path): another server does")
     }
 
@@ -106,12 +108,13 @@ struct Listener {
             .bind(to: socket).get()
     }
 
-    private func bindUnix(_ path: String) async throws -> any Channel {
+    private func bindUnix(_ path: String) async throws -> ListeningSocket {
         let descriptor = try UnixSocket.bind(path, mode: services.socketMode)
+        let file = UnixSocket.File(path)
         let channel = try await bootstrap(certificates: nil).withBoundSocket(descriptor).get()
         // NIO listens to a bound socket with a queue of its own length.
         listen(descriptor, services.limits.listenBacklog)
-        return channel
+        return ListeningSocket(channel: channel, file: file)
     }
 
     private func bootstrap(certificates: ServerCertificates?) -> ServerBootstrap {

@@ -23,6 +23,8 @@ struct NoticeKind: Hashable, Sendable {
     static let neverAuthenticated = notice("connections were closed that did not authenticate in time")
     static let everyPlaceOfNameTaken = warning(
         "a client is refused that has as many connections as one name may have", of: "name")
+    static let lastPlacesKept = warning(
+        "a client is refused, for the places that are left are kept for other names", of: "name")
     static let cannotAccept = error("connections cannot be accepted; it is tried again", of: "error")
     static let plaintextOnTLS = warning("connections were closed that do not speak TLS")
     static let handshakeFailed = warning("connections were closed that did not come to terms with TLS")

@@ -4,7 +4,8 @@ import NIOCore
 
 /// Tells the operator what clients do, and what becomes of them; never a token or a JWS. Of each kind a few lines in a
 /// time are written for each address; of the rest how many there were, and from where, when the time is over. So a
-/// flood does not fill the log.
+/// flood does not fill the log. What a client wrote, as a name in a reason, stands in a line as ``LogValue`` has it: so
+/// nobody writes lines of their own.
 final class NoticeLog: Sendable {
     /// What there was of one kind since the time began.
     private struct Counts {
@@ -77,7 +78,7 @@ final class NoticeLog: Sendable {
     }
 
     private func log(_ kind: NoticeKind, _ message: String, _ details: Logger.Metadata) {
-        var metadata = details
+        var metadata = details.mapValues { Logger.MetadataValue.string(LogValue.text("\($0)")) }
         if let refusal = kind.refusal { metadata["kind"] = "\(refusal.rawValue)" }
         logger.log(level: kind.level, "\(message)", metadata: metadata)
     }

@@ -28,10 +28,21 @@ package struct ServerConfiguration: Sendable {
             }
         }
 
-        /// Reads the files; called again at each reload.
+        /// Reads the files.
         package var read: @Sendable () throws -> Files
 
         package init(read: @escaping @Sendable () throws -> Files) { self.read = read }
+    }
+
+    /// What of it can change while the server runs.
+    package struct Renewal: Sendable {
+        package var access: Access
+        package var tls: TLS?
+
+        package init(access: Access, tls: TLS?) {
+            self.access = access
+            self.tls = tls
+        }
     }
 
     package var listen: [ServerAddress]

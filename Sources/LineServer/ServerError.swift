@@ -1,4 +1,4 @@
-/// Why the server does not start: a kind, by which callers decide, then words.
+/// Why the server does not start, or goes on with what it had: a kind, by which callers decide, then words.
 package struct ServerError: Error, CustomStringConvertible, Sendable {
     package enum Kind: Hashable, Sendable {
         /// Other machines could connect, and nobody would need a token, or what is sent could be read on its way.
@@ -7,6 +7,8 @@ package struct ServerError: Error, CustomStringConvertible, Sendable {
         case unusableCertificates
         /// Another server listens there.
         case alreadyServed
+        /// What was read again differs in what cannot change while the server runs.
+        case unchangeable
         /// The address cannot be listened on.
         case unavailable
     }

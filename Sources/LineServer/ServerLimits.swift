@@ -16,6 +16,10 @@ package struct ServerLimits: Sendable {
     /// Connections that have authenticated under one name: half of all, so that one client that does not close what it
     /// opens leaves places for those of other names.
     package var connectionsPerNameMax = 512
+    /// Of these, places that are kept for names: each name has an equal part of them for itself, and all others go to
+    /// who comes first. A fourth, so that a service's names, of which there are tens, have some connections each
+    /// whatever the others do, and a few busy names still find most places.
+    package var connectionsKeptMax = 256
     /// Milliseconds after which a connection that has authenticated is closed, if nothing came on it and nothing was
     /// taken from it, and it waits for nothing: longer than pauses between a game server's requests, and soon enough
     /// that forgotten connections do not pile up.
@@ -82,6 +86,20 @@ package struct ServerLimits: Sendable {
     package var replyBytesMax = 128 << 20
     /// Steps in which a connection takes and gives back of these: a few requests.
     package var replyStepBytes = 16 << 10
+    /// Milliseconds from one look at the certificate for TLS to the next, and of how many days that it is valid the
+    /// operator is told each time: a month, in which a certificate can be had, and once a day.
+    package var certificateLookMilliseconds: Int64 = 86_400_000
+    package var certificateDaysLow: Int64 = 30
+    /// Connections that are accepted before accepting pauses, and for how long: two thousand a second. To set one up
+    /// takes an event loop a tenth of a millisecond and more, and anybody can open some.
+    package var acceptsAtOnce = 4
+    package var acceptPauseMicroseconds: Int64 = 2_000
+    /// Nanoseconds for which a tenant may keep an event loop before it has to let others have theirs: some hundred
+    /// requests. How long it then waits at the least, so that the loop looks who else has come; and for how many
+    /// milliseconds after it was active a tenant counts as one of the others.
+    package var loopTurnNanoseconds: Int64 = 500_000
+    package var loopPauseNanosecondsMin: Int64 = 20_000
+    package var loopActiveMilliseconds: Int64 = 100
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.
     package var listenBacklog: Int32 = 256
     /// Event loops: parsing a request and writing its reply take a few microseconds, so few of them serve many

@@ -17,12 +17,14 @@ enum Composition {
     ///   - create: whether the ledger is made where there is none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
     ///   - scratch: removed by the caller when the service has ended.
-    /// - Throws: ``ConfigurationError`` for anchors that cannot be read; `LogError`, `ProjectionOpeningError` or
+    /// - Throws: ``ConfigurationError`` for anchors that cannot be read, certificates for TLS that cannot be used, and
+    ///   tokens that name currencies which the catalog lacks; `LogError`, `ProjectionOpeningError` or
     ///   `StoreError` for a ledger that cannot be opened.
     static func service(
         _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
         logger: Logger
     ) throws -> LedgerService {
+        try settings.check(against: catalog)
         let anchors = try anchors(settings.anchors)
         let server = try server(settings, logger)
         let signer = try headSigner(settings)
@@ -124,7 +126,7 @@ enum Composition {
     private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
         let server = ServerConfiguration(
             listen: settings.listen, access: settings.access,
-            tls: settings.tls.map { files in ServerConfiguration.TLS { try files.read() } },
+            tls: tls(settings),
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
             limits: try serverLimits(logger))
         do throws(ServerError) {
@@ -134,6 +136,20 @@ enum Composition {
         }
         _ = try settings.follow?.tls?.read()
         return server
+    }
+
+    private static func tls(_ settings: Settings) -> ServerConfiguration.TLS? {
+        settings.tls.map { files in ServerConfiguration.TLS { try files.read() } }
+    }
+
+    /// What of settings that were read again holds while the service runs.
+    /// - Parameter catalog: that with which the service runs.
+    /// - Throws: ``ConfigurationError`` where tokens name currencies which the catalog lacks.
+    static func renewal(
+        _ settings: Settings, catalog: Catalog
+    ) throws(ConfigurationError) -> ServerConfiguration.Renewal {
+        try settings.check(against: catalog)
+        return ServerConfiguration.Renewal(access: settings.access, tls: tls(settings))
     }
 
     /// As many connections as the system's limit of open files allows, which is raised as far as it goes.

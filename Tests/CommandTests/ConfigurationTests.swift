@@ -272,6 +272,42 @@ import Testing
             ])
     }
 
+    @Test func aCurrencyOfATokenThatTheCatalogLacksIsNamedWithItsPlace() throws {
+        let digests = ["a", "b", "c"].map { Studio.digest($0) }
+        let tokens = """
+            {"one": {"role": "game", "sha256": "\(digests[0])", "grantsPerDay": {"gems": 5, "gem": 5000}},
+             "two": {"role": "game", "sha256": "\(digests[1])", "currencies": ["tickets", "gems", "coins"]},
+             "three": {"role": "game", "sha256": "\(digests[2])"}}
+            """
+        let catalog = try CatalogFile.parse(
+            Array(#"{"currencies": {"gems": {}, "tickets": {}}, "products": {}}"#.utf8), name: "catalog.json")
+        let inFile = try load("{\"tokens\":\n" + tokens + ",\n" + minimal.dropFirst())
+        let inVariable = try load(minimal, environment: ["LEDGER_TOKENS": tokens])
+        for (settings, name, line, path) in [
+            (inFile, "ledger.json", 2, "tokens."), (inVariable, "LEDGER_TOKENS", 1, ""),
+        ] {
+            let error = #expect(throws: ConfigurationError.self) { try settings.check(against: catalog) }
+            let faults = try #require(error).faults
+            let rule = "is not among the catalog's currencies: gems, tickets"
+            #expect(faults.count == 2 && faults.allSatisfy { $0.contains(name) }, "\(faults)")
+            #expect(faults[0].hasSuffix(":\(line):132: \(path)one.grantsPerDay.gem: gem \(rule)"), "\(faults)")
+            #expect(faults[1].hasSuffix(":\(line + 1):138: \(path)two.currencies[2]: coins \(rule)"), "\(faults)")
+        }
+    }
+
+    @Test func aServiceDoesNotStartWithALimitOfACurrencyThatThereIsNot() throws {
+        let studio = try Studio()
+        let tokens = #"{"shop": {"role": "game", "sha256": "\#(Studio.digest("s"))", "grantsPerDay": {"gem": 5}}}"#
+        let finished = try Command.run(
+            ["serve", "--create", "--config", studio.folder.path("ledger.json")],
+            environment: ["LEDGER_TOKENS": tokens, "LEDGER_INSECURE_LOOPBACK": "false"])
+        #expect(finished.status == 78)
+        #expect(
+            finished.error.contains("shop.grantsPerDay.gem: gem is not among the catalog's currencies: gems"),
+            "\(finished.error)")
+        #expect(!FileManager.default.fileExists(atPath: studio.folder.path("ledger")), "nothing was made")
+    }
+
     @Test(arguments: [
         ("[]", "1:1: must be an object, not an array"),
         (#"{"currencies": {}, "products": {}}"#, "1:16: currencies: must name a currency"),

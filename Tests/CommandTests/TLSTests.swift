@@ -108,12 +108,17 @@ import Testing
         }
         await #expect(throws: ClientError.self) { try await Self.client(service.address, authority) }
         #expect(try await old.info().bundleID == "com.example.game", "a connection that was there goes on")
+        // A certificate that cannot be used keeps the tokens as they were, too.
         try Data("nothing".utf8).write(to: URL(fileURLWithPath: authority.path("server.pem")))
+        let settings = try String(contentsOfFile: studio.folder.path("ledger.json"), encoding: .utf8)
+        try studio.folder.write("ledger.json", settings.replacing("\"game-1\"", with: "\"game-2\""))
         kill(service.process.processIdentifier, SIGHUP)
         for _ in 0..<200 where try !service.said.contains("cannot be used") {
             try await Task.sleep(for: .milliseconds(20))
         }
-        #expect(try service.said.contains("the certificates for TLS cannot be used, and the old ones stay"))
+        #expect(
+            try service.said.contains("what was read again cannot be used, and the old tokens and certificates stay"))
+        #expect(try service.said.contains("tls.certificate: has no certificate in PEM"))
         #expect(try await old.info().bundleID == "com.example.game")
         try await old.close()
         #expect(service.stop() == 0)

@@ -156,6 +156,57 @@ extension ServerTests {
             #expect(seen == [0o600] && count >= 1_000, "\(seen.map { String($0, radix: 8) }), \(count) looks")
         }
 
+        @Test func aSocketWhoseQueueIsFullIsNotTakenOver() async throws {
+            let path = Self.socketPath()
+            let listener = try UnixSocket.bind(path, mode: 0o600)
+            defer {
+                close(listener)
+                unlink(path)
+            }
+            #expect(try !UnixSocket.isServed(path), "it does not listen yet")
+            #expect(listen(listener, 1) == 0)
+            // None of them is ever accepted.
+            for _ in 0..<8 { #expect(try UnixSocket.isServed(path)) }
+            let message = await Self.failure(listen: [.unix(path: path)])
+            #expect(message == "cannot listen on unix:\(path): another server does")
+            #expect(try UnixSocket.isServed(path))
+        }
+
+        @Test func whereTheSystemDoesNotSayWhetherSomebodyListensNothingIsTakenOver() async throws {
+            let path = Self.socketPath()
+            let datagrams = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            defer {
+                close(datagrams)
+                unlink(path)
+            }
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            let bound = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(datagrams, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            #expect(bound == 0)
+            let message = await Self.failure(listen: [.unix(path: path)])
+            #expect(message == "cannot listen on unix:\(path): Protocol wrong type for socket")
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+
+        @Test func aShutdownLeavesTheSocketOfASuccessor() async throws {
+            let path = Self.socketPath()
+            let successor = NIOLockedValueBox<Int32>(-1)
+            try await TestServer.run(listen: [.unix(path: path)]) { _ in
+                #expect(unlink(path) == 0)
+                let descriptor = try UnixSocket.bind(path, mode: 0o600)
+                #expect(listen(descriptor, 1) == 0)
+                successor.withLockedValue { $0 = descriptor }
+            }
+            #expect(try UnixSocket.isServed(path))
+            close(successor.withLockedValue { $0 })
+            unlink(path)
+        }
+
         @Test func aSocketFileLeftBehindIsTakenOver() async throws {
             let path = Self.socketPath()
             try await TestServer.run(listen: [.unix(path: path)]) { _ in

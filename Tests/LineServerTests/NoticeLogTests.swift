@@ -29,7 +29,7 @@ import Testing
         log.close()
         #expect(logs.lines.count == 4, "nothing more is said of what had all its lines")
         #expect(
-            logs.lines[3] == "\(plaintext) milliseconds=3600000 more=4 peers=192.0.2.2: 4, 192.0.2.1: 2")
+            logs.lines[3] == #"\#(plaintext) milliseconds=3600000 more=4 peers="192.0.2.2: 4, 192.0.2.1: 2""#)
         // The time begins anew.
         log.note(.plaintextOnTLS, "192.0.2.1")
         #expect(logs.lines.count == 5)
@@ -45,7 +45,7 @@ import Testing
         log.close()
         let guesses = logs.lines.filter { $0.contains("kind=unknown_token") }
         #expect(guesses.count == 4 && guesses[0].hasPrefix("refused kind=unknown_token peer=unix reason="))
-        #expect(guesses[3] == "refused more of a kind kind=unknown_token milliseconds=3600000 more=2 peers=unix: 5")
+        #expect(guesses[3] == #"refused more of a kind kind=unknown_token milliseconds=3600000 more=2 peers="unix: 5""#)
         #expect(logs.lines.filter { $0.contains("kind=token_limit") && $0.hasSuffix("token=slow") }.count == 1)
     }
 
@@ -55,7 +55,25 @@ import Testing
         for number in 1...9 { log.note(.everyPlaceTaken, "192.0.2.\(number)") }
         #expect(logs.lines.count == 3)
         log.close()
-        #expect(logs.lines.last?.hasSuffix(" more=6 peers=others: 7, 192.0.2.1: 1, 192.0.2.2: 1") == true)
+        #expect(logs.lines.last?.hasSuffix(#" more=6 peers="others: 7, 192.0.2.1: 1, 192.0.2.2: 1""#) == true)
+    }
+
+    @Test(arguments: [
+        ("eu-game-1", "eu-game-1"), ("2001:db8::1", "2001:db8::1"), ("", "\"\""), ("two words", "\"two words\""),
+        ("a=b", "\"a=b\""), (#"a"\"#, #""a\"\\""#), ("a\nb\r\tc", #""a\nb\r\tc""#),
+        ("\u{1b}[2J\u{0}\u{7f}\u{85}", #""\u{1b}[2J\u{0}\u{7f}\u{85}""#),
+        ("\u{202e}\u{200b}\u{2028}\u{e000}", #""\u{202e}\u{200b}\u{2028}\u{e000}""#), ("語é…", "\"語é…\""),
+    ])
+    func whoeverWroteATextItIsOneValueOnOneLine(text: String, written: String) {
+        let logs = LogCapture()
+        Self.log(logs).note(.handshakeFailed, "192.0.2.1", ["reason": "\(text)"])
+        #expect(logs.lines.count == 1 && logs.lines[0].hasSuffix(" reason=\(written)"), "\(logs.lines)")
+    }
+
+    @Test func aLongTextIsCut() {
+        #expect(LogValue.text(String(repeating: "a", count: 2_048)).utf8.count == 2_048)
+        let cut = LogValue.text(String(repeating: "\n", count: 100_000))
+        #expect(cut.hasSuffix("\\n…\"") && cut.count == 2 * 2_048 + 3)
     }
 
     @Test func whatHasNoAddressIsToldApartByWhatItNames() {
@@ -65,7 +83,7 @@ import Testing
         log.note(.cannotAccept, "Too many open files")
         log.close()
         #expect(logs.lines.map { $0.contains(" name=eu-game-1") } == [true, false, false])
-        #expect(logs.lines[1].hasSuffix(" error=Too many open files"))
-        #expect(logs.lines[2].hasSuffix(" more=2 names=eu-game-1: 3"))
+        #expect(logs.lines[1].hasSuffix(#" error="Too many open files""#))
+        #expect(logs.lines[2].hasSuffix(#" more=2 names="eu-game-1: 3""#))
     }
 }

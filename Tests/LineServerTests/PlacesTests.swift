@@ -135,6 +135,91 @@ extension ServerTests {
             }
         }
 
+        @Test func whoHasItsPartGetsNoPlaceThatAnotherNeedsForItsOwn() async throws {
+            let tokens = Self.tokens + [.init(token: "the admin's token", role: .admin)]
+            let logs = LogCapture()
+            try await TestServer.run(
+                tokens: tokens, logs: logs,
+                limits: {
+                    $0.connectionsMax = 12
+                    $0.connectionsPerNameMax = 12
+                    // Two for each name.
+                    $0.connectionsKeptMax = 6
+                }
+            ) { server in
+                var known: [RawClient] = []
+                /// Gives how many connections have authenticated before one was refused.
+                func come(_ token: String, atMost: Int = 12) async throws -> Int {
+                    for count in 0..<atMost {
+                        let client = try await server.connect()
+                        guard try await client.ask(Requests.authenticate(token)).reason == nil else { return count }
+                        known.append(client)
+                    }
+                    return atMost
+                }
+                let games = try await come("the game's token")
+                #expect(games == 8, "all but two for each of the others")
+                #expect(try await come("the books' token") == 2)
+                #expect(try await come("the admin's token", atMost: 1) == 1)
+                #expect(try await come("the game's token") == 0, "the last one is the admin's")
+                #expect(try await come("the admin's token", atMost: 1) == 1)
+                // Who has its part gets what nobody else needs for theirs.
+                known.removeSubrange(0..<2)
+                #expect(
+                    try await eventually {
+                        guard let client = try? await server.connect() else { return false }
+                        let reply = try? await client.ask(Requests.authenticate("the admin's token"))
+                        guard let reply, reply.reason == nil else { return false }
+                        known.append(client)
+                        return true
+                    })
+                for client in known { #expect(try await client.ask(Requests.call("info")).reason == nil) }
+            }
+            #expect(logs.lines.contains { $0.contains("kept for other names") && $0.hasSuffix(" name=game") })
+        }
+
+        @Test func whereNamesAreManyTheLastPlacesAreForThoseThatHaveNone() async throws {
+            let tokens = (0..<9).map { number in
+                var token = Token(token: "secret \(number)", role: .game)
+                token.name = "game-\(number)"
+                return token
+            }
+            try await TestServer.run(
+                tokens: tokens,
+                limits: {
+                    $0.connectionsMax = 8
+                    $0.connectionsPerNameMax = 8
+                    $0.connectionsKeptMax = 2
+                }
+            ) { server in
+                var known: [RawClient] = []
+                for _ in 0..<6 { known.append(try await Self.authenticated(server, "secret 0")) }
+                let late = try await server.connect()
+                #expect(try await late.ask(Requests.authenticate("secret 0")).reason == "overloaded")
+                #expect(try await late.ask(Requests.authenticate("secret 1")).reason == nil)
+                known += [late, try await Self.authenticated(server, "secret 2")]
+                for client in known { #expect(try await client.ask(Requests.balance("a")).reason == nil) }
+            }
+        }
+
+        @Test func theLogNamesWhoseConnectionWasClosedForAnother() async throws {
+            let path = FileManager.default.temporaryDirectory
+                .appendingPathComponent("ledger-\(UUID().uuidString.prefix(8)).sock").path
+            let logs = LogCapture()
+            try await TestServer.run(
+                listen: [.tcp(host: "127.0.0.1", port: 0), .unix(path: path)], tokens: Self.tokens, logs: logs,
+                limits: { $0.unauthenticatedMax = 1 }
+            ) { server in
+                let stranger = try await RawClient(server.addresses[1])
+                #expect(try await stranger.ask(Requests.ping(1)).id == 1)
+                let other = try await server.connect()
+                #expect(try await other.ask(Requests.ping(1)).id == 1)
+                #expect(try JSON(try #require(try await stranger.line())).reason == "overloaded")
+            }
+            let said = logs.lines.filter { $0.hasPrefix("connections that had not authenticated were closed") }
+            #expect(said.count == 1 && said[0].hasSuffix(" peer=unix"), "\(said)")
+        }
+
         @Test func anIdleConnectionIsClosedAndOneThatWaitsIsNot() async throws {
             try await TestServer.run(limits: { $0.idleMilliseconds = 300 }) { server in
                 let idle = try await server.connect()
@@ -246,6 +331,7 @@ extension ServerTests {
         let limits = try ServerLimits().fitting(descriptors: 1_024)
         #expect(limits.connectionsMax == 800 && limits.unauthenticatedMax == 128)
         #expect(limits.unauthenticatedPerAddressMax == 64 && limits.connectionsPerNameMax == 400)
+        #expect(limits.connectionsKeptMax == 200)
         let few = try ServerLimits().fitting(descriptors: 300)
         #expect(few.connectionsMax == 76 && few.unauthenticatedMax == 38 && few.unauthenticatedPerAddressMax == 19)
         let least = try ServerLimits().fitting(descriptors: 225)

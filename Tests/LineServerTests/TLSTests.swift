@@ -353,7 +353,7 @@ extension ServerTests {
                 ])
                 #expect(token.map(\.reason) == ["unauthenticated", nil, nil])
                 // A name that is taken away opens nothing any more, on connections that are open too.
-                server.lines.reload { Self.tokens(("books", "books.example", .finance)) }
+                server.lines.reload(tokens: Self.tokens(("books", "books.example", .finance)))
                 #expect(try await game.ask([Requests.balance("a")]).map(\.reason) == ["unauthenticated"])
                 #expect(try await books.ask([Requests.history("a")]).map(\.reason) == [nil])
             }
@@ -375,25 +375,114 @@ extension ServerTests {
                 let first = try await serial()
                 try authority.issue("server", name: "server, renewed")
                 #expect(try await serial() == first, "nothing changes by itself")
-                server.lines.reload { Self.tokens }
+                server.lines.reload(tokens: [])
                 let second = try await serial()
                 #expect(second != nil && second != first)
                 #expect(try await old.ask([Requests.ping(1)]).map(\.id) == [1])
                 for (file, text) in [("server.pem", "no certificate"), ("server.key", "no key")] {
                     let good = try authority.bytes(file)
                     try Data(text.utf8).write(to: URL(fileURLWithPath: authority.path(file)))
-                    server.lines.reload { Self.tokens }
+                    server.lines.reload(tokens: [])
                     try Data(good).write(to: URL(fileURLWithPath: authority.path(file)))
                     #expect(try await serial() == second)
                 }
                 try FileManager.default.removeItem(atPath: authority.path("server.key"))
-                server.lines.reload { Self.tokens }
+                server.lines.reload(tokens: [])
                 #expect(try await serial() == second)
-                let refused = logs.lines.filter { $0.hasPrefix("the certificates for TLS cannot be used") }
+                let refused = logs.lines.filter { $0.hasPrefix("what was read again cannot be used") }
                 #expect(refused.count == 3 && refused[0].contains("tls.certificate"), "\(refused)")
                 #expect(
                     logs.lines.contains { $0.contains(/^the certificates for TLS were read again daysLeft=(29|30)$/) })
                 #expect(try await old.ask([Requests.ping(2)]).map(\.id) == [2])
+            }
+        }
+
+        @Test func tokensAndCertificatesAreReplacedTogetherOrNotAtAll() async throws {
+            let authority = try Self.authority()
+            let other = try TestAuthority()
+            try other.issue("server", name: "server")
+            let (old, new) = (Token(token: "old", role: .game), Token(token: "new", role: .game))
+            let logs = LogCapture()
+            try await TestServer.run(tokens: [old], tls: Self.tls(authority), logs: logs) { server in
+                func reason(_ authority: TestAuthority, _ token: String) async throws -> String? {
+                    let client = try await TLSClient(server.address, authority: authority.bytes("ca.pem"))
+                    return try await client.ask([Requests.authenticate(token)])[0].reason
+                }
+                let client = try await TLSClient(server.address, authority: authority.bytes("ca.pem"))
+                _ = try await client.ask([Requests.authenticate("old")])
+                // Good tokens, with certificates that are not there.
+                server.lines.reload { server.lines.renewal([new], Self.tls(authority, server: "none")) }
+                #expect(try await reason(authority, "new") == "unauthenticated")
+                #expect(try await reason(authority, "old") == nil)
+                // Good certificates, with settings that do not fit or cannot be read; and the other way round.
+                server.lines.reload {
+                    ServerConfiguration.Renewal(access: .everyoneOnThisMachine, tls: Self.tls(other))
+                }
+                server.lines.reload { ServerConfiguration.Renewal(access: .tokens([new]), tls: nil) }
+                server.lines.reload(failing: CocoaError(.fileReadNoSuchFile))
+                #expect(try await reason(authority, "old") == nil)
+                #expect(try await client.ask([Requests.balance("a")]).map(\.reason) == [nil])
+                #expect(logs.lines.count { $0.hasPrefix("what was read again cannot be used") } == 4)
+                #expect(!logs.lines.contains { $0.contains("were read again") })
+                // Both, from other files than at the start.
+                server.lines.reload { server.lines.renewal([new], Self.tls(other)) }
+                #expect(try await reason(other, "new") == nil)
+                #expect(try await reason(other, "old") == "unauthenticated")
+                #expect(try await client.ask([Requests.balance("a")]).map(\.reason) == ["unauthenticated"])
+                #expect(logs.lines.count { $0.contains("were read again") } == 2)
+            }
+        }
+
+        @Test func aHandshakeThatBeganBeforeTheTokensWereReplacedIsEnded() async throws {
+            let authority = try Self.authority()
+            try await TestServer.run(tokens: Self.tokens, tls: Self.tls(authority)) { server in
+                var slow: [RawClient] = []
+                for _ in 0..<4 {
+                    slow.append(try await server.connect())
+                    try await slow.last?.send([22, 3, 1])
+                }
+                // Each event loop answers these behind what came before.
+                var known: [TLSClient] = []
+                for number in 0..<4 {
+                    known.append(try await TLSClient(server.address, authority: authority.bytes("ca.pem")))
+                    #expect(try await known[number].ask([Requests.ping(1)]).map(\.id) == [1])
+                }
+                let replaced = ContinuousClock.now
+                server.lines.reload(tokens: Self.tokens)
+                for client in slow { #expect(try await client.line() == nil, "it is closed") }
+                #expect(replaced.duration(to: .now) < .seconds(5))
+                for client in known { #expect(try await client.ask([Requests.ping(2)]).map(\.id) == [2]) }
+            }
+        }
+
+        @Test func aCertificateThatRunsOutIsToldAtTheStartAndAtAReload() async throws {
+            let authority = try TestAuthority()
+            try authority.issue("short", name: "server", days: 20)
+            try authority.issue("long", name: "server", days: 90)
+            let logs = LogCapture()
+            func warnings() -> [String] {
+                logs.lines.filter { $0.hasPrefix("the certificate for TLS runs out soon") }
+            }
+            try await TestServer.run(tls: Self.tls(authority, server: "short"), logs: logs) { server in
+                #expect(warnings().count == 1 && warnings()[0].contains(/daysLeft=(19|20)$/), "\(logs.lines)")
+                server.lines.reload(tokens: [])
+                #expect(warnings().count == 2)
+                server.lines.reload { server.lines.renewal([], Self.tls(authority, server: "long")) }
+                #expect(warnings().count == 2)
+            }
+        }
+
+        @Test func aCertificateThatRunsOutIsToldEveryDay() async throws {
+            let authority = try TestAuthority()
+            try authority.issue("server", name: "server", days: 20)
+            let logs = LogCapture()
+            try await TestServer.run(
+                tls: Self.tls(authority), logs: logs, limits: { $0.certificateLookMilliseconds = 20 }
+            ) { _ in
+                let isTold = try await eventually {
+                    logs.lines.count { $0.hasPrefix("the certificate for TLS runs out soon") } >= 4
+                }
+                #expect(isTold)
             }
         }
 

@@ -204,12 +204,10 @@ extension ServerTests {
                 )
                 #expect(try await old.ask(Requests.grant("1", "a", 6)).reason == nil)
                 #expect(try await changed.ask(Requests.grant("2", "a", 1)).reason == "forbidden")
-                server.lines.reload {
-                    [
-                        Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
-                        Self.token("c", .game, ["c"]),
-                    ]
-                }
+                server.lines.reload(tokens: [
+                    Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                    Self.token("c", .game, ["c"]),
+                ])
                 // Its connection goes on, and what it has used of its limit is used.
                 #expect(try await old.ask(Requests.grant("3", "a", 5)).reason == "forbidden")
                 #expect(try await old.ask(Requests.grant("3", "a", 4)).reason == nil)
@@ -218,11 +216,37 @@ extension ServerTests {
                 #expect(try await gone.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await changed.ask(Requests.grant("5", "a", 1)).reason == nil)
                 // What cannot be read changes nothing.
-                server.lines.reload { throw CocoaError(.fileReadNoSuchFile) }
+                server.lines.reload(failing: CocoaError(.fileReadNoSuchFile))
                 #expect(try await old.ask(Requests.balance("a")).reason == nil)
-                server.lines.reload { [Self.token("a", .game, ["new"])] }
+                server.lines.reload(tokens: [Self.token("a", .game, ["new"])])
                 #expect(try await old.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await new.ask(Requests.balance("a")).result["balances"]["gems"]["available"].int == 11)
+            }
+        }
+
+        @Test func whatWasGrantedTodayCountsUnderANameWhateverLimitItHad() async throws {
+            func shop(_ max: Int64?) -> Token {
+                Self.token("shop", .game, ["s"]) { limits in
+                    if let max { limits.grantsPerDay = [CurrencyCode("gems")!: max] }
+                }
+            }
+            let other = Self.token("other", .game, ["o"])
+            try await TestServer.run(tokens: [shop(nil), other]) { server in
+                let first = try await client(server, "s")
+                #expect(try await first.ask(Requests.grant("1", "a", 60)).reason == nil)
+                // What was refused, or was granted before, counts for nothing.
+                #expect(try await first.ask(Requests.grant("n", "a", 60, of: "none")).reason == "unknown_currency")
+                #expect(try await first.ask(Requests.grant("1", "a", 60)).result["replayed"].bool == true)
+                server.lines.reload(tokens: [shop(100), other])
+                let forbidden = try await first.ask(Requests.grant("2", "a", 41))
+                #expect(forbidden.reason == "forbidden" && forbidden["error"]["data"]["remaining"].int == 40)
+                #expect(try await first.ask(Requests.grant("2", "a", 30)).reason == nil)
+                // Nor is it forgotten where the name is taken away for a while.
+                server.lines.reload(tokens: [other])
+                server.lines.reload(tokens: [shop(100), other])
+                let second = try await client(server, "s")
+                #expect(try await second.ask(Requests.grant("3", "a", 11)).reason == "forbidden")
+                #expect(try await second.ask(Requests.grant("3", "a", 10)).reason == nil)
             }
         }
 
@@ -264,6 +288,24 @@ extension ServerTests {
                 #expect(try JSON(try #require(try await stranger.line())).reason == "line_too_long")
                 #expect(try await stranger.line() == nil)
             }
+        }
+
+        @Test func nobodyWritesALineOfTheLogByThemselves() async throws {
+            let logs = LogCapture()
+            try await TestServer.run(tokens: [Self.token("pipeline", .purchases, ["p"])], logs: logs) { server in
+                let pipeline = try await client(server, "p")
+                let member = #""x\n2026-01-01 notice: refused token=\"admin\" \u001b[2J":1"#
+                let parts = [#"{"alg":"ES256",\#(member),\#(member)}"#, "{}", "signature"].map { part in
+                    Data(part.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+                        .replacing("=", with: "")
+                }
+                let reply = try await pipeline.ask(Requests.credit(parts.joined(separator: "."), account: "a"))
+                #expect(reply.reason == "verification_failed")
+            }
+            let refused = logs.lines.filter { $0.contains("kind=verification_failed") }
+            try #require(refused.count == 1)
+            #expect(refused[0].contains(#"x\n2026-01-01 notice: refused token=\"admin\" \u{1b}[2J"#), "\(refused)")
+            #expect(!logs.lines.contains { $0.contains("\n") || $0.contains("\u{1b}") })
         }
 
         @Test func refusalsForSecuritysSakeAreLoggedWithoutWhatWasSent() async throws {

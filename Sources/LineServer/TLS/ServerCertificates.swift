@@ -12,37 +12,38 @@ import Glibc
 /// What the server shows of itself on TLS connections, and whom it believes: read at the start and whenever it is told
 /// to. A connection keeps what it began with.
 final class ServerCertificates: Sendable {
-    private struct Current {
-        var context: NIOSSLContext
-        /// Of the server's own certificate, in seconds since the UNIX epoch.
-        var expires: Int64
+    /// What was read, and can be used.
+    struct Checked: Sendable {
+        fileprivate let context: NIOSSLContext
+        /// When the first of the certificates that the server shows runs out, in seconds since the UNIX epoch.
+        fileprivate let expires: Int64
     }
 
-    private let configuration: ServerConfiguration.TLS
     private let shutdownTimeout: TimeAmount
-    private let current: NIOLockedValueBox<Current>
+    private let current: NIOLockedValueBox<Checked>
 
     /// `nil` without TLS.
     /// - Throws: ``ServerError`` where what is read cannot be used.
     init?(_ configuration: ServerConfiguration) throws(ServerError) {
         guard let tls = configuration.tls else { return nil }
-        self.configuration = tls
         shutdownTimeout = .milliseconds(configuration.limits.lingerMilliseconds)
         current = NIOLockedValueBox(try ServerCertificates.read(tls, shutdownTimeout))
     }
 
-    /// For how many days the server's own certificate is valid; negative where it has expired.
+    /// For how many whole days all certificates that the server shows are valid; negative where one has expired.
     var daysLeft: Int64 {
         let left = Double(current.withLockedValue { $0.expires }) - Double(time(nil))
         return Int64((left / 86_400).rounded(.down))
     }
 
-    /// Reads everything again, for connections to come.
-    /// - Throws: ``ServerError`` where what is read cannot be used: then the old ones stay.
-    func reload() throws(ServerError) {
-        let new = try ServerCertificates.read(configuration, shutdownTimeout)
-        current.withLockedValue { $0 = new }
+    /// Reads everything again, and changes nothing.
+    /// - Throws: ``ServerError`` where what is read cannot be used.
+    func read(_ configuration: ServerConfiguration.TLS) throws(ServerError) -> Checked {
+        try ServerCertificates.read(configuration, shutdownTimeout)
     }
+
+    /// Has connections to come begin with these.
+    func replace(by new: Checked) { current.withLockedValue { $0 = new } }
 
     /// What speaks TLS on a new connection.
     func makeHandler() -> NIOSSLServerHandler {
@@ -56,7 +57,7 @@ final class ServerCertificates: Sendable {
 
     private static func read(
         _ configuration: ServerConfiguration.TLS, _ shutdownTimeout: TimeAmount
-    ) throws(ServerError) -> Current {
+    ) throws(ServerError) -> Checked {
         let files: ServerConfiguration.TLS.Files
         do {
             files = try configuration.read()
@@ -84,7 +85,8 @@ final class ServerCertificates: Sendable {
             tls.certificateVerification = .none
         }
         do {
-            return Current(context: try NIOSSLContext(configuration: tls), expires: Int64(chain[0].notValidAfter))
+            let expires = chain.reduce(Int64.max) { min($0, Int64($1.notValidAfter)) }
+            return Checked(context: try NIOSSLContext(configuration: tls), expires: expires)
         } catch {
             throw ServerError(
                 .unusableCertificates,

@@ -2,7 +2,8 @@ import LedgerEngine
 import LedgerWire
 
 /// Who the client of one connection is: whom its token or its certificate makes it, or whoever connects, where no
-/// tokens are needed. Where the tokens are replaced, it is who its token makes it then, or nobody.
+/// tokens are needed. Where the tokens are replaced, it is who its token or its certificate makes it then, or nobody:
+/// that is looked up before each request, and when the connection is told (``ConnectionState/renewIdentity()``).
 struct ClientIdentity {
     /// What becomes of who shows something.
     enum Outcome {
@@ -37,6 +38,10 @@ struct ClientIdentity {
 
     /// The client shows a token, or a certificate, which was verified.
     mutating func authenticate(by credential: Credential) -> Outcome {
+        let isReplaced = generation != tokens.generation
+        renew()
+        // It was verified under the authorities of before, which say nothing of the names of now.
+        if case .certificate = credential, isReplaced { return .unknown }
         // Who guesses learns no more, not even within one batch.
         guard !isGuessing, let holder = tokens.holder(credential) else {
             if case .token = credential { wrongTokens += 1 }
@@ -62,5 +67,15 @@ struct ClientIdentity {
         if generation == self.generation { return }
         self.generation = generation
         holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
+        // Under another name it needs a place of that one.
+        if let name = holder?.name, !seat(name) { holder = nil }
+    }
+}
+
+extension ConnectionState {
+    /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
+    mutating func renewIdentity() {
+        // A certificate without a name makes it nobody new; but who it is is looked up again.
+        authenticate(byCertificate: [])
     }
 }

@@ -39,7 +39,8 @@ enum SecurityRefusal: Sendable {
         }
     }
 
-    /// What the log says beside the error's message; nothing that the client wrote.
+    /// What the log says beside the error's message, in words of this program. (The message may repeat names that the
+    /// client wrote; ``NoticeLog`` escapes them.)
     var detail: String? {
         switch self {
         case .unauthenticated(let method): method.description

@@ -7,7 +7,7 @@ final class TokenHolder: Sendable {
     /// `nil` where there are no tokens.
     let name: String?
     let roles: Roles
-    /// `nil` where it may grant any amount.
+    /// What it has granted today, and may at most; `nil` where there are no tokens.
     let grants: GrantAllowance?
     /// In whose turns it is served: all its connections share them.
     let tenant: Tenant
@@ -16,22 +16,22 @@ final class TokenHolder: Sendable {
 
     /// Everybody, where there are no tokens.
     static func anyone() -> TokenHolder {
-        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), former: nil)
+        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), grants: nil)
     }
 
-    /// - Parameter former: who had the name before: what was granted today under it counts.
-    convenience init(_ token: Token, former: TokenHolder?) {
-        self.init(name: token.name, roles: token.roles, limits: token.limits, former: former)
+    /// - Parameter former: of the same name: what was granted today under it counts.
+    convenience init(_ token: Token, after former: GrantAllowance?) {
+        let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former)
+        self.init(name: token.name, roles: token.roles, limits: token.limits, grants: grants)
     }
 
-    private init(name: String?, roles: Roles, limits: Token.Limits, former: TokenHolder?) {
+    private init(name: String?, roles: Roles, limits: Token.Limits, grants: GrantAllowance?) {
         self.name = name
         self.roles = roles
         self.limits = limits
         tenant = Tenant(share: limits.share ?? roles.share)
         requests = limits.requestsPerSecond.map { RequestAllowance(perSecond: $0) }
-        grants =
-            limits.grantsPerDay.isEmpty ? nil : GrantAllowance(max: limits.grantsPerDay, after: former?.grants)
+        self.grants = grants
     }
 
     var identity: Identity { Identity(name: name, roles: roles.all) }

@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import LedgerEngine
 import NIOConcurrencyHelpers
 import Synchronization
 
@@ -17,8 +18,10 @@ final class TokenTable: Sendable {
     private struct Entries {
         var byDigest: [(digest: Digest, holder: TokenHolder)] = []
         var byCertificate: [String: TokenHolder] = [:]
-
-        var all: [TokenHolder] { byDigest.map(\.holder) + byCertificate.values }
+        /// How many names there are.
+        var names = 0
+        /// What was granted today under each name that there is, or was since the start.
+        var grants: [String: GrantAllowance] = [:]
     }
 
     private let entries: NIOLockedValueBox<Entries>
@@ -39,6 +42,9 @@ final class TokenTable: Sendable {
 
     /// What was given before this has changed may be given no more.
     var generation: Int { replaced.load(ordering: .acquiring) }
+
+    /// How many names clients may have; 0 where there are no tokens.
+    var nameCount: Int { entries.withLockedValue { $0.names } }
 
     /// Who a connection is that has not authenticated; `nil` where it must.
     var holderWithoutToken: TokenHolder? { everyone }
@@ -72,10 +78,12 @@ final class TokenTable: Sendable {
     }
 
     private static func entries(_ tokens: [Token], before: Entries) -> Entries {
-        let former = before.all
         var entries = Entries()
+        entries.names = tokens.count
+        entries.grants = before.grants
         for token in tokens {
-            let holder = TokenHolder(token, former: former.first { $0.name == token.name })
+            let holder = TokenHolder(token, after: before.grants[token.name])
+            entries.grants[token.name] = holder.grants
             entries.byDigest += token.digests.map { ($0, holder) }
             for name in token.certificates { entries.byCertificate[name] = holder }
         }

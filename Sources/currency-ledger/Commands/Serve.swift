@@ -127,6 +127,8 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         File.keepFromOthers()
+        // From now on: what is changed while the ledger is being opened is read again when it serves.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         let offered = try CatalogFile.read(settings.catalog)
@@ -134,8 +136,6 @@ struct Serve: AsyncParsableCommand {
         logger.logLevel = settings.logLevel
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
-        // What it would have read again was read just now.
-        signal(SIGHUP, SIG_IGN)
         let scratch = ScratchFolder()
         defer { scratch.remove() }
         let service: LedgerService
@@ -150,7 +150,7 @@ struct Serve: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(reload: reload(service.lines))],
+                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, offered))],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -162,15 +162,12 @@ struct Serve: AsyncParsableCommand {
 
 extension Serve {
     /// Reads what can change while the service runs.
-    private func reload(_ lines: LineService) -> @Sendable () -> Void {
+    private func reload(_ lines: LineService, _ catalog: Catalog) -> @Sendable () -> Void {
         { [config, flags] in
             lines.reload {
                 let settings = try Settings.load(
                     file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-                guard case .tokens(let tokens) = settings.access else {
-                    throw ConfigurationError(["insecureLoopback takes effect at the next start"])
-                }
-                return tokens
+                return try Composition.renewal(settings, catalog: catalog)
             }
         }
     }
@@ -178,9 +175,11 @@ extension Serve {
 
 /// Has what can change while the service runs read again, at each SIGHUP.
 private struct Reloading: Service {
+    /// Those that came since the start of the process.
+    let hangups: UnixSignalsSequence
     let reload: @Sendable () -> Void
 
     func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { reload() }
+        for await _ in hangups.cancelOnGracefulShutdown() { reload() }
     }
 }

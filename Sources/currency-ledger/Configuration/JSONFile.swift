@@ -195,6 +195,14 @@ struct JSONFile {
         faults.append(Fault(offset: object.offset, path: JSONValue.path(object.path, name), rule: "is missing"))
     }
 
+    /// Where a value stands, as `file:line:column: path`, for a fault that is found later.
+    func place(of value: JSONValue) -> String { "\(name):\(JSONPlace(of: value.offset, in: bytes)): \(value.path)" }
+
+    /// Where a member's name stands, and the member.
+    func place(of member: JSONValue.Member) -> String {
+        "\(name):\(JSONPlace(of: member.offset, in: bytes)): \(member.value.path)"
+    }
+
     /// All faults in the order in which they stand in the file, each as `file:line:column: path: rule`.
     var lines: [String] {
         var place = JSONPlace()

@@ -42,6 +42,8 @@ private struct Source {
     private let variables: EnvironmentVariablesProvider
     /// What is wrong outside of the file.
     private var faults: [String] = []
+    /// Those that tokens name, whichever they are.
+    private var currenciesOfTokens: [NamedCurrency] = []
 
     init(file: SettingsFile?, flags: [Setting: String], environment: [String: String]) {
         self.file = file
@@ -87,6 +89,7 @@ private struct Source {
             settings.logLevel = level ?? settings.logLevel
         }
         settings.access = access(serves: serves)
+        settings.currenciesOfTokens = currenciesOfTokens
         settings.tls = tls()
         settings.allowsInsecurePlaintext = boolean(.insecurePlaintext) ?? false
         settings.follow = follow()
@@ -122,14 +125,18 @@ private struct Source {
     private mutating func tokens() -> [Token]? {
         let variable = variable(.tokens)
         guard let text = variable.text else {
-            guard let value = file?.items[.tokens]?.first?.value else { return nil }
-            return file?.json.tokens(value)
+            guard let value = file?.items[.tokens]?.first?.value, let read = file?.json.tokens(value) else {
+                return nil
+            }
+            currenciesOfTokens = read.currencies
+            return read.tokens
         }
         do throws(ConfigurationError) {
             var json = try JSONFile(Array(text.utf8), name: variable.name)
-            let tokens = json.tokens(json.root)
+            let read = json.tokens(json.root)
             faults += json.lines
-            return tokens
+            currenciesOfTokens = read.currencies
+            return read.tokens
         } catch {
             faults += error.faults
             return []

@@ -1,4 +1,5 @@
 import AppStore
+import Ledger
 import LedgerWire
 import LineServer
 import Logging
@@ -32,6 +33,8 @@ struct Settings: Sendable {
     var anchors: [String] = []
     var catalog: String
     var access = ServerConfiguration.Access.everyoneOnThisMachine
+    /// Those that tokens name, for ``check(against:)``.
+    var currenciesOfTokens: [NamedCurrency] = []
     /// `nil` where it leads.
     var follow: Follow?
     var standbysRequired = 0
@@ -52,4 +55,14 @@ struct Settings: Sendable {
     static let headsBytesMax = 256 * 1_024 * 1_024
     /// Bytes of a configuration or catalog file: far more than a catalog of thousands of products needs.
     static let fileBytesMax = 16 * 1_024 * 1_024
+
+    /// - Parameter catalog: that of the service for which the settings are.
+    /// - Throws: ``ConfigurationError`` where a token names currencies that the catalog lacks: each by its name.
+    func check(against catalog: Catalog) throws(ConfigurationError) {
+        let lacking = currenciesOfTokens.filter { catalog.currencies[$0.code] == nil }
+        if lacking.isEmpty { return }
+        let names = catalog.currencies.keys.sorted().map(\.text).joined(separator: ", ")
+        throw ConfigurationError(
+            lacking.map { "\($0.place): \($0.code) is not among the catalog's currencies: \(names)" })
+    }
 }

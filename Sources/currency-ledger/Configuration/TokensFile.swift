@@ -3,6 +3,19 @@ import Ledger
 import LedgerWire
 import LineServer
 
+/// A currency that a token names, which the catalog must have: a limit of another one would be none.
+struct NamedCurrency: Sendable {
+    let code: CurrencyCode
+    /// Where it stands, as `file:line:column: path`.
+    let place: String
+}
+
+/// The tokens of a configuration.
+struct ReadTokens {
+    var tokens: [Token] = []
+    var currencies: [NamedCurrency] = []
+}
+
 /// Reads the tokens of a configuration: an object with one member for each, by its name.
 extension JSONFile {
     /// The members of a token.
@@ -18,44 +31,46 @@ extension JSONFile {
     private static let certificateNameBytesMax = 128
 
     /// What is wrong is noted.
-    mutating func tokens(_ value: JSONValue) -> [Token] {
-        guard let members = members(value) else { return [] }
+    mutating func tokens(_ value: JSONValue) -> ReadTokens {
+        var read = ReadTokens()
+        guard let members = members(value) else { return read }
         if members.isEmpty { note("must have a token", value) }
-        var tokens: [Token] = []
         var digests: Set<Digest> = []
         var certificates: Set<String> = []
         for member in members {
             // Any text that is not empty and not long could stand in an entry; this is what people read in a log.
             if StandbyName(member.name) == nil { note("must have a name of \(JSONFile.nameRule)", member) }
-            guard let token = token(member) else { continue }
+            guard let token = token(member, &read.currencies) else { continue }
             for digest in token.digests where !digests.insert(digest).inserted {
                 note("has the SHA-256 of a token that is given before", member)
             }
             for name in token.certificates where !certificates.insert(name).inserted {
                 note("has the name in a certificate of one that is given before", member)
             }
-            tokens.append(token)
+            read.tokens.append(token)
         }
-        return tokens
+        return read
     }
 
-    private mutating func token(_ named: JSONValue.Member) -> Token? {
-        guard case .object(let members) = named.value.content else {
+    /// - Parameter named: the currencies that tokens name.
+    private mutating func token(_ member: JSONValue.Member, _ named: inout [NamedCurrency]) -> Token? {
+        let (name, value) = (member.name, member.value)
+        guard case .object(let members) = value.content else {
             // What stands there may be a token itself.
-            note("must be an object with role and sha256, as \"currency-ledger token new\" prints it", named.value)
+            note("must be an object with role and sha256, as \"currency-ledger token new\" prints it", value)
             return nil
         }
-        var token = Token(name: named.name, roles: [], digests: [])
+        var token = Token(name: name, roles: [], digests: [])
         for member in members {
             switch Member(rawValue: member.name) {
             case .role: token.roles = roles(member.value)
             case .sha256: token.digests = digests(member.value)
             case .certificate: token.certificates = certificates(member.value)
             case .readOnly: token.limits.isReadOnly = bool(member.value) ?? true
-            case .currencies: token.limits.currencies = currencies(member.value)
+            case .currencies: token.limits.currencies = currencies(member.value, &named)
             case .requestsPerSecond:
                 token.limits.requestsPerSecond = integer(member.value, in: 1...1_000_000_000)
-            case .grantsPerDay: token.limits.grantsPerDay = grants(member.value)
+            case .grantsPerDay: token.limits.grantsPerDay = grants(member.value, &named)
             case .share: token.limits.share = integer(member.value, in: 1...100).map { Int($0) }
             case nil:
                 let names = Member.allCases.map(\.rawValue).joined(separator: ", ")
@@ -63,9 +78,9 @@ extension JSONFile {
             }
         }
         let names = Set(members.map(\.name))
-        if !names.contains(Member.role.rawValue) { missing(Member.role.rawValue, in: named.value) }
+        if !names.contains(Member.role.rawValue) { missing(Member.role.rawValue, in: value) }
         if names.isDisjoint(with: [Member.sha256.rawValue, Member.certificate.rawValue]) {
-            note("must have sha256, the SHA-256 of a token, or certificate, a name in one", named.value)
+            note("must have sha256, the SHA-256 of a token, or certificate, a name in one", value)
         }
         return token
     }
@@ -106,15 +121,22 @@ extension JSONFile {
         }
     }
 
-    private mutating func currencies(_ value: JSONValue) -> Set<CurrencyCode> {
-        Set((elements(value) ?? []).compactMap { value in string(value).flatMap { currency($0, value) } })
+    private mutating func currencies(_ value: JSONValue, _ named: inout [NamedCurrency]) -> Set<CurrencyCode> {
+        var currencies: Set<CurrencyCode> = []
+        for value in elements(value) ?? [] {
+            guard let text = string(value), let currency = currency(text, value) else { continue }
+            currencies.insert(currency)
+            named.append(NamedCurrency(code: currency, place: place(of: value)))
+        }
+        return currencies
     }
 
-    private mutating func grants(_ value: JSONValue) -> [CurrencyCode: Int64] {
+    private mutating func grants(_ value: JSONValue, _ named: inout [NamedCurrency]) -> [CurrencyCode: Int64] {
         var grants: [CurrencyCode: Int64] = [:]
         for member in members(value) ?? [] {
             guard let currency = currency(member.name, member.value) else { continue }
             grants[currency] = integer(member.value, in: 0...Int64.max) ?? 0
+            named.append(NamedCurrency(code: currency, place: place(of: member)))
         }
         return grants
     }

@@ -1,0 +1,159 @@
+import AppStore
+import Foundation
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import Testing
+
+@testable import LineServer
+
+extension ServerTests {
+    /// What becomes of connections that are open when the tokens are replaced.
+    @Suite struct ReplacedTokens {
+        private static func token(_ name: String, _ secrets: String...) -> Token {
+            Token(
+                name: name, roles: [.game, .finance],
+                digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) })
+        }
+
+        private static let kept = token("kept", "k")
+        private static let gone = token("gone", "g")
+
+        private struct Refused: Error {}
+
+        /// A connection that has authenticated.
+        private func connect(_ server: TestServer, _ secret: String) async throws -> RawClient {
+            let client = try await server.connect()
+            if try await client.ask(Requests.authenticate(secret)).reason != nil { throw Refused() }
+            return client
+        }
+
+        /// Each event loop answers these behind what it has read.
+        private func letEventLoopsRead(_ server: TestServer) async throws {
+            for _ in 0..<8 { #expect(try await server.connect().ask(Requests.ping(1)).reason == nil) }
+        }
+
+        @Test func whoseTokenIsGoneHasAStrangersTimeAndIsToldSo() async throws {
+            try await TestServer.run(
+                tokens: [Self.kept, Self.gone], limits: { $0.unauthenticatedMilliseconds = 500 }
+            ) { server in
+                let silent = try await connect(server, "g")
+                let returning = try await connect(server, "g")
+                let known = try await connect(server, "k")
+                // Longer than a stranger's time.
+                try await Task.sleep(for: .milliseconds(700))
+                server.lines.reload(tokens: [Self.kept])
+                #expect(try await returning.ask(Requests.authenticate("k")).reason == nil)
+                let told = try JSON(try #require(try await silent.line()))
+                #expect(told.reason == "unauthenticated" && told["id"].isNull)
+                #expect(try await silent.line() == nil)
+                for client in [returning, known] {
+                    #expect(try await client.ask(Requests.balance("a")).reason == nil)
+                }
+            }
+        }
+
+        @Test func whatAConnectionWaitsForEndsWithItsToken() async throws {
+            try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
+                let wait = Requests.journal(after: 0, wait: 30_000, id: "2") + "\n"
+                var waiting: [RawClient] = []
+                for _ in 0..<4 {
+                    let client = try await connect(server, "g")
+                    try await client.send(wait)
+                    waiting.append(client)
+                }
+                let other = try await connect(server, "k")
+                try await other.send(wait)
+                try await letEventLoopsRead(server)
+                let replaced = ContinuousClock.now
+                server.lines.reload(tokens: [Self.kept])
+                for client in waiting {
+                    let page = try JSON(try #require(try await client.line()))
+                    #expect(page.id == 2 && page.result["entries"].count == 0)
+                    #expect(try await client.ask(Requests.balance("a")).reason == "unauthenticated")
+                }
+                #expect(replaced.duration(to: .now) < .seconds(5))
+                // Whose token is still there waits on.
+                let writer = try await connect(server, "k")
+                #expect(try await writer.ask(Requests.grant("g", "a", 1)).reason == nil)
+                #expect(try await other.lines(1).map { try JSON($0).result["entries"].count } == [1])
+            }
+        }
+
+        @Test func thePlaceOfATokenThatIsGoneIsAStrangers() async throws {
+            try await TestServer.run(
+                tokens: [Self.kept, Self.gone],
+                limits: {
+                    $0.connectionsMax = 6
+                    $0.connectionsPerNameMax = 6
+                    $0.connectionsKeptMax = 0
+                }
+            ) { server in
+                var old: [RawClient] = []
+                for _ in 0..<5 { old.append(try await connect(server, "g")) }
+                var known = [try await connect(server, "k")]
+                let late = try await server.connect()
+                #expect(try JSON(try #require(try await late.line())).reason == "overloaded", "every place is taken")
+                server.lines.reload(tokens: [Self.kept])
+                try #require(
+                    try await eventually {
+                        guard let client = try? await connect(server, "k") else { return false }
+                        known.append(client)
+                        return true
+                    })
+                for _ in 0..<4 { known.append(try await connect(server, "k")) }
+                for client in old {
+                    #expect(try JSON(try #require(try await client.line())).reason == "overloaded", "it was put out")
+                }
+                for client in known { #expect(try await client.ask(Requests.balance("a")).reason == nil) }
+            }
+        }
+
+        @Test func whoseTokenHasAnotherNameIsCountedUnderThat() async throws {
+            try await TestServer.run(
+                tokens: [Self.token("a", "moves"), Self.token("b", "b")], limits: { $0.connectionsPerNameMax = 1 }
+            ) { server in
+                let client = try await connect(server, "moves")
+                server.lines.reload(tokens: [Self.token("a", "a"), Self.token("b", "b", "moves")])
+                // Though it says nothing.
+                #expect(try await eventually { (try? await connect(server, "a")) != nil })
+                let other = try await server.connect()
+                #expect(try await other.ask(Requests.authenticate("b")).reason == "overloaded")
+                #expect(try await client.ask(Requests.grant("g", "p", 1)).reason == nil)
+                let history = try await client.ask(Requests.history("p"))
+                #expect(history.result["entries"][0]["actor"].string == "b")
+            }
+        }
+
+        @Test func whoseNewNameHasNoPlaceLeftIsAStranger() async throws {
+            try await TestServer.run(
+                tokens: [Self.token("a", "moves"), Self.token("b", "b")], limits: { $0.connectionsPerNameMax = 1 }
+            ) { server in
+                let moved = try await connect(server, "moves")
+                let there = try await connect(server, "b")
+                server.lines.reload(tokens: [Self.token("a", "a"), Self.token("b", "b", "moves")])
+                #expect(try await moved.ask(Requests.balance("p")).reason == "unauthenticated")
+                #expect(try await there.ask(Requests.balance("p")).reason == nil)
+                #expect(try await moved.ask(Requests.authenticate("a")).reason == nil)
+            }
+        }
+
+        @Test func whatIsNotHandedOnYetIsRefused() async throws {
+            let store = FaultyStore()
+            try await TestServer.run(
+                store: store, tokens: [Self.kept, Self.gone], limits: { $0.requestsInFlightMax = 10 }
+            ) { server in
+                let client = try await connect(server, "g")
+                store.hold()
+                try await client.send((0..<30).map { Requests.grant("g\($0)", "a", 1) + "\n" }.joined())
+                #expect(try await eventually { store.waiting == 1 })
+                server.lines.reload(tokens: [Self.kept])
+                store.release()
+                let reasons = try await client.lines(30).map { try JSON($0).reason }
+                let carriedOut = reasons.prefix { $0 == nil }.count
+                #expect((1...10).contains(carriedOut), "\(reasons)")
+                #expect(reasons.dropFirst(carriedOut).allSatisfy { $0 == "unauthenticated" }, "\(reasons)")
+            }
+        }
+    }
+}
