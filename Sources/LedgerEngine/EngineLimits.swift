@@ -13,6 +13,10 @@ package struct EngineLimits: Sendable {
     /// Bytes of blocks that the projection may lack. A start after a crash applies them before it answers: well under
     /// a second; and all that they changed is in memory: about a hundred megabytes.
     package var unprojectedBytesMax = 12 << 20
+    /// Bytes of blocks from which each batch waits for the projection, and how long at the most: a step that is being
+    /// applied and what comes meanwhile are less, where the projection keeps up.
+    package var unprojectedBytesPaced: Int { unprojectedBytesMax / 3 * 2 }
+    package var paceMillisecondsMax: UInt64 = 10
     /// Blocks that the projection may lack, where they are small.
     package var unprojectedBlocksMax = 20_000
     /// Bytes of blocks at which the projection is brought forward while more come: large steps change a row once that
@@ -70,8 +74,8 @@ package struct EngineLimits: Sendable {
     package var checkerNiceness: Int32 = 15
     /// How much nicer the projector's thread is than those that answer.
     package var projectorNiceness: Int32 = 5
-    /// Threads that read histories, purchases, past balances and the journal. Three, of which one token has two at most:
-    /// so a long read stops neither the short ones of its own token, nor two long ones those of others.
+    /// Threads that read histories, purchases, past balances and the journal. Three, of which one token has two at
+    /// most: so a long read stops neither the short ones of its own token, nor two long ones those of others.
     package var readerThreads = 3
     /// How much nicer these threads and those of reports are than those that answer requests.
     package var readerNiceness: Int32 = 5
@@ -117,13 +121,16 @@ package struct EngineLimits: Sendable {
     package var operationsPerCommitMin = 64
     /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
     /// this: what a block and its sync cost is then little for each.
-    package var operationsPerCommitWorthwhile = 512
+    package var operationsPerCommitWorthwhile = 1_024
     /// Microseconds after a commit within which there is another, where anything is verified: so that who asks for
     /// little does not wait for much of what others ask for. A block and its sync cost a tenth of this.
     package var commitMicrosecondsMax: UInt64 = 2_000
-    /// Operations in one commit. What comes meanwhile waits for it, whoever asks for it: five to ten milliseconds. The
-    /// cost of a sync is spread over hundreds; beyond that only latency grows.
-    package var operationsPerCommitMax = 512
+    /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
+    package var operationsPerCommitMax = 8_192
+    /// Operations in one commit while several tokens ask for something: what one asks for meanwhile waits for it, five
+    /// to ten milliseconds. And for how long they count as several after the last one that was another than before.
+    package var operationsPerSharedCommitMax = 512
+    package var sharedMilliseconds: UInt64 = 100
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
     /// of a wallet with very many lots makes one for each lot.
     package var transfersPerCommitMax = 32_768

@@ -10,9 +10,9 @@ import Glibc
 /// nobody else waiting for long.
 ///
 /// It also stops accepting for a moment where the system has no descriptor or memory for one more connection, which
-/// stays in the kernel's queue meanwhile. Without this the event loop would ask again at once, and again, on a whole core: the
-/// socket stays readable. (NIO's own `AcceptBackoffHandler` puts off the next request to read, and does not take back
-/// the one that failed.)
+/// stays in the kernel's queue meanwhile. Without this the event loop would ask again at once, and again, on a whole
+/// core: the socket stays readable. (NIO's own `AcceptBackoffHandler` puts off the next request to read, and does not
+/// take back the one that failed.)
 final class AcceptPauseHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias OutboundIn = Never

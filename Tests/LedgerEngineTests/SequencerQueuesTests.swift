@@ -379,6 +379,22 @@ import Testing
         #expect(bench.queues.nextChunk() == nil && bench.batch() == nil && bench.queues.isIdle)
     }
 
+    @Test func batchesAreSmallWhileSeveralTokensAsk() {
+        let bench = Bench({ $0.operationsPerSharedCommitMax = 70 })
+        bench.add(plain: 1_000, deadline: .max - 1)
+        #expect(bench.wakes == "w" && bench.batch() == 500)
+        let (lane, tenant) = (Lane(outlet: .queue()) { _ in }, Tenant())
+        let one = Submission(
+            lane: lane, tenant: tenant, operations: [.command(.expire)], deadline: .max - 1)
+        bench.queues.add([one])
+        #expect(bench.batch() == 70)
+        bench.clock.withLock { $0 += 100_000_000 }
+        #expect(bench.batch() == 215)
+        // What the ledger asks for by itself makes no difference.
+        bench.queues.add([Submission(lane: lane, tenant: Tenant(), operations: [.command(.expire)])])
+        #expect(bench.batch() == 108)
+    }
+
     @Test func whatIsLeftOfABatchThatWasCutGoesBeforeAllOthers() {
         let bench = Bench()
         let other = Lane(outlet: .queue()) { _ in }

@@ -116,6 +116,9 @@ struct SequencerQueues {
     private var undelivered = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
+    /// Who asked last, and until when several count as asking.
+    private var lastTenant: ObjectIdentifier?
+    private var sharedUntil: UInt64 = 0
     /// When what is verified is committed, however little it is.
     private var nextCommitDue: UInt64 = 0
     /// Operations that came too late and were not told of, and when they may be told again.
@@ -144,6 +147,7 @@ struct SequencerQueues {
     /// Submissions without a JWS go past the first stage where none of their lane is in it.
     mutating func add(_ submissions: [Submission]) {
         for var submission in submissions {
+            noteTenant(of: submission)
             let id = ObjectIdentifier(submission.lane)
             if submission.signedCount == 0 && firstStage[id] == nil {
                 appendVerified(submission)
@@ -154,6 +158,14 @@ struct SequencerQueues {
                 operationCount += submission.operations.count
             }
         }
+    }
+
+    /// What the ledger does by itself is nobody's, and never too late.
+    private mutating func noteTenant(of submission: Submission) {
+        let tenant = ObjectIdentifier(submission.tenant)
+        if tenant == lastTenant || submission.deadline == .max { return }
+        if lastTenant != nil { sharedUntil = now() + limits.sharedMilliseconds * 1_000_000 }
+        lastTenant = tenant
     }
 
     /// Drops what of a lane whose client is gone is in no batch yet: nobody would learn what became of it. All of it,
@@ -348,7 +360,8 @@ struct SequencerQueues {
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest
     /// is committed the clients of the first go on. One commit of all would leave the cores idle by turns.
     private mutating func takeBatch() -> [Submission] {
-        let most = min(max(limits.operationsPerCommitMin, operationCount / 2), limits.operationsPerCommitMax)
+        let largest = now() < sharedUntil ? limits.operationsPerSharedCommitMax : limits.operationsPerCommitMax
+        let most = min(max(limits.operationsPerCommitMin, operationCount / 2), largest)
         var count = 0
         var batch: [Submission] = []
         while let next = verified.first(), batch.isEmpty || count + next.operations.count <= most {

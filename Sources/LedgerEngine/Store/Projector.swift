@@ -68,17 +68,24 @@ final class Projector: Sendable {
         if mustWake { state.wakeAll() }
     }
 
-    /// Waits until the projection is within its bounds.
+    /// Waits until the projection is within its bounds; and a little before it reaches them, the longer the nearer it
+    /// is, so that it comes forward while requests are answered, and does not have all of them wait for a whole step.
     /// - Throws: ``StoreError`` where it cannot be written.
     func awaitRoom() throws {
-        let failure: StoreError?? = state.wait { state in
-            let isFull =
-                state.waitingBytes + state.applyingBytes >= limits.unprojectedBytesMax
+        let begin = monotonicNanoseconds()
+        let failure: StoreError? = state.waitOrUntil { state in
+            let bytes = state.waitingBytes + state.applyingBytes
+            if bytes >= limits.unprojectedBytesMax
                 || state.waiting.count + state.applyingBlocks >= limits.unprojectedBlocksMax
-            if !isFull { return .some(nil) }
-            return state.failure.map { .some($0) }
+            {
+                return state.failure.map { .ready($0) } ?? .wait
+            }
+            let (from, to) = (limits.unprojectedBytesPaced, limits.unprojectedBytesMax)
+            if bytes <= from { return .ready(nil) }
+            let pace = limits.paceMillisecondsMax * 1_000_000 * UInt64(bytes - from) / UInt64(to - from)
+            return monotonicNanoseconds() >= begin + pace ? .ready(nil) : .waitUntil(begin + pace)
         }
-        if case .some(.some(let failure)) = failure { throw failure }
+        if let failure { throw failure }
     }
 
     /// Forgets a failure: what made the projection fail is over.
