@@ -62,7 +62,8 @@ import Testing
         try Self.bench(folder, port: port)
         // As a newcomer's shell would do it, but ending at the first command that fails. What each console command
         // says goes to a file of its own.
-        var script = "set -e -o pipefail\n"
+        // What it starts ends with it, for whoever waits for it waits for that too.
+        var script = "set -e -o pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"
         var steps: [PageBlocks.Step] = []
         for block in try Self.page().blocks(in: ["sh", "console"]) {
             if block.language == "console" {

@@ -135,7 +135,7 @@ import Testing
                 environment: tokens)
         }
         let refused = try serve([])
-        #expect(refused.status == 1 && refused.error.contains("TLS is not configured"), "\(refused)")
+        #expect(refused.status == 78 && refused.error.contains("TLS is not configured"), "\(refused)")
         #expect(!refused.error.contains("no tokens"))
         let service = try RunningService(
             studio.folder, arguments: ["--listen", "0.0.0.0:0", "--insecure-plaintext"],

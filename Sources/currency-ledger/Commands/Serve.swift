@@ -154,6 +154,8 @@ struct Serve: AsyncParsableCommand {
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
+        } catch let error as ServerError where error.kind == .unprotected {
+            throw Failure("\(error)", exitCode: .configuration)
         } catch {
             throw Failure("\(error)")
         }
