@@ -124,7 +124,7 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    /// The client is gone, and nobody takes answers any more: what is not being verified or decided yet is dropped. So
+    /// The client is gone, and nobody takes answers any more: what is in no batch yet is dropped, all of it. So
     /// a client that sends much and goes away delays nobody, and a shutdown does not wait for what it sent.
     package func close() {
         let (barrier, place) = state.withLock { state in
