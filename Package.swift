@@ -32,7 +32,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CEpoll"),
+        .systemLibrary(name: "CLinux"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
         .target(name: "Ledger", dependencies: ["LedgerTypes"], swiftSettings: settings),
@@ -48,7 +48,8 @@ let package = Package(
         .target(
             name: "LedgerEngine",
             dependencies: [
-                "AppStore", "HeadSigning", "Ledger", .product(name: "DequeModule", package: "swift-collections"),
+                "AppStore", "CLinux", "HeadSigning", "Ledger",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .target(
@@ -83,7 +84,7 @@ let package = Package(
         .target(
             name: "LoadGenerator",
             dependencies: [
-                "AppStore", "CEpoll", "LedgerTypes", "LedgerWire", "StrictJSON",
+                "AppStore", "CLinux", "LedgerTypes", "LedgerWire", "StrictJSON",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ], swiftSettings: settings),
         .executableTarget(

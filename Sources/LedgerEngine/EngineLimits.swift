@@ -63,8 +63,10 @@ package struct EngineLimits: Sendable {
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.
     package var renewalRetryMilliseconds: UInt64 = 10_000
-    /// Up to which that is doubled each time, where the log makes no tables, or only such as are damaged again soon:
-    /// what is wrong there no renewal mends. Tables that were in use for longer than this are made anew at once.
+    /// How long it is waited first where the log makes no tables, or only such as are damaged again soon, and up to
+    /// which that is doubled each time: what is wrong there no renewal mends. Tables that were in use for longer than
+    /// the latter are made anew at once.
+    package var renewalRepeatMilliseconds: UInt64 = 1_000
     package var renewalRetryMillisecondsMax: UInt64 = 600_000
     /// How much nicer the thread is that makes tables anew beside those in use: those are not to wait for it.
     package var renewalNiceness: Int32 = 10
@@ -98,13 +100,14 @@ package struct EngineLimits: Sendable {
     /// enough that the writer is not kept waiting.
     package var verificationBatchMax = 64
     /// Doubtful signatures of a chunk (``Verifier``) of which OpenSSL is asked at once: each takes as long as three
-    /// good ones or more. A few forged ones among many good ones are refused with them.
-    package var doubtfulPerChunkMax = 8
+    /// good ones or more. A few forged ones among many good ones are refused with them, and many delay no good one: the
+    /// thread is with them for a sixth of a millisecond.
+    package var doubtfulPerChunkMax = 2
     /// Lists of certificates that were not seen before, and that a thread verifies before it looks whether anything
-    /// else waits: each takes a millisecond or two, and anybody can send some.
-    package var newPathsPerTurnMax = 4
-    /// Doubtful signatures in such a turn: they take as long as one list of certificates.
-    package var doubtfulPerTurnMax = 32
+    /// else waits: it takes a millisecond or two, and anybody can send some.
+    package var newPathsPerTurnMax = 1
+    /// Doubtful signatures in such a turn: they take half as long as one list of certificates.
+    package var doubtfulPerTurnMax = 8
     /// JWS that are verified before what was postponed has a turn, where both wait: so that takes a part of the time
     /// only, however few JWS wait at once, and is not put off for ever.
     package var verificationsPerPostponedTurn = 512
@@ -116,6 +119,8 @@ package struct EngineLimits: Sendable {
     /// idle for 15 % of the time; at 10 they are for 3 %. At 10 a verifying thread gets about a ninth of the writer's
     /// share of a core (sched(7): each step is a factor of 1.25), so that verifying goes on too.
     package var verifierNiceness: Int32 = 10
+    /// Time slices that the threads ask for that answer requests: the shortest that Linux gives (sched(7): 0.1 ms).
+    static let answeringSliceNanoseconds: UInt64 = 100_000
     /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that
     /// are idle by turns.
     package var operationsPerCommitMin = 64
@@ -127,9 +132,10 @@ package struct EngineLimits: Sendable {
     package var commitMicrosecondsMax: UInt64 = 2_000
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
-    /// Operations in one commit while several tokens ask for something: what one asks for meanwhile waits for it, five
-    /// to ten milliseconds. And for how long they count as several after the last one that was another than before.
-    package var operationsPerSharedCommitMax = 512
+    /// Operations in one commit while several tokens ask for something: what one asks for meanwhile waits for it, some
+    /// milliseconds. (With 512 a token that asked for little waited twice as long beside one that asked without end,
+    /// which got a tenth more.) And for how long they count as several after the last one that was another than before.
+    package var operationsPerSharedCommitMax = 128
     package var sharedMilliseconds: UInt64 = 100
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
     /// of a wallet with very many lots makes one for each lot.

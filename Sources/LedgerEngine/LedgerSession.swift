@@ -59,6 +59,8 @@ package final class LedgerSession: Sendable {
         var behind: [LedgerOperation] = []
         /// Whether it may wait for a first new entry or block.
         var mayWait = true
+        /// Whether it may never again.
+        var isEnding = false
         /// Whether anything went to the sequencer.
         var hasSubmitted = false
         /// Its place among those of its standby, once it has asked for blocks.
@@ -75,16 +77,21 @@ package final class LedgerSession: Sendable {
     private let entries: Feed
     private let standbys: Standbys
     private let memory: ReplyMemory?
+    private let prepare: @Sendable (Outcome) -> Outcome
+    private let displaced: @Sendable () -> Void
     private let waitNanosecondsMax: UInt64
 
     init(
         _ lane: Lane, of tenant: Tenant, sequencer: Sequencer, readers: Readers, entries: Feed, standbys: Standbys,
-        memory: ReplyMemory?, waitMillisecondsMax: UInt64
+        memory: ReplyMemory?, waitMillisecondsMax: UInt64, prepare: @escaping @Sendable (Outcome) -> Outcome,
+        displaced: @escaping @Sendable () -> Void
     ) {
         state = Monitor(State(tenant: tenant))
         waitNanosecondsMax = waitMillisecondsMax * 1_000_000
         self.lane = lane
         self.memory = memory
+        self.prepare = prepare
+        self.displaced = displaced
         self.sequencer = sequencer
         self.readers = readers
         self.entries = entries
@@ -98,6 +105,7 @@ package final class LedgerSession: Sendable {
         state.withLock { state in
             if state.isClosed { return }
             if let tenant { state.tenant = tenant }
+            state.mayWait = !state.isEnding
             if case .none = state.barrier { send(operations, &state) } else { state.behind += operations }
         }
     }
@@ -114,10 +122,15 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    /// Answers at once if it waits for an entry or a block, and lets it wait no more: its client is to be told to go.
-    package func endWaits() {
+    /// Whether anything that was submitted stands behind a read, and can still be dropped.
+    package var holdsBack: Bool { state.withLock { !$0.behind.isEmpty } }
+
+    /// Answers at once if it waits for an entry or a block, and lets nothing wait before more is submitted.
+    /// - Parameter forGood: whether nothing may wait that is submitted later either: its client is to be told to go.
+    package func endWaits(forGood: Bool = true) {
         state.withLock { state in
             state.mayWait = false
+            if forGood { state.isEnding = true }
             guard case .waiting(let query, let ticket) = state.barrier, !state.isClosed else { return }
             feed(of: query).cancel(ticket)
             end(.nothingNew, of: query, &state)
@@ -231,17 +244,18 @@ package final class LedgerSession: Sendable {
         readers.read(query, of: state.tenant, until: deadline) {
             self.state.withLock { !$0.isClosed }
         } done: { answer in
-            self.state.withLock { self.take(answer, to: query, &$0) }
+            let prepared = answer.map(self.prepare)
+            self.state.withLock { self.take(answer, prepared, to: query, &$0) }
             // Behind the answer: what the client has of it counts by itself then.
             self.lane.outlet.execute { withExtendedLifetime(page) {} }
         }
     }
 
-    private func take(_ answer: Answer, to query: Query, _ state: inout State) {
+    private func take(_ answer: Answer, _ prepared: Answer, to query: Query, _ state: inout State) {
         if case .blocks(let blocks) = query, case .success(.blocks(let page)) = answer, let place = state.place {
-            tell(page, to: blocks, at: place, &state)
+            tell(page, prepared, to: blocks, at: place, &state)
         } else {
-            finish(answer, &state)
+            finish(prepared, &state)
         }
     }
 
@@ -287,7 +301,9 @@ package final class LedgerSession: Sendable {
         read(.blocks(query), &state)
     }
 
-    private func tell(_ page: BlocksPage, to query: BlocksQuery, at place: Standbys.Place, _ state: inout State) {
+    private func tell(
+        _ page: BlocksPage, _ prepared: Answer, to query: BlocksQuery, at place: Standbys.Place, _ state: inout State
+    ) {
         guard standbys.goesOn(place, holdsPage: !page.blocks.isEmpty) else {
             return finish(.failure(.overloaded), &state)
         }
@@ -295,15 +311,19 @@ package final class LedgerSession: Sendable {
             return wait(for: .blocks(query), after: query.after, milliseconds: query.waitMilliseconds, &state)
         }
         if !page.blocks.isEmpty { state.addition = memory?.add(page.resultBytes) }
-        finish(.success(.blocks(page)), &state)
+        finish(prepared, &state)
     }
 
-    /// Its place is a later session's of its standby.
+    /// Its place is a later session's of its standby. What it waits for is answered so, and then it is to be closed:
+    /// mostly its client is gone, and does not know the connection any more.
     private func giveWay() {
         state.withLock { state in
-            guard case .waiting(.blocks, let ticket) = state.barrier, !state.isClosed else { return }
-            standbys.feed.cancel(ticket)
-            finish(.failure(.overloaded), &state)
+            if state.isClosed { return }
+            if case .waiting(.blocks, let ticket) = state.barrier {
+                standbys.feed.cancel(ticket)
+                finish(.failure(.overloaded), &state)
+            }
+            lane.outlet.execute(displaced)
         }
     }
 

@@ -69,14 +69,18 @@ package final class RunningLedger: Sendable {
     ///   - tenant: whose turns it has, until it says otherwise; by default one of its own.
     ///   - memory: what it shares with others for the pages of its reads; without it they take what they take.
     ///   - outlet: where answers are delivered.
+    ///   - prepare: called on a reader's thread with what was read, which is delivered as it makes it.
+    ///   - displaced: called on the outlet when a later session of its standby has taken its place: it is to be closed.
     ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
     package func session(
         of tenant: Tenant = Tenant(), memory: ReplyMemory? = nil, outlet: Outlet,
+        prepare: @escaping @Sendable (Outcome) -> Outcome = { $0 }, displaced: @escaping @Sendable () -> Void = {},
         deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
             Lane(outlet: outlet, deliver: deliver), of: tenant, sequencer: sequencer, readers: readers,
-            entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax)
+            entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax,
+            prepare: prepare, displaced: displaced)
     }
 
     /// Answers everything that was submitted, and closes the store. Every session is closed by then.

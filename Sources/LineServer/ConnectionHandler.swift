@@ -21,6 +21,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var context: ChannelHandlerContext?
     private var session: LedgerSession?
     private var isInTurn = false
+    /// What was read and has had no turn yet.
+    private var receivedBytes = 0
+    /// Whether it has asked for blocks.
+    private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
     private var awaitsHandshake: Bool
     /// When something last came, or was taken.
@@ -47,6 +51,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         ) { name in
             connections.seat(id, as: name)
         }
+        state.linesLeft = 0
         state.noteRefusal = { [weak self] refusal, name in self?.note(refusal, of: name) }
     }
 
@@ -58,7 +63,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        session = service.ledger.session(memory: service.memory, outlet: Outlet(eventLoop)) { [weak self] answers in
+        session = service.ledger.session(
+            memory: service.memory, outlet: Outlet(eventLoop), prepare: \.writtenPage,
+            displaced: { [weak self] in self?.end(because: nil) }
+        ) { [weak self] answers in
             guard let self else { return }
             let begin = eventLoop.now
             turn { $0.answered(answers) }
@@ -66,7 +74,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         }
         look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
         share.wake = { [weak self, eventLoop] in
-            eventLoop.execute { self?.turn { _ in } }
+            // It has its place among those who wait for memory only as long as it asks at once.
+            eventLoop.execute { self?.takeTurnAtOnce() }
         }
     }
 
@@ -88,6 +97,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
+        receivedBytes += bytes.readableBytes
         state.received(&bytes)
     }
 
@@ -95,7 +105,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         lastProgress = .now()
         if !state.awaitsTurn {
             state.awaitsTurn = true
-            loop.run(for: state.holder?.tenant) { [weak self] in self?.turn { $0.awaitsTurn = false } }
+            askForTurn()
         }
         context.fireChannelReadComplete()
     }
@@ -157,14 +167,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// The tokens were replaced, and perhaps the certificates. Where nobody knows any more who the client is, it is a
     /// stranger again, and has a stranger's time to authenticate. What it waits for is answered with what there is, and
-    /// those of its requests that are not handed on yet are refused. (This connection waits for nothing from then on,
-    /// also where it authenticates again.)
+    /// those of its requests that are not handed on yet are refused. Where it may do less than before, and what it may
+    /// not do any more could stand behind a read, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
         // It began its handshake with certificates and authorities that hold no more.
         if awaitsHandshake { return closeNow() }
+        let former = state.holder
         turn { $0.renewIdentity() }
+        if let former, state.mayDoLess(than: former), session?.holdsBack == true { return closeNow() }
         guard context != nil, state.holder == nil, service.connections.unseat(id) else { return }
-        session?.endWaits()
+        session?.endWaits(forGood: false)
         timer?.cancel()
         look(in: service.limits.unauthenticatedMilliseconds)
     }
@@ -204,6 +216,40 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     // MARK: The turn
 
+    /// Has what came accepted when the client's turn comes.
+    private func askForTurn() {
+        defer { receivedBytes = 0 }
+        // Writes may wait for what a standby says.
+        if isOfStandby { return takeTurnAtOnce() }
+        loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in
+            self?.takeTurn() ?? LoopShares.Yield()
+        }
+    }
+
+    /// Takes a turn that cannot wait for others, and pays for it.
+    private func takeTurnAtOnce() {
+        let begin = eventLoop.now
+        let yield = takeTurn()
+        loop.charge(state.holder?.tenant, since: begin, yield)
+    }
+
+    private func takeTurn() -> LoopShares.Yield {
+        turn {
+            $0.awaitsTurn = false
+            $0.linesLeft = service.limits.linesPerTurnMax
+        }
+        state.linesLeft = 0
+        askForTurnWhereNeeded()
+        return state.takeYield()
+    }
+
+    /// What was not accepted in a turn, or could not be when it came, has another one.
+    private func askForTurnWhereNeeded() {
+        guard context != nil, state.linesLeft == 0, state.needsTurn else { return }
+        state.awaitsTurn = true
+        eventLoop.execute { self.askForTurn() }
+    }
+
     /// Tells the state what came, and does all that can be done now, with one flush at the end.
     private func turn(_ change: (inout ConnectionState) -> Void) {
         eventLoop.preconditionInEventLoop()
@@ -212,7 +258,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         // Writing may change the channel's writability, which calls back; the turn that goes on sees it.
         if isInTurn { return }
         isInTurn = true
-        defer { isInTurn = false }
+        defer {
+            isInTurn = false
+            askForTurnWhereNeeded()
+        }
         if isReadingAwaited { noteUnread(context) }
         while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
@@ -224,7 +273,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
         switch action {
         case .submit(let operations):
-            if operations.contains(where: \.isOfStandby) { service.connections.noteStandby(id) }
+            if operations.contains(where: \.isOfStandby) {
+                isOfStandby = true
+                service.connections.noteStandby(id)
+            }
             session?.submit(operations, as: state.holder?.tenant)
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }

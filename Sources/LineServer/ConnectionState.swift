@@ -65,7 +65,9 @@ struct ConnectionState {
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
 
-    /// Whether what came is to be accepted only when its turn comes.
+    /// How much may be accepted in this turn: lines, and requests of a batch's line. Outside of turns nothing is.
+    var linesLeft = Int.max
+    /// Whether what came has a turn to come.
     var awaitsTurn = false
 
     private let clock: @Sendable () -> UInt64
@@ -93,6 +95,12 @@ struct ConnectionState {
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
+    /// Whether only a turn was missing when lines were last to be accepted.
+    private var lacksTurn = false
+    /// What was accepted since this was taken.
+    private var yield = LoopShares.Yield()
+    /// Lines that were no requests, while nobody knew who the client is.
+    private var strangerVainLines = 0
 
     /// - Parameters:
     ///   - share: of the memory for replies.
@@ -117,6 +125,10 @@ struct ConnectionState {
     /// Who the client is; `nil` while nobody knows.
     var holder: TokenHolder? { client.holder }
 
+    /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
+    /// else it was may.
+    func mayDoLess(than former: TokenHolder) -> Bool { client.hasChanged || former.loses(to: holder) }
+
     /// Who is not known has no more to say than who it is.
     private var lineBytesMax: Int { holder == nil ? limits.strangerLineBytesMax : WireLimits.lineBytesMax }
 
@@ -134,9 +146,20 @@ struct ConnectionState {
     mutating func received(_ bytes: inout ByteBuffer) {
         switch phase {
         case .open(.lines), .ending(.lines): lines.append(&bytes)
-        case .open(.ignored), .open(.closed), .ending(.ignored), .ending(.closed), .lingering, .closed: return
+        case .open(.ignored), .open(.closed), .ending(.ignored), .ending(.closed), .lingering, .closed:
+            yield.inVain += 1
         }
     }
+
+    /// What was accepted since this was asked last. In vain is what is no request, what its client may not ask, and
+    /// what is not looked at.
+    mutating func takeYield() -> LoopShares.Yield {
+        defer { yield = LoopShares.Yield() }
+        return yield
+    }
+
+    /// Whether something could be accepted if it had a turn.
+    var needsTurn: Bool { lacksTurn && !awaitsTurn }
 
     /// The client sends nothing more.
     mutating func inputClosed() {
@@ -162,6 +185,9 @@ struct ConnectionState {
         case .noSeat: end(.overloaded)
         }
     }
+
+    /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
+    mutating func renewIdentity() { client.renew() }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
     mutating func end(_ error: WireError?) {
@@ -272,7 +298,7 @@ struct ConnectionState {
     /// A client that does not read its replies, or has too much in flight, is not read from.
     private func canAccept(_ isWritable: Bool) -> Bool {
         // A batch that has begun does not wait for the end of its own line.
-        isWritable && !awaitsTurn && replies.requests < limits.requestsInFlightMax
+        isWritable && replies.requests < limits.requestsInFlightMax
             && (batch != nil || replies.bytes < limits.bytesInFlightMax)
     }
 
@@ -293,8 +319,8 @@ struct ConnectionState {
 
     private mutating func wantsInput(_ isWritable: Bool) -> Bool {
         switch phase {
-        case .open, .ending: canAccept(isWritable) && !hasLine && hasInputRoom()
-        case .lingering: true
+        case .open, .ending: !awaitsTurn && canAccept(isWritable) && !hasLine && hasInputRoom()
+        case .lingering: !awaitsTurn
         case .closed: false
         }
     }
@@ -317,18 +343,20 @@ struct ConnectionState {
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
-        while canAccept(isWritable) {
+        defer { lacksTurn = linesLeft == 0 && canAccept(isWritable) && hasLine }
+        while linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
                 if acceptNextOfBatch() { continue }
                 return
             }
-            if client.isGuessing { return ignoreInput() }
+            if client.isGuessing || strangerVainLines >= limits.strangerVainLinesMax { return ignoreInput() }
             switch lines.front() {
             case .unfinished:
                 // Without its end it is no line.
                 if isInputClosed { removeInput() }
                 return
             case .tooLong:
+                noteInVain()
                 replies.append(
                     .error(.lineTooLong), id: .null, bytes: 0, replyBytesMax: WireError.lineTooLong.replyBytesMax)
                 return ignoreInput()
@@ -408,6 +436,8 @@ struct ConnectionState {
             replies.beginBatch(isAnswered: messages.contains { $0.id != nil }, bytes: bytes)
             batch = Batch(rest: messages[...], bytes: bytes)
         case .invalid(let error):
+            countLine()
+            noteInVain()
             replies.append(.error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax)
         }
     }
@@ -442,9 +472,21 @@ struct ConnectionState {
         return replies.batchBytesMax + replyBytes + page <= limits.batchReplyBytesMax
     }
 
+    private mutating func countLine() {
+        linesLeft -= 1
+        yield.lines += 1
+    }
+
+    private mutating func noteInVain() {
+        yield.inVain += 1
+        if holder == nil { strangerVainLines += 1 }
+    }
+
     private mutating func accept(_ message: Message, bytes: Int, _ replyBytesMax: Int) {
+        countLine()
         switch message.body {
         case .failure(let error):
+            noteInVain()
             replies.append(.error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
         case .success(let asked):
             if let reply = answer(asked) {
@@ -466,6 +508,8 @@ struct ConnectionState {
     /// Who the client is changes in the order sent.
     private mutating func answer(_ asked: Message.Asked) -> Reply? {
         if let refusal = client.refusal(of: asked, now: clock) {
+            // Who asks too much is told so, and its limit is its own.
+            if case .tooManyRequests = refusal {} else { yield.inVain += 1 }
             noteRefusal(refusal, holder?.name)
             return .error(refusal.error)
         }
@@ -482,6 +526,7 @@ struct ConnectionState {
         case .known(let identity): return .authenticated(identity)
         case .noSeat: return .error(.overloaded)
         case .unknown:
+            yield.inVain += 1
             noteRefusal(.unknownToken, nil)
             return .error(.unknownToken)
         }

@@ -36,6 +36,7 @@ package final class LineService: Service {
         self.configuration = configuration
         services = try ConnectionServices(
             ledger: ledger, configuration: configuration, info: info, logger: logger, timer: group.next())
+        for eventLoop in group.makeIterator() { eventLoop.execute(askForShortSlices) }
         self.group = group
         self.logger = logger
         self.stop = stop

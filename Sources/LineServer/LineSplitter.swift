@@ -67,6 +67,4 @@ struct LineSplitter {
             buffer = ByteBuffer(bytes: buffer.readableBytesView)
         }
     }
-
-    mutating func removeAll() { removeFirst(buffer.readableBytes) }
 }

@@ -5,19 +5,67 @@ import NIOCore
 /// Shares the time of one event loop between tenants: what their clients have sent is looked at in turns.
 ///
 /// A line is cheap to send, and may be dear to read. So a tenant whose clients have kept the loop for some time waits
-/// until the others may have had theirs: of two tenants of one share, one that sends without end has half of the
-/// loop's time. A tenant that is alone waits for just so long that the loop can see whether anybody else has come.
+/// for as long as the others need: by what they used lately, and by no more than their shares. Of two tenants of one
+/// share that both send without end each has half of the loop's time; who is alone, or beside others who send little,
+/// waits for just so long that the loop can see whether anybody else has come.
+///
+/// What is sent in vain (it is no request, or one that its client may not make) costs a wait of several times what it
+/// took, where anybody else is active.
 ///
 /// It is touched on its event loop only, which `schedule` and `now` belong to.
 final class LoopShares: @unchecked Sendable {
+    /// What a turn was spent on: lines, and requests within a batch's line.
+    struct Yield {
+        var lines = 0
+        /// Those of them, or at least one, that were sent in vain.
+        var inVain = 0
+    }
+
+    /// Something that a client has sent.
+    private struct Turn {
+        let bytes: Int
+        let work: () -> Yield
+    }
+
     /// Who sends. All that have not authenticated are one.
     private struct Use {
-        let share: Int
-        /// What it has used since it last waited.
+        /// Kept, so that nobody else is known by its identity.
+        let tenant: Tenant?
+        /// What it has used since it last waited, and what of that in vain.
         var used = TimeAmount.zero
+        var inVain = TimeAmount.zero
         var lastUse: NIODeadline
         var waitsUntil = NIODeadline.distantPast
-        var waiting = CircularBuffer<() -> Void>()
+        var waiting = CircularBuffer<Turn>()
+        /// What it used in the stretch of time that is not over, and in the one before.
+        var stretch: (begin: NIODeadline, used: Int64, usedBefore: Int64)
+
+        init(_ tenant: Tenant?, at time: NIODeadline) {
+            self.tenant = tenant
+            lastUse = time
+            stretch = (time, 0, 0)
+        }
+
+        var share: Int { tenant?.share ?? 1 }
+
+        mutating func note(_ time: TimeAmount, at end: NIODeadline, _ length: TimeAmount) {
+            let passed = end - stretch.begin
+            if passed >= length {
+                let isNext = passed < length * 2
+                stretch = (isNext ? stretch.begin + length : end, 0, isNext ? stretch.used : 0)
+            }
+            stretch.used += time.nanoseconds
+            lastUse = end
+        }
+
+        /// Nanoseconds that it used in about the last stretch.
+        func lately(at time: NIODeadline, _ length: TimeAmount) -> Int64 {
+            let passed = (time - stretch.begin).nanoseconds
+            let length = length.nanoseconds
+            if passed >= 2 * length { return 0 }
+            if passed >= length { return stretch.used * (2 * length - passed) / length }
+            return stretch.used + stretch.usedBefore * (length - passed) / length
+        }
     }
 
     private let limits: ServerLimits
@@ -35,51 +83,78 @@ final class LoopShares: @unchecked Sendable {
         self.schedule = schedule
     }
 
-    /// Does `work` for a client of `tenant` when its turn comes: mostly at once.
-    func run(for tenant: Tenant?, _ work: @escaping () -> Void) {
+    /// Looks at what a client of `tenant` has sent when its turn comes: mostly at once.
+    /// - Parameters:
+    ///   - bytes: how much was read. That took time before.
+    ///   - work: looks at it, and says what came of it.
+    func run(for tenant: Tenant?, bytes: Int, _ work: @escaping () -> Yield) {
         let id = tenant.map { ObjectIdentifier($0) }
-        let begin = now()
-        if let use = uses[id], !use.waiting.isEmpty || use.waitsUntil > begin {
-            uses[id]?.waiting.append(work)
-            if use.waiting.isEmpty { schedule(use.waitsUntil) { self.resume(id) } }
-            return
-        }
-        work()
-        charge(tenant, since: begin)
+        let turn = Turn(bytes: bytes, work: work)
+        guard let waitsUntil = uses[id]?.waitsUntil, let isFirst = uses[id]?.waiting.isEmpty,
+            !isFirst || waitsUntil > now()
+        else { return run(turn, of: tenant) }
+        uses[id]?.waiting.append(turn)
+        if isFirst { schedule(waitsUntil) { self.resume(id) } }
     }
 
     /// Counts what was done for a client of `tenant` and could not wait.
-    func charge(_ tenant: Tenant?, since begin: NIODeadline) {
-        charge(tenant.map { ObjectIdentifier($0) }, share: tenant?.share ?? 1, since: begin)
+    func charge(_ tenant: Tenant?, since begin: NIODeadline, _ yield: Yield = Yield()) {
+        charge(tenant, now() - begin, yield)
     }
 
     private func resume(_ id: ObjectIdentifier?) {
-        guard let use = uses[id], let work = uses[id]?.waiting.popFirst() else { return }
-        let begin = now()
-        work()
-        charge(id, share: use.share, since: begin)
-        guard let use = uses[id], !use.waiting.isEmpty else { return }
-        schedule(use.waitsUntil) { self.resume(id) }
+        // It may have been charged for something meanwhile.
+        if let waitsUntil = uses[id]?.waitsUntil, waitsUntil > now() {
+            return schedule(waitsUntil) { self.resume(id) }
+        }
+        guard let turn = uses[id]?.waiting.popFirst() else { return }
+        run(turn, of: uses[id]?.tenant)
+        guard let waitsUntil = uses[id]?.waitsUntil, uses[id]?.waiting.isEmpty == false else { return }
+        schedule(waitsUntil) { self.resume(id) }
     }
 
-    private func charge(_ id: ObjectIdentifier?, share: Int, since begin: NIODeadline) {
+    private func run(_ turn: Turn, of tenant: Tenant?) {
+        let begin = now()
+        let yield = turn.work()
+        let reading = Int64(turn.bytes) * limits.readingNanosecondsPerKibibyte / 1_024
+        charge(tenant, now() - begin + .nanoseconds(reading), yield)
+    }
+
+    private func charge(_ tenant: Tenant?, _ time: TimeAmount, _ yield: Yield) {
+        let id = tenant.map { ObjectIdentifier($0) }
         let end = now()
-        var use = uses[id] ?? Use(share: share, lastUse: end)
-        use.lastUse = end
-        use.used = use.used + (end - begin)
-        if use.used >= .nanoseconds(limits.loopTurnNanoseconds) {
-            let pause = use.used.nanoseconds * Int64(othersShares(id, at: end)) / Int64(share)
-            use.waitsUntil = end + .nanoseconds(max(pause, limits.loopPauseNanosecondsMin))
+        var use = uses.removeValue(forKey: id) ?? Use(tenant, at: end)
+        use.note(time, at: end, activeTime)
+        use.used = use.used + time
+        if yield.inVain > 0 {
+            let part = time.nanoseconds * Int64(yield.inVain) / Int64(max(yield.lines, yield.inVain))
+            use.inVain = use.inVain + .nanoseconds(part)
+        }
+        if use.used.nanoseconds >= limits.loopTurnNanoseconds {
+            use.waitsUntil = max(use.waitsUntil, end) + .nanoseconds(pause(use, at: end))
             use.used = .zero
+            use.inVain = .zero
         }
         uses[id] = use
     }
 
-    /// The shares of the others that were active lately. Those that were not, and wait for nothing, are forgotten.
-    private func othersShares(_ id: ObjectIdentifier?, at time: NIODeadline) -> Int {
-        let from = time - .milliseconds(limits.loopActiveMilliseconds)
-        uses = uses.filter { $0.value.lastUse >= from || !$0.value.waiting.isEmpty || $0.key == id }
-        return uses.reduce(0) { $0 + ($1.key == id ? 0 : $1.value.share) }
+    private var activeTime: TimeAmount { .milliseconds(limits.loopActiveMilliseconds) }
+
+    /// Nanoseconds for which a tenant waits that has had its turn, beside all others.
+    private func pause(_ use: Use, at time: NIODeadline) -> Int64 {
+        let from = time - activeTime
+        uses = uses.filter { $0.value.lastUse >= from || !$0.value.waiting.isEmpty || $0.value.waitsUntil > time }
+        if uses.isEmpty { return limits.loopPauseNanosecondsMin }
+        let (length, used) = (activeTime.nanoseconds, use.used.nanoseconds)
+        let shares = uses.values.reduce(use.share) { $0 + $1.share }
+        // What the others need of a stretch of time: what they had lately, or their part where more of them waits.
+        let needed = uses.values.reduce(Int64(0)) { sum, other in
+            let part = length * Int64(other.share) / Int64(shares)
+            return sum + (other.waiting.isEmpty ? min(part, other.lately(at: time, activeTime)) : part)
+        }
+        let fair = used * needed / max(length - needed, 1)
+        let inVain = use.inVain.nanoseconds * (limits.loopVainFactor - 1)
+        return min(max(fair + inVain, limits.loopPauseNanosecondsMin), limits.loopPauseNanosecondsMax)
     }
 
     /// Those of all event loops.

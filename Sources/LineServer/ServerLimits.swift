@@ -95,15 +95,29 @@ package struct ServerLimits: Sendable {
     package var acceptsAtOnce = 4
     package var acceptPauseMicroseconds: Int64 = 2_000
     /// Nanoseconds for which a tenant may keep an event loop before it has to let others have theirs: some hundred
-    /// requests. How long it then waits at the least, so that the loop looks who else has come; and for how many
-    /// milliseconds after it was active a tenant counts as one of the others.
+    /// requests. How long it then waits at the least, so that the loop looks who else has come; and at the most, so
+    /// that nobody waits long for what others of a tenant have sent (all who have not authenticated are one). And for
+    /// how many milliseconds after it was active a tenant counts as one of the others.
     package var loopTurnNanoseconds: Int64 = 500_000
     package var loopPauseNanosecondsMin: Int64 = 20_000
+    package var loopPauseNanosecondsMax: Int64 = 20_000_000
     package var loopActiveMilliseconds: Int64 = 100
+    /// Nanoseconds that reading takes an event loop before it can look at what came, a KiB: the system call, the copy,
+    /// and the search for ends of lines. Measured: 64 KiB take some 20 microseconds.
+    package var readingNanosecondsPerKibibyte: Int64 = 300
+    /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
+    /// that are no requests: those who send them have about an eighth of the loop's time, however little others need.
+    package var loopVainFactor: Int64 = 8
+    /// Lines, and requests of a batch's line, that are accepted in one turn: a reading may have tens of thousands of
+    /// short ones.
+    package var linesPerTurnMax = 512
+    /// Lines that are no requests after which who has not authenticated is not listened to any more.
+    package var strangerVainLinesMax = 64
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.
     package var listenBacklog: Int32 = 256
-    /// Event loops: parsing a request and writing its reply take a few microseconds, so few of them serve many
-    /// connections and the cores are left to verification and the writer.
+    /// Event loops, where there are as many cores: parsing a request and writing its reply take a few microseconds, so
+    /// few of them serve many connections and the cores are left to verification and the writer. (Two that have to
+    /// share a core wait for each other's time slices.)
     package var eventLoopThreads = 2
     /// How long after its last reply a connection that the server closes may still send: closed with bytes unread it
     /// would be reset, and the client would lose replies that are on their way.

@@ -1,4 +1,4 @@
-import CEpoll
+import CLinux
 import Foundation
 
 /// Waits for sockets, and for a time that is finer than a millisecond: epoll(7) with a timerfd(2).

@@ -61,7 +61,7 @@ enum Composition {
             store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
             publication: publication(settings), entries: entries, standbys: standbys, limits: limits(settings),
             now: Clock.now, report: logger.report)
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: server.limits.eventLoopThreads)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
         return LedgerService(
             ledger: ledger, group: group,
             lines: try LineService(
@@ -114,10 +114,21 @@ enum Composition {
         BlockRows.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
     }
 
+    /// Cores that this process may use: those that its control group and its affinity (taskset(1), systemd's
+    /// `CPUAffinity`) leave it.
+    static var cores: Int {
+        // proc_pid_status(5): a bit for each core, in hexadecimal, with commas.
+        let status = (try? String(contentsOfFile: "/proc/thread-self/status", encoding: .utf8)) ?? ""
+        let mask = status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") }
+        let digits = mask?.dropFirst("Cpus_allowed:".count).compactMap(\.hexDigitValue) ?? []
+        let allowed = digits.reduce(0) { $0 + $1.nonzeroBitCount }
+        return allowed > 0 ? min(System.coreCount, allowed) : System.coreCount
+    }
+
     private static func limits(_ settings: Settings) -> EngineLimits {
         var limits = EngineLimits()
         limits.cachedPlayersMax = settings.cachedPlayers
-        limits.verifierThreads = System.coreCount
+        limits.verifierThreads = cores
         return limits
     }
 

@@ -173,6 +173,27 @@ import Testing
         try await bench.stop()
     }
 
+    @Test func aSessionWhoseWaitsAreEndedForNowWaitsForWhatIsSubmittedLater() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        session.submit([Self.journal(after: 0, wait: 3_600_000), Self.journal(after: 0, wait: 3_600_000)])
+        session.endWaits(forGood: false)
+        let isDone = try eventually {
+            bench.allow(.read, (number, session))
+            return bench.answers(number).count == 2
+        }
+        #expect(isDone, "what stood behind does not wait either")
+        bench.allow(.read, (number, session))
+        session.submit([Self.journal(after: 0, wait: 3_600_000)])
+        pause(milliseconds: 20)
+        bench.allow(.read, (number, session))
+        #expect(bench.answers(number).count == 2)
+        let (_, other) = bench.session()
+        other.submit([Self.grant("g")])
+        #expect(try eventually { bench.answers(number).last == "journal of 1" })
+        try await bench.stop()
+    }
+
     @Test func aSessionThatIsClosedReadsNothingMoreAndLeavesNoWaitBehind() async throws {
         let bench = try Bench()
         let (waiting, first) = bench.session()

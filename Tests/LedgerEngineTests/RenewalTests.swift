@@ -45,6 +45,7 @@ import Testing
             var limits = EngineLimits()
             limits.projectionRetryMilliseconds = 1
             limits.renewalRetryMilliseconds = 1
+            limits.renewalRepeatMilliseconds = 1
             let path = folder.path("projection.sqlite")
             let new = path + ".new"
             @Sendable func open(_ path: String, areMade: Bool = false) throws -> SQLiteProjection {
@@ -353,7 +354,7 @@ import Testing
             try first.close()
             var limits = EngineLimits()
             // Whoever waits for that does not come to an end.
-            limits.renewalRetryMilliseconds = 3_600_000
+            limits.renewalRepeatMilliseconds = 3_600_000
             limits.renewalRetryMillisecondsMax = 7_200_000
             tables = try RenewableProjection(
                 try open(path),

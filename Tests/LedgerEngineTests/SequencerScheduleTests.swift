@@ -29,7 +29,7 @@ import Testing
         var submitted: [[Int]] = [[], [], []]
         var committed: [[Int]] = [[], [], []]
         /// Of lanes whose client has gone.
-        private(set) var dropped: [(submitted: [Int], committed: [Int])] = []
+        private(set) var dropped: [(lane: Lane, submitted: [Int], committed: [Int])] = []
         /// How often certificates had a turn, and whether one was for more than one submission.
         var pathTurns = 0
         var isPathTurnLong = false
@@ -93,10 +93,7 @@ import Testing
             let lane = Int.random(in: 0..<lanes.count, using: &random)
             let gone = lanes[lane]
             try update { $0.drop(gone) }
-            if case .committing(let batch) = writer {
-                committed[lane] += batch.filter { $0.lane === gone }.flatMap(\.operations).map(Self.number)
-            }
-            dropped.append((submitted[lane], committed[lane]))
+            dropped.append((gone, submitted[lane], committed[lane]))
             (submitted[lane], committed[lane]) = ([], [])
             lanes[lane] = Lane(outlet: .queue()) { _ in }
         }
@@ -120,7 +117,7 @@ import Testing
         private mutating func postpone(of chunk: inout SequencerQueues.Chunk) {
             if chunk.isPostponed {
                 pathTurns += 1
-                if chunk.submissions.count > 1 { isPathTurnLong = true }
+                if chunk.submissions.count > EngineLimits().doubtfulPerTurnMax { isPathTurnLong = true }
             }
             for place in chunk.submissions.indices where chunk.submissions[place].signedCount > 0 {
                 chunk.submissions[place].isPostponed = random.chance(30)
@@ -136,8 +133,12 @@ import Testing
                 let rest = random.chance(20) ? Array(batch.dropFirst(Int.random(in: 1...3, using: &random))) : []
                 batch.removeLast(rest.count)
                 for submission in batch {
-                    guard let lane = lanes.firstIndex(where: { $0 === submission.lane }) else { continue }
-                    committed[lane] += submission.operations.map(Self.number)
+                    let numbers = submission.operations.map(Self.number)
+                    if let lane = lanes.firstIndex(where: { $0 === submission.lane }) {
+                        committed[lane] += numbers
+                    } else if let gone = dropped.firstIndex(where: { $0.lane === submission.lane }) {
+                        dropped[gone].committed += numbers
+                    }
                 }
                 try update { $0.delivered() }
                 if !rest.isEmpty { try update { $0.putBack(rest) } }

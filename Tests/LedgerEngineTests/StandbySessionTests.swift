@@ -51,6 +51,7 @@ import Testing
             var blocks: [[BlocksPage.Block]] = []
             /// Bytes of the pages that its client has not read.
             var unread = 0
+            var isDisplaced = false
         }
 
         let session: LedgerSession
@@ -68,7 +69,9 @@ import Testing
             let share = Share(memory)
             self.share = share
             self.bench = bench
-            session = ledger.session(memory: memory, outlet: .queue()) { [told] answers in
+            session = ledger.session(
+                memory: memory, outlet: .queue(), displaced: { [told] in told.withLock { $0.isDisplaced = true } }
+            ) { [told] answers in
                 let unread = told.withLock { told in
                     told.unread += answers.reduce(0) { $0 + Connection.bytes($1) }
                     return told.unread
@@ -99,6 +102,8 @@ import Testing
         var answers: [String] { told.withLock { $0.answers } }
         var pages: [[BlocksPage.Block]] { told.withLock { $0.blocks } }
         var unread: Int { told.withLock { $0.unread } }
+        /// Whether it was told that it is to be closed.
+        var isDisplaced: Bool { told.withLock { $0.isDisplaced } }
 
         /// Asks for what is behind the first block, or behind the last one, in the name of a standby.
         func ask(
@@ -145,6 +150,28 @@ import Testing
         try connections[2].ask()
         #expect(try eventually { connections[2].answers == ["blocks", "blocks"] })
         for connection in connections[1...] { connection.close() }
+        try await leader.stop()
+    }
+
+    /// A network that loses packets leaves connections behind of which the leader knows nothing for long.
+    @Test func aStandbyThatLosesOneConnectionAfterAnotherIsToldBlocksOnEach() async throws {
+        let leader = try Leader()
+        try leader.add(blocks: 1, of: "a")
+        var connections: [Connection] = []
+        for number in 0..<12 {
+            let connection = leader.connect()
+            connections.append(connection)
+            try connection.ask()
+            #expect(try eventually { connection.answers == ["blocks"] }, "\(number): \(connection.answers)")
+            // As a server does, which closes what gave way.
+            if number >= EngineLimits.standbySessionsMax {
+                let former = connections[number - EngineLimits.standbySessionsMax]
+                #expect(try eventually { former.isDisplaced })
+                former.close()
+            }
+        }
+        #expect(connections.count { $0.isDisplaced } == 10)
+        for connection in connections { connection.close() }
         try await leader.stop()
     }
 

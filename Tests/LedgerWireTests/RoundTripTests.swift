@@ -56,6 +56,12 @@ import Testing
         #expect(
             String(decoding: writer.bytes, as: UTF8.self) == #"{"jsonrpc":"2.0","id":5,"result":"# + text + "}\n",
             sourceLocation: location)
+        if case .outcome(let outcome) = reply {
+            // Also where a page was written beforehand.
+            var again = ReplyWriter()
+            again.write(.outcome(outcome.writtenPage), id: .integer(5))
+            #expect(again.bytes == writer.bytes, sourceLocation: location)
+        }
         let message = try #require(try ReplyLine(line: writer.bytes).messages.first, sourceLocation: location)
         #expect(message.id == .integer(5), sourceLocation: location)
         let range = try message.body.get()

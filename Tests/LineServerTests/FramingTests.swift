@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerTestKit
 import LedgerWire
@@ -31,6 +32,48 @@ extension ServerTests {
                 // What one connection sends takes effect in order: each reply's version follows the one before.
                 let versions = replies.compactMap { $0.result["balances"]["gems"]["version"].int }
                 #expect(versions == versions.sorted() && !versions.isEmpty, "seed \(seed)")
+            }
+        }
+
+        /// Of a reading, and of a batch, some hundred are accepted at a time. Then others have their turn.
+        @Test func everythingOfALongReadingIsAnsweredInItsOrder() async throws {
+            try await TestServer.run(limits: { $0.linesPerTurnMax = 7 }) { server in
+                let client = try await server.connect()
+                let batch = "[" + (0..<500).map { Requests.ping($0) }.joined(separator: ",") + "]"
+                var lines: [String] = []
+                for number in 0..<200 {
+                    lines.append("x")
+                    lines.append(Requests.ping(number))
+                    if number % 50 == 0 { lines.append(batch) }
+                }
+                lines.append(Requests.grant("g", "a", 1, id: "\"last\""))
+                try await client.send(lines.joined(separator: "\n") + "\n")
+                let replies = try await client.lines(lines.count).map { try JSON($0) }
+                for (line, reply) in zip(lines, replies) {
+                    switch line {
+                    case "x": #expect(reply.reason == "parse_error")
+                    case batch: #expect((0..<500).allSatisfy { reply[$0].id == $0 } && reply.count == 500)
+                    default: #expect(reply.reason == nil)
+                    }
+                }
+                #expect(replies.last?["id"].string == "last")
+            }
+        }
+
+        @Test func aStrangerWhoseLinesAreNoRequestsIsSoonNotListenedTo() async throws {
+            let token = Token(
+                name: "game", roles: .game, digests: [Digest(sha256: SHA256.hash(Array("secret".utf8)))])
+            try await TestServer.run(tokens: [token]) { server in
+                let stranger = try await server.connect()
+                try await stranger.send(
+                    String(repeating: "x\n", count: 1_000) + Requests.authenticate("secret") + "\n")
+                for _ in 0..<64 { #expect(try JSON(try #require(try await stranger.line())).reason == "parse_error") }
+                #expect(try await stranger.line() == nil)
+                // Who has authenticated is listened to.
+                let known = try await server.connect()
+                #expect(try await known.ask(Requests.authenticate("secret")).reason == nil)
+                try await known.send(String(repeating: "x\n", count: 1_000))
+                #expect(try await known.lines(1_000).count == 1_000)
             }
         }
 
@@ -148,7 +191,8 @@ extension ServerTests {
                 store.hold()
                 do {
                     let client = try await server.connect()
-                    try await client.send((0..<50).map { Requests.grant("k\($0)", "a", 1) + "\n" }.joined())
+                    // One reading, and so one batch: what is in none yet is dropped.
+                    try await client.send((0..<10).map { Requests.grant("k\($0)", "a", 1) + "\n" }.joined())
                     #expect(try await eventually { store.waiting == 1 })
                 }
                 store.release()
@@ -156,7 +200,7 @@ extension ServerTests {
                 #expect(
                     try await eventually {
                         let balance = try await client.ask(Requests.balance("a"))
-                        return balance.result["balances"]["gems"]["available"].int == 50
+                        return balance.result["balances"]["gems"]["available"].int == 10
                     })
             }
         }

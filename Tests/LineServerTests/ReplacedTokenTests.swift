@@ -80,6 +80,36 @@ extension ServerTests {
             }
         }
 
+        /// However the token is worth less.
+        @Test(arguments: 0..<5)
+        func whatStandsBehindAReadIsNotCarriedOutWhereATokenMayDoLess(way: Int) async throws {
+            try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
+                let client = try await connect(server, "g")
+                let other = try await connect(server, "k")
+                var grants = (0..<20).map { Requests.grant("g\($0)", "a", 1) }
+                // Who it is by now says nothing of who asked.
+                if way == 4 { grants.append(Requests.authenticate("k")) }
+                let lines = [Requests.journal(after: 0, wait: 30_000)] + grants
+                for waiting in [client, other] { try await waiting.send(lines.joined(separator: "\n") + "\n") }
+                try await letEventLoopsRead(server)
+                var less = Self.gone
+                switch way {
+                case 0, 4: less.name = "another"
+                case 1: less.roles = [.finance]
+                case 2: less.limits.isReadOnly = true
+                default: less.limits.currencies = []
+                }
+                server.lines.reload(tokens: [Self.kept] + (way % 4 == 0 ? [] : [less]))
+                #expect(try await client.line() == nil)
+                let writer = try await connect(server, "k")
+                let balance = try await writer.ask(Requests.balance("a"))
+                #expect(balance.result["balances"].count == 0, "\(balance.result)")
+                // Whose token is as before waits on.
+                #expect(try await writer.ask(Requests.grant("new", "b", 1)).reason == nil)
+                if way < 4 { #expect(try await other.lines(21).count == 21) }
+            }
+        }
+
         @Test func thePlaceOfATokenThatIsGoneIsAStrangers() async throws {
             try await TestServer.run(
                 tokens: [Self.kept, Self.gone],

@@ -113,6 +113,7 @@ final class Simulation: @unchecked Sendable {
         limits.verificationsPerThreadMin = [1, 8].randomElement(using: &random) ?? 8
         limits.expirySweepMilliseconds = [20, 500].randomElement(using: &random) ?? 500
         limits.renewalRetryMilliseconds = 300
+        limits.renewalRepeatMilliseconds = 300
         self.limits = limits
         let segment = [4_096, 16_384, 1 << 20].randomElement(using: &random) ?? 16_384
         configuration = FileLogConfiguration(

@@ -47,7 +47,8 @@ extension Books {
             if players[slot: slot].deadline > item.time { continue }
             if settle(item.player, at: now) { count += 1 }
         }
-        return .expired(players: count)
+        // There may be more where it was cut.
+        return .expired(players: position.transfer < transfersMax ? count : Limits.expirationsPerBatchMax)
     }
 
     /// Gives parts of a hold back to the wallet.

@@ -52,6 +52,7 @@ final class Sequencer: Sendable {
         self.now = now
         self.report = report
         writer = try WorkerPool("ledger-write", threads: 1)
+        writer.submit { askForShortSlices() }
     }
 
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.

@@ -250,7 +250,12 @@ struct SequencerQueues {
             while let next = postponed.first(), isLate(next), chunk.submissions.count < limits.verificationBatchMax {
                 chunk.submissions.append(refusedIfLate(postponed.removeFirst()))
             }
-            if !postponed.isEmpty { chunk.submissions.append(refusedIfLate(postponed.removeFirst())) }
+            // What is dear of it is bounded where it is verified, and only the first is not put aside again.
+            var signed = 0
+            while let next = postponed.first(), signed == 0 || signed + next.signedCount <= limits.doubtfulPerTurnMax {
+                signed += max(next.signedCount, 1)
+                chunk.submissions.append(refusedIfLate(postponed.removeFirst()))
+            }
             return chunk
         }
         guard !unverified.isEmpty else {

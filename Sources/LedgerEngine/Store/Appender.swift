@@ -137,6 +137,7 @@ final class Appender: Sendable {
 
     /// The appender's own thread.
     private func serve() {
+        askForShortSlices()
         while true {
             let mayWork: Bool = state.wait { state in
                 if !state.waiting.isEmpty && !state.isBusy {

@@ -94,7 +94,7 @@ final class RenewableProjection: Projection {
     private func nextWait(_ state: inout State) -> UInt64 {
         defer { state.repetitions += 1 }
         let longest = limits.renewalRetryMillisecondsMax
-        return min(longest, limits.renewalRetryMilliseconds << min(UInt64(state.repetitions), 20))
+        return min(longest, limits.renewalRepeatMilliseconds << min(UInt64(state.repetitions), 20))
     }
 
     /// Waits, but not for longer than it runs.

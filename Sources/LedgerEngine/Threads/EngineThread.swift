@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 import Ledger
 
@@ -30,6 +31,14 @@ final class OwnThread: Sendable {
 func beNicer(by niceness: Int32) {
     if SimulatedMachines.current != nil { return }
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
+}
+
+/// Has the calling thread, which answers requests and works for some tens of microseconds at a time, run soon where
+/// others keep its core busy: the scheduler lets a thread with short slices in before the slice of another is over.
+/// Where the system refuses, or knows no such slices (Linux before 6.12), everything goes on, only later.
+package func askForShortSlices() {
+    if SimulatedMachines.current != nil { return }
+    _ = ledger_ask_for_slices(EngineLimits.answeringSliceNanoseconds)
 }
 
 /// A thread of the engine's own, which runs until its body returns.

@@ -10,7 +10,7 @@ package enum Outcome: Sendable {
     case capture(CaptureReceipt)
     case release(ReleaseReceipt)
     case atomic(AtomicReceipt)
-    /// How many players had something expired; as many as were looked for where there may be more.
+    /// How many players had something expired; `Limits.expirationsPerBatchMax` where there may be more.
     case expired(players: Int)
     case balance(AccountBalances)
     indirect case purchaseView(PurchaseView)
@@ -25,4 +25,6 @@ package enum Outcome: Sendable {
     case promoted(Promotion)
     indirect case head(ChainHead)
     case refused(Refusal)
+    /// A page as its reply says it, written beforehand by a thread on which nobody else waits.
+    case written([UInt8])
 }

@@ -56,6 +56,29 @@ package struct ReplyWriter: Sendable {
     }
 }
 
+extension Outcome {
+    /// The page of a read as ``Outcome/written(_:)``: pages are long, and whoever writes them into a reply may have
+    /// others waiting. What is short stays what it is.
+    package var writtenPage: Outcome {
+        switch self {
+        case .history(let page): .written(text(of: page))
+        case .report(let page): .written(text(of: page))
+        case .journal(let page): .written(text(of: page))
+        case .purchaseView(let view): .written(text(of: view))
+        case .blocks(let page): .written(text(of: page))
+        case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .expired,
+            .balance, .consumption, .forgotten, .finding, .promoted, .head, .refused, .written:
+            self
+        }
+    }
+
+    private func text(of page: some WireValue) -> [UInt8] {
+        var json = JSONWriter(capacity: 4_096)
+        page.write(to: &json)
+        return json.bytes
+    }
+}
+
 extension JSONWriter {
     mutating func write(_ id: RequestID) {
         switch id {
@@ -101,6 +124,9 @@ extension JSONWriter {
         case .promoted(let promotion): result(promotion)
         case .head(let head): result(head)
         case .refused(let refusal): error(WireError(refusal))
+        case .written(let text):
+            key("result")
+            raw(text)
         }
     }
 

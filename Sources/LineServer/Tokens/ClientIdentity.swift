@@ -16,6 +16,8 @@ struct ClientIdentity {
 
     /// `nil` while nobody knows who it is.
     private(set) var holder: TokenHolder?
+    /// Whether it has been somebody else by itself, who may have asked for what is not answered yet.
+    private(set) var hasChanged = false
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
     private var generation: Int
@@ -48,6 +50,7 @@ struct ClientIdentity {
             return .unknown
         }
         if let name = holder.name, !seat(name) { return .noSeat }
+        hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
         self.holder = holder
         self.credential = credential
         return .known(holder.identity)
@@ -62,20 +65,13 @@ struct ClientIdentity {
         return holder.refusal(of: asked, now: now)
     }
 
-    private mutating func renew() {
+    /// Looks up anew who it is, where the tokens were replaced.
+    mutating func renew() {
         let generation = tokens.generation
         if generation == self.generation { return }
         self.generation = generation
         holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
-    }
-}
-
-extension ConnectionState {
-    /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
-    mutating func renewIdentity() {
-        // A certificate without a name makes it nobody new; but who it is is looked up again.
-        authenticate(byCertificate: [])
     }
 }

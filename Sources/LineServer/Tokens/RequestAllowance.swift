@@ -5,11 +5,15 @@ final class RequestAllowance: Sendable {
     /// Nanoseconds of a clock that never goes back, up to which its requests have used its time up.
     private let busyUntil = NIOLockedValueBox<UInt64>(0)
     private let nanosecondsEach: UInt64
+    let perSecond: Int64
 
     private static let second: UInt64 = 1_000_000_000
 
     /// - Parameter perSecond: as many may come at once.
-    init(perSecond: Int64) { nanosecondsEach = RequestAllowance.second / UInt64(perSecond) }
+    init(perSecond: Int64) {
+        self.perSecond = perSecond
+        nanosecondsEach = RequestAllowance.second / UInt64(perSecond)
+    }
 
     /// Takes one request.
     /// - Parameter now: nanoseconds of a clock that never goes back.

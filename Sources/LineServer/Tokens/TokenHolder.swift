@@ -16,25 +16,41 @@ final class TokenHolder: Sendable {
 
     /// Everybody, where there are no tokens.
     static func anyone() -> TokenHolder {
-        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), grants: nil)
+        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), grants: nil, after: nil)
     }
 
-    /// - Parameter former: of the same name: what was granted today under it counts.
-    convenience init(_ token: Token, after former: GrantAllowance?) {
-        let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former)
-        self.init(name: token.name, roles: token.roles, limits: token.limits, grants: grants)
+    /// - Parameter former: of the same name: what was granted today under it counts, and where its share and its
+    ///   requests a second stay, so do its turns and what is left of them.
+    convenience init(_ token: Token, after former: TokenHolder?) {
+        let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
+        self.init(name: token.name, roles: token.roles, limits: token.limits, grants: grants, after: former)
     }
 
-    private init(name: String?, roles: Roles, limits: Token.Limits, grants: GrantAllowance?) {
+    private init(
+        name: String?, roles: Roles, limits: Token.Limits, grants: GrantAllowance?, after former: TokenHolder?
+    ) {
         self.name = name
         self.roles = roles
         self.limits = limits
-        tenant = Tenant(share: limits.share ?? roles.share)
-        requests = limits.requestsPerSecond.map { RequestAllowance(perSecond: $0) }
+        let share = limits.share ?? roles.share
+        if let known = former?.tenant, known.share == share { tenant = known } else { tenant = Tenant(share: share) }
+        requests = limits.requestsPerSecond.map { perSecond in
+            if let known = former?.requests, known.perSecond == perSecond { return known }
+            return RequestAllowance(perSecond: perSecond)
+        }
         self.grants = grants
     }
 
     var identity: Identity { Identity(name: name, roles: roles.all) }
+
+    /// Whether it may do something that `other`, who takes its place, may not.
+    func loses(to other: TokenHolder?) -> Bool {
+        guard let other, other.roles.isSuperset(of: roles), limits.isReadOnly || !other.limits.isReadOnly else {
+            return true
+        }
+        guard let currencies = other.limits.currencies else { return false }
+        return limits.currencies.map { !$0.isSubset(of: currencies) } ?? true
+    }
 
     /// Why it may not ask this; `nil` where it may.
     /// - Parameter now: nanoseconds of a clock that never goes back.

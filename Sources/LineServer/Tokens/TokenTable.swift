@@ -20,8 +20,8 @@ final class TokenTable: Sendable {
         var byCertificate: [String: TokenHolder] = [:]
         /// How many names there are.
         var names = 0
-        /// What was granted today under each name that there is, or was since the start.
-        var grants: [String: GrantAllowance] = [:]
+        /// Under each name that there is, or was since the start.
+        var byName: [String: TokenHolder] = [:]
     }
 
     private let entries: NIOLockedValueBox<Entries>
@@ -80,10 +80,10 @@ final class TokenTable: Sendable {
     private static func entries(_ tokens: [Token], before: Entries) -> Entries {
         var entries = Entries()
         entries.names = tokens.count
-        entries.grants = before.grants
+        entries.byName = before.byName
         for token in tokens {
-            let holder = TokenHolder(token, after: before.grants[token.name])
-            entries.grants[token.name] = holder.grants
+            let holder = TokenHolder(token, after: before.byName[token.name])
+            entries.byName[token.name] = holder
             entries.byDigest += token.digests.map { ($0, holder) }
             for name in token.certificates { entries.byCertificate[name] = holder }
         }

@@ -4,7 +4,6 @@ import Foundation
 import HeadSigning
 import Ledger
 import LedgerAudit
-import NIOCore
 
 struct Audit: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -64,7 +63,7 @@ struct Audit: ParsableCommand {
         // Before the log is looked at: it has what was signed by then.
         let heads = try heads(key)
         let configuration = LedgerAudit.Audit.Configuration(
-            anchors: try Composition.anchors(anchors), jobs: jobs ?? System.coreCount, since: since, heads: heads)
+            anchors: try Composition.anchors(anchors), jobs: jobs ?? Composition.cores, since: since, heads: heads)
         let bar = ProgressBar("auditing blocks")
         let scratch = ScratchFolder()
         defer { scratch.remove() }

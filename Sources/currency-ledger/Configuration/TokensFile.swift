@@ -104,7 +104,9 @@ extension JSONFile {
         let values = texts(value)
         if values.count > JSONFile.digestsMax { note("has more than \(JSONFile.digestsMax) of them", value) }
         return values.compactMap { value in
-            if case .string(let text) = value.content, let digest = Digest(hexadecimal: text) { return digest }
+            if case .string(let text) = value.content, let digest = Digest(hexadecimal: text.lowercased()) {
+                return digest
+            }
             // It may be a token itself.
             mustBe("a SHA-256: 64 hexadecimal digits", value, isSecret: true)
             return nil
