@@ -310,6 +310,7 @@ import Testing
                 $0.verificationBatchMax = 1
                 $0.verificationsPerThreadMin = 1
                 $0.verificationsPerPostponedTurn = 3
+                $0.doubtfulPerTurnMax = 1
             }, threads: 1)
         let strange = Lane(outlet: .queue()) { _ in }
         bench.add(signed: 5, from: strange)
@@ -335,6 +336,7 @@ import Testing
                 $0.verificationBatchMax = size
                 $0.verificationsPerThreadMin = 1
                 $0.verificationsPerPostponedTurn = 6
+                $0.doubtfulPerTurnMax = 1
             }, threads: 1)
         let strange = Lane(outlet: .queue()) { _ in }
         bench.add(signed: 3, from: strange)
@@ -354,6 +356,29 @@ import Testing
             bench.queues.finish(chunk)
         }
         #expect(counts.prefix(3) == [6, 6, 6])
+    }
+
+    /// At a start nothing is proven, and all that came first is put aside.
+    @Test func aTurnOfWhatWasPutAsideHasAsManyAsMayBeDoubtful() {
+        let bench = Bench(
+            {
+                $0.verificationBatchMax = 20
+                $0.doubtfulPerTurnMax = 8
+            }, threads: 1)
+        bench.add(signed: 20)
+        #expect(bench.wakes == "v")
+        guard var chunk = bench.queues.nextChunk() else {
+            Issue.record("there is a chunk")
+            return
+        }
+        for place in chunk.submissions.indices { chunk.submissions[place].isPostponed = true }
+        bench.queues.finish(chunk)
+        var sizes: [Int] = []
+        while let next = bench.queues.nextChunk() {
+            sizes.append(next.submissions.count)
+            bench.queues.finish(next)
+        }
+        #expect(sizes == [8, 8, 4])
     }
 
     @Test func whatIsPostponedOfALaneThatIsGoneIsDropped() {

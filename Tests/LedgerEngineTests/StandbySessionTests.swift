@@ -22,7 +22,6 @@ import Testing
             ledger = try RunningLedger(
                 store: bench.engine, verifier: try SandboxApp().verifier, standbys: standbys, limits: limits,
                 now: { Bench.now }, report: { _ in })
-            ledger.start()
         }
 
         /// Adds so many blocks of some 300 grants each: about 100 KiB.
