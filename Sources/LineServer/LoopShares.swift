@@ -147,10 +147,12 @@ final class LoopShares: @unchecked Sendable {
         if uses.isEmpty { return limits.loopPauseNanosecondsMin }
         let (length, used) = (activeTime.nanoseconds, use.used.nanoseconds)
         let shares = uses.values.reduce(use.share) { $0 + $1.share }
-        // What the others need of a stretch of time: what they had lately, or their part where more of them waits.
+        // What the others need of a stretch of time: what they had lately, or their part where something of them could
+        // be looked at now.
         let needed = uses.values.reduce(Int64(0)) { sum, other in
             let part = length * Int64(other.share) / Int64(shares)
-            return sum + (other.waiting.isEmpty ? min(part, other.lately(at: time, activeTime)) : part)
+            let isReady = !other.waiting.isEmpty && other.waitsUntil <= time
+            return sum + (isReady ? part : min(part, other.lately(at: time, activeTime)))
         }
         let fair = used * needed / max(length - needed, 1)
         let inVain = use.inVain.nanoseconds * (limits.loopVainFactor - 1)

@@ -92,7 +92,7 @@ import Testing
         let begin = bench.now
         for _ in 0..<100 { bench.flood("many", microseconds: 50, of: many) }
         var waits: [Int64] = []
-        for step in 0..<500 {
+        for step in 1...500 {
             let asked = begin + .milliseconds(Int64(step))
             bench.pass(until: asked)
             // Each some 50 times a second: they take a twentieth of the time.
