@@ -105,6 +105,8 @@ struct Listener {
             .childChannelOption(.tcpOption(.keepIdle), value: limits.keepaliveSeconds)
             .childChannelOption(.tcpOption(.keepInterval), value: limits.keepaliveIntervalSeconds)
             .childChannelOption(.tcpOption(.keepCount), value: limits.keepaliveProbes)
+            // The kernel would take megabytes for a client that reads nothing.
+            .childChannelOption(.tcpOption(.unsentLow), value: limits.unsentReplyBytesMax)
             .bind(to: socket).get()
     }
 
@@ -159,4 +161,5 @@ extension NIOBSDSocket.Option {
     fileprivate static let keepIdle = NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE)
     fileprivate static let keepInterval = NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL)
     fileprivate static let keepCount = NIOBSDSocket.Option(rawValue: TCP_KEEPCNT)
+    fileprivate static let unsentLow = NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT)
 }

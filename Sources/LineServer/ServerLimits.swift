@@ -64,6 +64,10 @@ package struct ServerLimits: Sendable {
     /// reading goes on.
     package var unreadReplyBytesMax = 256 << 10
     package var unreadReplyBytesLow = 64 << 10
+    /// Bytes that the kernel takes of a connection's replies beside those that are under way to the client (tcp(7),
+    /// TCP_NOTSENT_LOWAT): enough that the line is never idle while an event loop writes more, and not the megabytes
+    /// that one who never reads would otherwise have answered.
+    package var unsentReplyBytesMax = 128 << 10
     /// How long a client may keep memory that it alone can give back, while others wait for memory, before its
     /// connection is closed: that of what was written for it and it has not read, or of a long line that it has not
     /// ended. Over a slow line a page of the largest kind takes less, and so does the longest line.

@@ -53,6 +53,28 @@ import Testing
         return share
     }
 
+    /// Each takes a fourth of what is left, and gives nothing back.
+    @Test func aTenantThatNeverReadsLeavesHalfToTheOthers() {
+        let memory = ReplyMemory(bytesMax: 1 << 20)
+        func takers(_ count: Int, of tenant: Tenant) -> [ReplyShare] {
+            (0..<count).map { _ in
+                let share = ReplyShare(of: memory, stepBytes: 64)
+                share.settle(0, unread: 0, of: tenant)
+                var bytes = 1 << 20
+                while bytes >= 64 && !share.reserve(bytes, waits: false) { bytes -= 64 }
+                share.settle(bytes, unread: bytes, of: tenant)
+                return share
+            }
+        }
+        let first = takers(100, of: Tenant())
+        #expect((450_000...(1 << 19)).contains(memory.sums.taken), "\(memory.sums)")
+        let second = takers(100, of: Tenant())
+        #expect((700_000...(3 << 18)).contains(memory.sums.taken), "\(memory.sums)")
+        let client = ReplyShare(of: memory, stepBytes: 64)
+        #expect(client.reserve(50_000, waits: false))
+        withExtendedLifetime((first, second)) { client.end() }
+    }
+
     @Test func nobodyHasMoreThanAFourthOfWhatIsFree() {
         let memory = ReplyMemory(bytesMax: 1_000)
         let (first, second) = (share(memory), share(memory))

@@ -3,10 +3,14 @@
 /// not read by its client.
 ///
 /// Whoever wants to have more than it has asks for it first. It gets it where it has no more than a fourth of what is
-/// free afterwards. So the few who need much can have it, and however many take what they can, something is always left
-/// for those who have little: with k of them each has 1/(k + 4) of all, and as much is free four times.
-/// (A. Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions
-/// on Networking, 1998.)
+/// free afterwards. So the few who need much can have it, and where all give back what they have taken, something is
+/// always left for those who have little: with k who take what they can each has 1/(k + 4) of all, and as much is free
+/// four times. (A. Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM
+/// Transactions on Networking, 1998.)
+///
+/// Who never reads gives nothing back, and the next one takes a fourth of what is left. So a tenant takes no more, over
+/// all its connections, than is left for the others: the first has half of the memory at most, the second a fourth, and
+/// so on.
 ///
 /// A page is large, and what stands behind its read in the session waits for it with all that was reserved for that. So
 /// pages ask only how much is *unread* (answered, or being read), of which half of the memory may be taken. Of that
@@ -48,6 +52,7 @@ package final class ReplyMemory: Sendable {
     /// A share that waits for room for more than it has; it waits once only.
     private struct ShareWaiter {
         let share: ObjectIdentifier
+        let owner: ObjectIdentifier
         var own: Int
         var more: Int
         /// Called without the lock, by whoever gave memory back.
@@ -63,8 +68,8 @@ package final class ReplyMemory: Sendable {
         let grant: @Sendable (Ticket, Page) -> Void
     }
 
-    /// What is unread, and whose it is: a tenant's, or that of a share that has none.
-    private struct Unread {
+    /// Bytes, and whose they are: a tenant's, or those of a share that has none.
+    private struct Sums {
         private(set) var bytes = 0
         private var byOwner: [ObjectIdentifier: Int] = [:]
 
@@ -74,15 +79,15 @@ package final class ReplyMemory: Sendable {
             if more == 0 { return }
             bytes += more
             let sum = bytes(of: owner) + more
-            precondition(sum >= 0, "more is read than was unread")
+            precondition(sum >= 0, "more is given back than was taken")
             byOwner[owner] = sum == 0 ? nil : sum
         }
     }
 
     private struct State {
-        var taken = 0
+        var taken = Sums()
         /// The part of `taken` that is answered, or is being read.
-        var unread = Unread()
+        var unread = Sums()
         /// What there is on top of `bytesMax`, for pages of blocks.
         var added = 0
         var lastTicket: Ticket = 0
@@ -125,7 +130,7 @@ package final class ReplyMemory: Sendable {
     package init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     /// How many bytes are taken, and how many of them are unread.
-    package var sums: (taken: Int, unread: Int) { state.withLock { ($0.taken, $0.unread.bytes) } }
+    package var sums: (taken: Int, unread: Int) { state.withLock { ($0.taken.bytes, $0.unread.bytes) } }
 
     /// How many bytes there are on top of ``bytesMax``.
     package var added: Int { state.withLock { $0.added } }
@@ -141,14 +146,16 @@ package final class ReplyMemory: Sendable {
     /// Takes more for a share.
     /// - Parameters:
     ///   - own: what it has already.
+    ///   - owner: whose it is.
     ///   - wake: called when there may be room; `nil` where nobody waits for it.
     /// - Returns: whether it was taken.
     fileprivate func take(
-        _ more: Int, beside own: Int, for share: ObjectIdentifier, wake: (@Sendable () -> Void)?
+        _ more: Int, beside own: Int, for share: ObjectIdentifier, of owner: ObjectIdentifier,
+        wake: (@Sendable () -> Void)?
     ) -> Bool {
         state.withLock { state in
-            if hasRoom(more, beside: own, taken: state.taken, of: bytesMax + state.added) {
-                state.taken += more
+            if hasRoom(more, beside: own, of: owner, taken: state.taken, all: bytesMax + state.added) {
+                state.taken.add(more, of: owner)
                 return true
             }
             guard let wake else { return false }
@@ -157,19 +164,18 @@ package final class ReplyMemory: Sendable {
                 state.shares[place].own = own
                 state.shares[place].more = more
             } else {
-                state.shares.append(ShareWaiter(share: share, own: own, more: more, wake: wake))
+                state.shares.append(ShareWaiter(share: share, owner: owner, own: own, more: more, wake: wake))
             }
             return false
         }
     }
 
     /// Notes what is taken already, or given back, and serves those who wait and for whom there is room then.
-    /// - Parameter owner: whose the unread bytes are.
+    /// - Parameter owner: whose it is.
     fileprivate func change(taken: Int, unread: Int, of owner: ObjectIdentifier) {
         serve { state in
-            state.taken += taken
+            state.taken.add(taken, of: owner)
             state.unread.add(unread, of: owner)
-            precondition(state.taken >= 0, "more memory is given back than was taken")
         }
     }
 
@@ -182,8 +188,9 @@ package final class ReplyMemory: Sendable {
         state.withLock { $0.shares.contains { $0.share == share } }
     }
 
-    private func hasRoom(_ more: Int, beside own: Int, taken: Int, of all: Int) -> Bool {
-        own + more <= (all - taken) / 4
+    private func hasRoom(_ more: Int, beside own: Int, of owner: ObjectIdentifier, taken: Sums, all: Int) -> Bool {
+        let left = all - taken.bytes
+        return own + more <= left / 4 && taken.bytes(of: owner) + more <= left - more
     }
 
     // MARK: Pages
@@ -221,14 +228,14 @@ package final class ReplyMemory: Sendable {
         return Addition(self, bytes)
     }
 
-    private func hasPageRoom(_ bytes: Int, of tenant: Tenant, unread: Unread, added: Int) -> Bool {
+    private func hasPageRoom(_ bytes: Int, of tenant: Tenant, unread: Sums, added: Int) -> Bool {
         let own = unread.bytes(of: ObjectIdentifier(tenant))
         let left = bytesMax / 2 + added - unread.bytes - bytes
         return left >= 0 && (own < bytes || own + bytes <= left)
     }
 
     private func page(_ bytes: Int, of tenant: Tenant, _ state: inout State) -> Page {
-        state.taken += bytes
+        state.taken.add(bytes, of: ObjectIdentifier(tenant))
         state.unread.add(bytes, of: ObjectIdentifier(tenant))
         return Page(self, bytes, of: tenant)
     }
@@ -259,8 +266,10 @@ package final class ReplyMemory: Sendable {
         var taken = state.taken
         var waiting: [ShareWaiter] = []
         for waiter in state.shares {
-            if hasRoom(waiter.more, beside: waiter.own, taken: taken, of: bytesMax + state.added) {
-                taken += waiter.more
+            if hasRoom(
+                waiter.more, beside: waiter.own, of: waiter.owner, taken: taken, all: bytesMax + state.added)
+            {
+                taken.add(waiter.more, of: waiter.owner)
                 served.append(waiter.wake)
             } else {
                 waiting.append(waiter)
@@ -300,7 +309,9 @@ package final class ReplyShare {
             return true
         }
         let more = rounded(bytes) - taken
-        guard memory.take(more, beside: taken, for: ObjectIdentifier(self), wake: waits ? wake : nil) else {
+        guard
+            memory.take(more, beside: taken, for: ObjectIdentifier(self), of: owner, wake: waits ? wake : nil)
+        else {
             isWaiting = isWaiting || waits
             return false
         }
@@ -318,8 +329,8 @@ package final class ReplyShare {
         if isWaiting && !memory.isWaiting(ObjectIdentifier(self)) { cancel() }
         let (bytes, answered) = (rounded(bytes), rounded(answered))
         if tenant !== self.tenant {
-            if unread != 0 { memory.change(taken: 0, unread: -unread, of: owner) }
-            unread = 0
+            memory.change(taken: -taken, unread: -unread, of: owner)
+            (taken, unread) = (0, 0)
             self.tenant = tenant
         }
         if bytes == taken && answered == unread { return }
