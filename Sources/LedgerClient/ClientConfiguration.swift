@@ -1,4 +1,4 @@
-import LedgerWire
+public import LedgerWire
 
 /// How a client waits, repeats and bounds itself.
 public struct ClientConfiguration: Sendable {
@@ -11,6 +11,8 @@ public struct ClientConfiguration: Sendable {
     public var requestsInFlightMax: Int
     /// TLS, on every connection over TCP; `nil` for none.
     public var tls: ClientTLS?
+    /// Which of the server's ledgers is asked, where it has several; `nil` for the token's.
+    public var ledger: LedgerName?
     /// What the client repeats by itself.
     public var retryPolicy: RetryPolicy
     /// Bytes of one line of the server.
@@ -24,15 +26,18 @@ public struct ClientConfiguration: Sendable {
     ///   - requestsInFlightMax: 4,096 by default, as many as the server takes from one connection.
     ///   - retryPolicy: ``RetryPolicy/standard`` by default.
     ///   - tls: none by default.
+    ///   - ledger: none by default: the server has one, or the token opens one.
     public init(
         requestTimeoutMilliseconds: Int64? = nil, connectTimeoutMilliseconds: Int64? = nil,
-        requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy = .standard, tls: ClientTLS? = nil
+        requestsInFlightMax: Int? = nil, retryPolicy: RetryPolicy = .standard, tls: ClientTLS? = nil,
+        ledger: LedgerName? = nil
     ) {
         self.requestTimeoutMilliseconds = requestTimeoutMilliseconds ?? ClientLimits.requestTimeoutMilliseconds
         self.connectTimeoutMilliseconds = connectTimeoutMilliseconds ?? ClientLimits.connectTimeoutMilliseconds
         self.requestsInFlightMax = requestsInFlightMax ?? ClientLimits.requestsInFlightMax
         self.retryPolicy = retryPolicy
         self.tls = tls
+        self.ledger = ledger
         precondition(self.requestTimeoutMilliseconds >= 1 && self.connectTimeoutMilliseconds >= 1)
         precondition(self.requestsInFlightMax >= 1)
     }

@@ -81,8 +81,8 @@ final class ConnectionKeeper: Sendable {
         let wasCurrent = state.withLockedValue { state in
             guard case .connected(let current) = state.phase, current === connection else { return false }
             state.phase = .idle
-            // The first answer is the token's.
-            if connection.answers > (state.token == nil ? 0 : 1) { state.failures = 0 }
+            // The first answer is that of its greeting.
+            if connection.answers > (connector.greets(with: state.token) ? 1 : 0) { state.failures = 0 }
             putOff(&state)
             return true
         }

@@ -23,9 +23,10 @@ struct Connector: Sendable {
         } catch {
             throw ClientError.cannotConnect(Connector.words(error))
         }
-        guard let token else { return connection }
+        if !greets(with: token) { return connection }
         let id = id()
-        let line = RequestWriter.line(Methods.authenticate, Authentication(token: token), id: id)
+        let line = RequestWriter.line(
+            Methods.authenticate, Authentication(token: token), id: id, ledger: configuration.ledger)
         do throws(ConnectFailure) {
             try await Connector.admit(connection.perform(id: id, line: line, deadline: deadline))
             return connection
@@ -34,6 +35,9 @@ struct Connector: Sendable {
             throw error.reason
         }
     }
+
+    /// Whether a connection with this token begins with an `authenticate`, which says who asks, and which ledger.
+    func greets(with token: String?) -> Bool { token != nil || configuration.ledger != nil }
 
     /// What kept NIO from it, for people.
     private static func words(_ error: any Error) -> String {
@@ -121,9 +125,11 @@ struct Connector: Sendable {
 
 extension RequestWriter {
     /// One request as a line.
-    static func line<Params, Result>(_ call: TypedMethod<Params, Result>, _ params: Params, id: Int64) -> [UInt8] {
+    static func line<Params, Result>(
+        _ call: TypedMethod<Params, Result>, _ params: Params, id: Int64, ledger: LedgerName? = nil
+    ) -> [UInt8] {
         var writer = RequestWriter(capacity: 256)
-        writer.write(call, params, id: .integer(id))
+        writer.write(call, params, id: .integer(id), ledger: ledger)
         return writer.bytes
     }
 }

@@ -9,8 +9,9 @@ package import Ledger
 ///     └───────── Readers, Feed of entries, Standbys ─────────┘
 /// ```
 ///
-/// Several run in one process; they share nothing.
+/// Several run in one process, each at a place of its own; they share nothing but their tenants.
 package final class RunningLedger: Sendable {
+    private let place: Int
     private let store: any Store
     private let entries: Feed
     private let standbys: Standbys
@@ -22,6 +23,7 @@ package final class RunningLedger: Sendable {
     private let limits: EngineLimits
 
     /// - Parameters:
+    ///   - place: its own among the ledgers that its tenants may ask, from 0.
     ///   - store: closed by ``stop()``.
     ///   - signer: signs heads; `nil` where the operator has no key.
     ///   - publication: where signed heads go at an interval; only with a signer.
@@ -30,10 +32,12 @@ package final class RunningLedger: Sendable {
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
-        store: any Store, verifier: Verifier, signer: HeadSigner? = nil, publication: HeadPublication? = nil,
-        entries: Feed? = nil, standbys: Standbys? = nil, limits: EngineLimits = EngineLimits(),
+        place: Int = 0, store: any Store, verifier: Verifier, signer: HeadSigner? = nil,
+        publication: HeadPublication? = nil, entries: Feed? = nil, standbys: Standbys? = nil,
+        limits: EngineLimits = EngineLimits(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
+        self.place = place
         self.store = store
         self.limits = limits
         let entries = try entries ?? Feed()
@@ -42,11 +46,12 @@ package final class RunningLedger: Sendable {
         verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
         readers = try Readers(store: store, signer: signer, limits: limits, report: report)
         let sequencer = try Sequencer(
-            store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits, now: now,
+            place: place, store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits,
+            now: now,
             report: report)
         self.sequencer = sequencer
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
-        let itself = Tenant()
+        let itself = Tenant(ledgers: place + 1)
         sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
             sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept), of: itself)
         }
@@ -73,12 +78,13 @@ package final class RunningLedger: Sendable {
     ///   - displaced: called on the outlet when a later session of its standby has taken its place: it is to be closed.
     ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
     package func session(
-        of tenant: Tenant = Tenant(), memory: ReplyMemory? = nil, outlet: Outlet,
+        of tenant: Tenant? = nil, memory: ReplyMemory? = nil, outlet: Outlet,
         prepare: @escaping @Sendable (Outcome) -> Outcome = { $0 }, displaced: @escaping @Sendable () -> Void = {},
         deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(outlet: outlet, deliver: deliver), of: tenant, sequencer: sequencer, readers: readers,
+            Lane(outlet: outlet, deliver: deliver), of: tenant ?? Tenant(ledgers: place + 1), sequencer: sequencer,
+            readers: readers,
             entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax,
             prepare: prepare, displaced: displaced)
     }

@@ -19,7 +19,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private let share: ReplyShare
     private let loop: LoopShares
     private var context: ChannelHandlerContext?
-    private var session: LedgerSession?
+    private var sessions = ConnectionSessions()
     private var isInTurn = false
     /// What was read and has had no turn yet.
     private var receivedBytes = 0
@@ -47,11 +47,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
         loop = service.loops.shares(of: eventLoop)
         state = ConnectionState(
-            tokens: service.tokens, info: service.info, limits: service.limits, share: share, clock: service.clock
+            tokens: service.tokens, directory: service.directory, info: service.ledgers.info, limits: service.limits,
+            share: share, clock: service.clock
         ) { name in
             connections.seat(id, as: name)
         }
-        state.linesLeft = 0
         state.noteRefusal = { [weak self] refusal, name in self?.note(refusal, of: name) }
     }
 
@@ -63,7 +63,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        session = service.ledger.session(
+        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
+        share.wake = { [weak self, eventLoop] in
+            // It has its place among those who wait for memory only as long as it asks at once.
+            eventLoop.execute { self?.takeTurnAtOnce() }
+        }
+    }
+
+    /// - Parameter place: the ledger's.
+    private func openSession(at place: Int) -> LedgerSession {
+        service.ledgers.members[place].ledger.session(
             memory: service.memory, outlet: Outlet(eventLoop), prepare: \.writtenPage,
             displaced: { [weak self] in self?.end(because: nil) }
         ) { [weak self] answers in
@@ -71,11 +80,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             let begin = eventLoop.now
             turn { $0.answered(answers) }
             loop.charge(state.holder?.tenant, since: begin)
-        }
-        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
-        share.wake = { [weak self, eventLoop] in
-            // It has its place among those who wait for memory only as long as it asks at once.
-            eventLoop.execute { self?.takeTurnAtOnce() }
         }
     }
 
@@ -103,10 +107,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         lastProgress = .now()
-        if !state.awaitsTurn {
-            state.awaitsTurn = true
-            askForTurn()
-        }
+        if state.turn.ask() { askForTurn() }
         context.fireChannelReadComplete()
     }
 
@@ -126,7 +127,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(.inputClosed) = event as? ChannelEvent {
             // It sends nothing more, and waits for its last answers alone: not for what may come.
-            session?.endWaits()
+            sessions.endWaits()
             turn { $0.inputClosed() }
         }
         if ConnectionHandler.isHandshakeCompleted(event) {
@@ -155,7 +156,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Nothing new is carried out from now on.
     func beginShutdown() {
-        session?.endWaits()
+        sessions.endWaits()
         turn { $0.shutDown() }
     }
 
@@ -174,9 +175,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if awaitsHandshake { return closeNow() }
         let former = state.holder
         turn { $0.renewIdentity() }
-        if let former, state.mayDoLess(than: former), session?.holdsBack == true { return closeNow() }
+        if let former, state.mayDoLess(than: former), sessions.holdsBack { return closeNow() }
         guard context != nil, state.holder == nil, service.connections.unseat(id) else { return }
-        session?.endWaits(forGood: false)
+        sessions.endWaits(forGood: false)
         timer?.cancel()
         look(in: service.limits.unauthenticatedMilliseconds)
     }
@@ -234,19 +235,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private func takeTurn() -> LoopShares.Yield {
-        turn {
-            $0.awaitsTurn = false
-            $0.linesLeft = service.limits.linesPerTurnMax
-        }
-        state.linesLeft = 0
+        turn { $0.turn.begin(lines: service.limits.linesPerTurnMax) }
+        let yield = state.turn.end()
         askForTurnWhereNeeded()
-        return state.takeYield()
+        return yield
     }
 
     /// What was not accepted in a turn, or could not be when it came, has another one.
     private func askForTurnWhereNeeded() {
-        guard context != nil, state.linesLeft == 0, state.needsTurn else { return }
-        state.awaitsTurn = true
+        guard context != nil, state.turn.linesLeft == 0, state.turn.isNeeded, state.turn.ask() else { return }
         eventLoop.execute { self.askForTurn() }
     }
 
@@ -265,19 +262,20 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if isReadingAwaited { noteUnread(context) }
         while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
-            session?.allowRead(permission, taken: state.readsAnswered)
+            sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
         timeKeeping()
     }
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
         switch action {
-        case .submit(let operations):
+        case .submit(let operations, let place):
             if operations.contains(where: \.isOfStandby) {
                 isOfStandby = true
                 service.connections.noteStandby(id)
             }
-            session?.submit(operations, as: state.holder?.tenant)
+            sessions.submit(
+                operations, to: place, as: state.holder?.tenant, readsTaken: state.readsAnswered, open: openSession)
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             context.write(wrapOutboundOut(bytes), promise: nil)
@@ -360,7 +358,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         timer?.cancel()
         timer = nil
         state.closed()
-        session?.close()
+        sessions.close()
     }
 }
 

@@ -5,13 +5,13 @@ import NIOCore
 
 /// What every connection uses, the same for all of them.
 final class ConnectionServices: Sendable {
-    let ledger: RunningLedger
+    let ledgers: ServedLedgers
+    let directory: LedgerDirectory
     let limits: ServerLimits
     let socketMode: UInt32
     /// `nil` without TLS.
     let certificates: ServerCertificates?
     let tokens: TokenTable
-    let info: @Sendable () -> ServerInfo
     let connections: ConnectionRegistry
     let notices: NoticeLog
     let loops: LoopShares.Table
@@ -22,17 +22,16 @@ final class ConnectionServices: Sendable {
     /// - Parameter timer: waits for times that are no connection's.
     /// - Throws: ``ServerError`` where the certificates for TLS cannot be used.
     init(
-        ledger: RunningLedger, configuration: ServerConfiguration, info: @escaping @Sendable () -> ServerInfo,
-        logger: Logger, timer: any EventLoop
+        ledgers: ServedLedgers, configuration: ServerConfiguration, logger: Logger, timer: any EventLoop
     ) throws(ServerError) {
-        self.ledger = ledger
+        self.ledgers = ledgers
+        directory = ledgers.directory
         limits = configuration.limits
         socketMode = configuration.socketMode
         certificates = try ServerCertificates(configuration)
-        tokens = TokenTable(configuration.access)
+        tokens = TokenTable(configuration.access, ledgers: ledgers.members.count)
         clock = configuration.clock
         loops = LoopShares.Table(limits: configuration.limits)
-        self.info = info
         notices = NoticeLog(logger, limits: configuration.limits, timer: timer)
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)

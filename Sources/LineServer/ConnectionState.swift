@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerEngine
 import LedgerWire
@@ -13,6 +14,9 @@ import NIOCore
 /// for that with what has come. So who has memory for a line waits for no more: where its values or its reply take more
 /// yet, and there is none, it is answered `overloaded`.
 ///
+/// Requests for one ledger begin when all are answered that were sent before for another: so all take effect in the
+/// order sent, whichever ledger they are for.
+///
 /// The replies of a batch are one line, which is held until the last is there. Its requests are accepted one by one as
 /// the replies before them come. One whose reply may have no place any more, while nothing of the connection is under
 /// way that could make place, is answered `overloaded`, and not carried out.
@@ -24,8 +28,8 @@ import NIOCore
 struct ConnectionState {
     /// What the connection does next.
     enum Action {
-        /// Hand these to the ledger.
-        case submit([LedgerOperation])
+        /// Hand these to the ledger at this place.
+        case submit([LedgerOperation], to: Int)
         /// Write what ``takeReplies(_:)`` gives, without flushing.
         case write
         case flush
@@ -65,13 +69,12 @@ struct ConnectionState {
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
 
-    /// How much may be accepted in this turn: lines, and requests of a batch's line. Outside of turns nothing is.
-    var linesLeft = Int.max
-    /// Whether what came has a turn to come.
-    var awaitsTurn = false
+    /// What the connection may do on its event loop now, and what it did.
+    var turn = ConnectionTurn()
 
     private let clock: @Sendable () -> UInt64
-    private let info: @Sendable () -> ServerInfo
+    private let directory: LedgerDirectory
+    private let info: @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo
     private let limits: ServerLimits
     private let share: ReplyShare
 
@@ -87,6 +90,10 @@ struct ConnectionState {
         didSet { lines.lineBytesMax = lineBytesMax }
     }
     private var isShuttingDown = false
+    /// The ledger that `authenticate` has named.
+    private var namedLedger: LedgerName?
+    /// The place of the ledger that has what is not answered yet, or had it last.
+    private var place = 0
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -95,21 +102,20 @@ struct ConnectionState {
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
-    /// Whether only a turn was missing when lines were last to be accepted.
-    private var lacksTurn = false
-    /// What was accepted since this was taken.
-    private var yield = LoopShares.Yield()
     /// Lines that were no requests, while nobody knew who the client is.
     private var strangerVainLines = 0
 
     /// - Parameters:
+    ///   - info: what `info` answers on a connection of this ledger that may ask these.
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
     ///   - seat: whether one more connection may authenticate under a name.
     init(
-        tokens: TokenTable, info: @escaping @Sendable () -> ServerInfo, limits: ServerLimits, share: ReplyShare,
-        clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
+        tokens: TokenTable, directory: LedgerDirectory,
+        info: @escaping @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo, limits: ServerLimits,
+        share: ReplyShare, clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
+        self.directory = directory
         self.info = info
         self.limits = limits
         self.share = share
@@ -147,19 +153,9 @@ struct ConnectionState {
         switch phase {
         case .open(.lines), .ending(.lines): lines.append(&bytes)
         case .open(.ignored), .open(.closed), .ending(.ignored), .ending(.closed), .lingering, .closed:
-            yield.inVain += 1
+            turn.noteInVain()
         }
     }
-
-    /// What was accepted since this was asked last. In vain is what is no request, what its client may not ask, and
-    /// what is not looked at.
-    mutating func takeYield() -> LoopShares.Yield {
-        defer { yield = LoopShares.Yield() }
-        return yield
-    }
-
-    /// Whether something could be accepted if it had a turn.
-    var needsTurn: Bool { lacksTurn && !awaitsTurn }
 
     /// The client sends nothing more.
     mutating func inputClosed() {
@@ -201,7 +197,7 @@ struct ConnectionState {
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
-        replies.settle(answers)
+        replies.settle(answers, of: directory.name(at: place))
         while let first = readsInBatches.first, first < replies.readsAnswered { readsInBatches.removeFirst() }
     }
 
@@ -254,7 +250,7 @@ struct ConnectionState {
             } while replies.settle() && !replies.hasLines && hasLine
             if !operations.isEmpty {
                 defer { operations = [] }
-                return .submit(operations)
+                return .submit(operations, to: place)
             }
             if replies.hasLines {
                 isFlushDue = true
@@ -319,8 +315,8 @@ struct ConnectionState {
 
     private mutating func wantsInput(_ isWritable: Bool) -> Bool {
         switch phase {
-        case .open, .ending: !awaitsTurn && canAccept(isWritable) && !hasLine && hasInputRoom()
-        case .lingering: !awaitsTurn
+        case .open, .ending: !turn.isAwaited && canAccept(isWritable) && !hasLine && hasInputRoom()
+        case .lingering: !turn.isAwaited
         case .closed: false
         }
     }
@@ -343,8 +339,8 @@ struct ConnectionState {
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
-        defer { lacksTurn = linesLeft == 0 && canAccept(isWritable) && hasLine }
-        while linesLeft > 0 && canAccept(isWritable) {
+        defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
+        while turn.linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
                 if acceptNextOfBatch() { continue }
                 return
@@ -373,6 +369,7 @@ struct ConnectionState {
         var (line, isForeign) = lines.read(range) { bytes in
             (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
         }
+        if case .single(let message) = line, !turnsToLedger(of: message) { return false }
         let hasInputRoom = inputRoom > 0
         var bytes = end + line.valueBytes
         let room = bytes + line.firstReplyBytesMax
@@ -436,7 +433,7 @@ struct ConnectionState {
             replies.beginBatch(isAnswered: messages.contains { $0.id != nil }, bytes: bytes)
             batch = Batch(rest: messages[...], bytes: bytes)
         case .invalid(let error):
-            countLine()
+            turn.countLine()
             noteInVain()
             replies.append(.error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax)
         }
@@ -450,6 +447,7 @@ struct ConnectionState {
             batch = nil
             return true
         }
+        if !turnsToLedger(of: message) { return false }
         // What is not answered takes no memory behind the ledger.
         let replyBytes = message.id == nil ? 0 : message.replyBytesMax
         if hasPlaceInBatch(replyBytes, message) && takeRoom(replyBytes, waits: false) {
@@ -472,18 +470,13 @@ struct ConnectionState {
         return replies.batchBytesMax + replyBytes + page <= limits.batchReplyBytesMax
     }
 
-    private mutating func countLine() {
-        linesLeft -= 1
-        yield.lines += 1
-    }
-
     private mutating func noteInVain() {
-        yield.inVain += 1
+        turn.noteInVain()
         if holder == nil { strangerVainLines += 1 }
     }
 
     private mutating func accept(_ message: Message, bytes: Int, _ replyBytesMax: Int) {
-        countLine()
+        turn.countLine()
         switch message.body {
         case .failure(let error):
             noteInVain()
@@ -509,26 +502,116 @@ struct ConnectionState {
     private mutating func answer(_ asked: Message.Asked) -> Reply? {
         if let refusal = client.refusal(of: asked, now: clock) {
             // Who asks too much is told so, and its limit is its own.
-            if case .tooManyRequests = refusal {} else { yield.inVain += 1 }
+            if case .tooManyRequests = refusal {} else { turn.noteInVain() }
             noteRefusal(refusal, holder?.name)
             return .error(refusal.error)
         }
         switch asked.request {
         case .ping: return .pong
-        case .authenticate(let token): return authenticate(token)
-        case .info: return .info(info())
-        case .ledger: return isShuttingDown ? .error(.shuttingDown) : nil
+        case .authenticate(let token): return authenticate(token, naming: asked.ledger)
+        case .info: return answerToInfo(asked)
+        case .ledger(let request):
+            if case .failure(let refusal) = place(of: request, naming: asked.ledger) { return refuse(refusal) }
+            return isShuttingDown ? .error(.shuttingDown) : nil
         }
     }
 
-    private mutating func authenticate(_ token: String) -> Reply {
+    private mutating func authenticate(_ token: String?, naming ledger: LedgerName?) -> Reply {
+        guard let token else {
+            guard let holder else { return .error(.unauthenticated) }
+            return name(ledger) ?? .authenticated(holder.identity)
+        }
         switch client.authenticate(by: TokenTable.credential(token)) {
-        case .known(let identity): return .authenticated(identity)
+        case .known(let identity): return name(ledger) ?? .authenticated(identity)
         case .noSeat: return .error(.overloaded)
         case .unknown:
-            yield.inVain += 1
+            turn.noteInVain()
             noteRefusal(.unknownToken, nil)
             return .error(.unknownToken)
+        }
+    }
+}
+
+// MARK: Which ledger
+
+extension ConnectionState {
+    /// Why a request is for no ledger.
+    private enum NoLedger: Error {
+        case required
+        case unknown(LedgerName)
+        /// The token is of another one.
+        case other(LedgerName)
+    }
+
+    /// Turns to the ledger that a request is for, where it may be asked.
+    /// - Returns: whether it may begin; otherwise all before it has to be answered first.
+    private mutating func turnsToLedger(of message: Message) -> Bool {
+        guard directory.count > 1, case .success(let asked) = message.body, case .ledger(let request) = asked.request,
+            case .success(let known) = place(of: request, naming: asked.ledger)
+        else { return true }
+        let target = known ?? request.signed.map { directory.place(claimedBy: $0) } ?? place
+        if target == place { return true }
+        if replies.requests > 0 { return false }
+        place = target
+        return true
+    }
+
+    /// The place of the ledger that a request is for: the one that it names, or its token or its connection has; `nil`
+    /// where its JWS says it.
+    private func place(of request: LedgerRequest, naming ledger: LedgerName?) -> Result<Int?, NoLedger> {
+        if let ledger { return place(of: ledger).map { $0 } }
+        if directory.count == 1 { return .success(0) }
+        if let own = holder?.ledger { return place(of: own).map { $0 } }
+        if request.signed != nil { return .success(nil) }
+        guard let namedLedger else { return .failure(.required) }
+        return place(of: namedLedger).map { $0 }
+    }
+
+    private func place(of ledger: LedgerName) -> Result<Int, NoLedger> {
+        guard let place = directory.place(of: ledger) else { return .failure(.unknown(ledger)) }
+        if let own = holder?.ledger, own != ledger { return .failure(.other(ledger)) }
+        return .success(place)
+    }
+
+    private mutating func refuse(_ refusal: NoLedger) -> Reply {
+        turn.noteInVain()
+        switch refusal {
+        case .required: return .error(.ledgerRequired(directory.allNames))
+        case .unknown(let ledger): return .error(.unknownLedger(ledger))
+        case .other(let ledger):
+            noteRefusal(.otherLedger(ledger), holder?.name)
+            return .error(.otherLedger(ledger))
+        }
+    }
+
+    /// Has the connection's requests go to a ledger from now on, where they name none.
+    /// - Returns: why not.
+    private mutating func name(_ ledger: LedgerName?) -> Reply? {
+        guard let ledger else { return nil }
+        if case .failure(let refusal) = place(of: ledger) { return refuse(refusal) }
+        namedLedger = ledger
+        return nil
+    }
+
+    private mutating func answerToInfo(_ asked: Message.Asked) -> Reply {
+        let visible = directory.visible(to: holder?.ledger)
+        guard let ledger = asked.ledger ?? holder?.ledger ?? namedLedger else { return .info(info(nil, visible)) }
+        switch place(of: ledger) {
+        case .success(let place): return .info(info(place, visible))
+        case .failure(let refusal): return refuse(refusal)
+        }
+    }
+}
+
+extension LedgerRequest {
+    /// The JWS that it carries.
+    fileprivate var signed: SignedObject? {
+        switch self {
+        case .credit(let credit): .transaction(credit.signedTransaction)
+        case .notify(let notify): .notification(notify.signedPayload)
+        case .keyed, .atomic, .consumption, .forget, .balance, .history, .report, .journal, .purchase, .find, .blocks,
+            .promote, .head:
+            nil
         }
     }
 }

@@ -5,7 +5,7 @@ import NIOCore
 package import NIOPosix
 import ServiceLifecycle
 
-/// The line protocol in front of a ledger: listens, and answers until it is shut down.
+/// The line protocol in front of ledgers: listens, and answers until it is shut down.
 package final class LineService: Service {
     let configuration: ServerConfiguration
     private let services: ConnectionServices
@@ -26,16 +26,15 @@ package final class LineService: Service {
 
     /// - Parameters:
     ///   - group: its event loops; they end after the ledger, which delivers its last answers on them.
-    ///   - info: what the method `info` answers.
     ///   - stop: ends it.
     /// - Throws: ``ServerError`` where the certificates for TLS cannot be used.
     package init(
-        configuration: ServerConfiguration, ledger: RunningLedger, group: MultiThreadedEventLoopGroup,
-        info: @escaping @Sendable () -> ServerInfo, logger: Logger, stop: StopSignal = StopSignal()
+        configuration: ServerConfiguration, ledgers: ServedLedgers, group: MultiThreadedEventLoopGroup,
+        logger: Logger, stop: StopSignal = StopSignal()
     ) throws(ServerError) {
         self.configuration = configuration
         services = try ConnectionServices(
-            ledger: ledger, configuration: configuration, info: info, logger: logger, timer: group.next())
+            ledgers: ledgers, configuration: configuration, logger: logger, timer: group.next())
         for eventLoop in group.makeIterator() { eventLoop.execute(askForShortSlices) }
         self.group = group
         self.logger = logger

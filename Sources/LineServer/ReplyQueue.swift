@@ -108,9 +108,10 @@ struct ReplyQueue {
     }
 
     /// Writes every reply that can be given, in order, with the ledger's next answers.
+    /// - Parameter ledger: which it is, where there are several.
     /// - Returns: whether there was any.
     @discardableResult
-    mutating func settle(_ answers: [Answer] = []) -> Bool {
+    mutating func settle(_ answers: [Answer] = [], of ledger: LedgerName? = nil) -> Bool {
         var answers = answers[...]
         let count = slots.count
         while let slot = slots.first {
@@ -132,7 +133,7 @@ struct ReplyQueue {
                     reads -= 1
                     readsAnswered += 1
                 }
-                if let id = slot.id { writer.write(Reply(answer), id: id) }
+                if let id = slot.id { writer.write(Reply(answer), id: id, ledger: ledger) }
             }
             slots.removeFirst()
             bytes -= slot.bytes

@@ -21,6 +21,8 @@ package struct JSONReader {
     var position = 0
     var depth = 0
     var allowsAnyMembers = false
+    /// The member that ``settingApart(_:_:)`` speaks of, the depth of its object, and where its value stands.
+    @usableFromInline var apart: (name: StaticString, depth: Int, value: Range<Int>?)?
     /// Where the value that was read last, or is being read, begins.
     @usableFromInline var valueStart = 0
 
@@ -58,7 +60,12 @@ package struct JSONReader {
     ) throws(JSONError) {
         var keys = try beginObject()
         while let key = try nextKey(&keys) {
-            do throws(JSONError) { try member(&self, key) } catch { throw error.inside(key) }
+            do throws(JSONError) {
+                if apart != nil, try takeApart(key) { continue }
+                try member(&self, key)
+            } catch {
+                throw error.inside(key)
+            }
         }
     }
 
@@ -113,6 +120,26 @@ package struct JSONReader {
         let result = try body(&self)
         allowsAnyMembers = before
         return result
+    }
+
+    /// Within `body`, the object that is read next has no member of this name: that is read here, and checked in full.
+    /// - Returns: what `body` gives, and where the member's value stands; `nil` where there is none.
+    package mutating func settingApart<Result>(
+        _ name: StaticString, _ body: (inout JSONReader) throws(JSONError) -> Result
+    ) throws(JSONError) -> (Result, Range<Int>?) {
+        apart = (name, depth + 1, nil)
+        let result = try body(&self)
+        defer { apart = nil }
+        return (result, apart?.value)
+    }
+
+    /// - Returns: whether this member is the one that is set apart.
+    @usableFromInline mutating func takeApart(_ key: JSONText) throws(JSONError) -> Bool {
+        guard let apart, apart.depth == depth, key == apart.name else { return false }
+        // Where members may repeat, the last is as good as the first.
+        let value = try raw()
+        self.apart?.value = value
+        return true
     }
 
     /// Reads one value of any kind, checks it in full and says where it stands.

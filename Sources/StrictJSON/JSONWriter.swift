@@ -25,6 +25,13 @@ package struct JSONWriter {
         needsComma = false
     }
 
+    /// Goes on with the object that was ended last.
+    package mutating func reopenObject() {
+        precondition(bytes.last == UInt8(ascii: "}"), "no object was ended last")
+        bytes.removeLast()
+        needsComma = bytes.last != UInt8(ascii: "{")
+    }
+
     package mutating func beginObject() { open(UInt8(ascii: "{")) }
     package mutating func endObject() { close(UInt8(ascii: "}")) }
     package mutating func beginArray() { open(UInt8(ascii: "[")) }

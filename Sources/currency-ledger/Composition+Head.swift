@@ -6,7 +6,7 @@ import LedgerEngine
 /// What signs the ledger's head, and what verifies it.
 extension Composition {
     /// The signer of heads; `nil` where no key is configured.
-    static func headSigner(_ settings: Settings) throws(ConfigurationError) -> HeadSigner? {
+    static func headSigner(_ settings: LedgerSettings) throws(ConfigurationError) -> HeadSigner? {
         guard let path = settings.headKey else { return nil }
         let key: Ed25519PrivateKey
         do {
@@ -37,7 +37,7 @@ extension Composition {
         }
     }
 
-    static func publication(_ settings: Settings) -> HeadPublication? {
+    static func publication(_ settings: LedgerSettings) -> HeadPublication? {
         settings.headFile.map { path in
             HeadPublication(intervalMilliseconds: UInt64(settings.headSeconds) * 1_000) {
                 try File.replace(path, with: Array("\($0)\n".utf8))

@@ -1,6 +1,7 @@
 import AppStore
 import FileLog
 import Foundation
+import HeadSigning
 import Ledger
 import LedgerAudit
 import LedgerEngine
@@ -14,24 +15,60 @@ import SQLiteProjection
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
     /// - Parameters:
-    ///   - create: whether the ledger is made where there is none.
+    ///   - catalogs: those of the ledgers, in their order.
+    ///   - create: whether ledgers are made where there are none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
     ///   - scratch: removed by the caller when the service has ended.
     /// - Throws: ``ConfigurationError`` for anchors that cannot be read, certificates for TLS that cannot be used, and
-    ///   tokens that name currencies which the catalog lacks; `LogError`, `ProjectionOpeningError` or
+    ///   tokens that name currencies which the catalogs lack; `LogError`, `ProjectionOpeningError` or
     ///   `StoreError` for a ledger that cannot be opened.
     static func service(
-        _ settings: Settings, catalog: Catalog, create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
+        _ settings: Settings, catalogs: [Catalog], create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
         logger: Logger
     ) throws -> LedgerService {
-        try settings.check(against: catalog)
-        let anchors = try anchors(settings.anchors)
+        try settings.check(against: catalogs)
+        // What is wrong with any of them is said before one is made or opened.
+        let signatures = try settings.ledgers.map { try Signatures($0) }
         let server = try server(settings, logger)
-        let signer = try headSigner(settings)
-        let app = App(
-            bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
-        if app.environment == .production { logger.warn(ofAnchorsBesideApples: anchors) }
         let stop = LineService.StopSignal()
+        let opened = try settings.ledgers.indices.map { place in
+            let ledger = settings.ledgers[place]
+            var logger = logger
+            if let name = ledger.name { logger[metadataKey: "ledger"] = "\(name)" }
+            return try open(
+                ledger, at: place, catalogs[place], signatures[place], create: create, acceptsClock: acceptsClock,
+                scratch: scratch, logger: logger, stop: stop)
+        }
+        let deadline = Clock.now() + openingMilliseconds
+        for (_, store) in opened where try !store.wait(milliseconds: UInt64(max(0, deadline - Clock.now()))) {
+            logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
+        }
+        let ledgers = ServedLedgers(version: Version.current, members: opened.map(\.member))
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
+        return LedgerService(
+            ledgers: ledgers, group: group,
+            lines: try LineService(configuration: server, ledgers: ledgers, group: group, logger: logger, stop: stop))
+    }
+
+    /// What verifies a ledger's purchases, and signs its heads.
+    private struct Signatures {
+        let app: App
+        let anchors: [Certificate]
+        let signer: HeadSigner?
+
+        init(_ settings: LedgerSettings) throws(ConfigurationError) {
+            app = App(
+                bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
+            anchors = try Composition.anchors(settings.anchors)
+            signer = try headSigner(settings)
+        }
+    }
+
+    private static func open(
+        _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
+        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, stop: LineService.StopSignal
+    ) throws -> (member: ServedLedgers.Member, store: OpeningStore) {
+        if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let log = try openLog(settings, create: create, logger: logger)
         // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
         let following = try following(settings, catalog, logger: logger, stop: stop)
@@ -47,30 +84,23 @@ enum Composition {
                 log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, standbys: standbys,
                 entries: entries, scratch: scratch, logger: logger, progress)
         }
-        if try !store.wait(milliseconds: openingMilliseconds) {
-            logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
-        }
-        let info: @Sendable () -> ServerInfo = {
-            ServerInfo(
-                version: Version.current, environment: settings.environment.rawValue, bundleID: settings.bundleID,
+        let ledger = try RunningLedger(
+            place: place, store: store, verifier: Verifier(app: signatures.app, anchors: signatures.anchors),
+            signer: signatures.signer, publication: publication(settings), entries: entries, standbys: standbys,
+            limits: limits(settings), now: Clock.now, report: logger.report)
+        let member = ServedLedgers.Member(name: settings.name, app: signatures.app, ledger: ledger) {
+            LedgerInfo(
+                name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
                 engine: store.engine, currencies: catalog.currencies.keys.sorted(),
                 standby: following.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
-        let ledger = try RunningLedger(
-            store: store, verifier: Verifier(app: app, anchors: anchors), signer: signer,
-            publication: publication(settings), entries: entries, standbys: standbys, limits: limits(settings),
-            now: Clock.now, report: logger.report)
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
-        return LedgerService(
-            ledger: ledger, group: group,
-            lines: try LineService(
-                configuration: server, ledger: ledger, group: group, info: info, logger: logger, stop: stop))
+        return (member, store)
     }
 
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
     /// and not so long that who asks thinks that nobody is there.
-    private static let openingMilliseconds: UInt64 = 3_000
+    private static let openingMilliseconds: Int64 = 3_000
 
     /// Reads certificates.
     /// - Throws: ``ConfigurationError`` with all that cannot be read.
@@ -93,7 +123,7 @@ enum Composition {
         return anchors
     }
 
-    private static func openLog(_ settings: Settings, create: Bool, logger: Logger) throws -> FileLog {
+    private static func openLog(_ settings: LedgerSettings, create: Bool, logger: Logger) throws -> FileLog {
         let folder = LedgerFolder(settings.path)
         let identity = Digest(of: ledger(settings), sha256)
         if create && isAbsentOrEmpty(folder.path) {
@@ -110,7 +140,7 @@ enum Composition {
         return log
     }
 
-    static func ledger(_ settings: Settings) -> BlockRows.LedgerRow {
+    static func ledger(_ settings: LedgerSettings) -> BlockRows.LedgerRow {
         BlockRows.LedgerRow(bundleID: settings.bundleID, environment: settings.environment.rawValue)
     }
 
@@ -125,7 +155,7 @@ enum Composition {
         return allowed > 0 ? min(System.coreCount, allowed) : System.coreCount
     }
 
-    private static func limits(_ settings: Settings) -> EngineLimits {
+    private static func limits(_ settings: LedgerSettings) -> EngineLimits {
         var limits = EngineLimits()
         limits.cachedPlayersMax = settings.cachedPlayers
         limits.verifierThreads = cores
@@ -145,7 +175,7 @@ enum Composition {
         } catch {
             throw ConfigurationError(["\(error)"])
         }
-        _ = try settings.follow?.tls?.read()
+        for ledger in settings.ledgers { _ = try ledger.follow?.tls?.read() }
         return server
     }
 
@@ -154,12 +184,18 @@ enum Composition {
     }
 
     /// What of settings that were read again holds while the service runs.
-    /// - Parameter catalog: that with which the service runs.
-    /// - Throws: ``ConfigurationError`` where tokens name currencies which the catalog lacks.
+    /// - Parameters:
+    ///   - running: those with which the service runs.
+    ///   - catalogs: of these.
+    /// - Throws: ``ConfigurationError`` where the ledgers are others now, or tokens name currencies which the catalogs
+    ///   lack.
     static func renewal(
-        _ settings: Settings, catalog: Catalog
+        _ settings: Settings, running: Settings, catalogs: [Catalog]
     ) throws(ConfigurationError) -> ServerConfiguration.Renewal {
-        try settings.check(against: catalog)
+        guard settings.ledgers.map(\.name) == running.ledgers.map(\.name) else {
+            throw ConfigurationError(["ledgers: can change only at a start"])
+        }
+        try settings.check(against: catalogs)
         return ServerConfiguration.Renewal(access: settings.access, tls: tls(settings))
     }
 
@@ -181,7 +217,7 @@ enum Composition {
 
     /// Whom this service follows; `nil` where it leads: nobody was configured, or it was promoted.
     private static func following(
-        _ settings: Settings, _ catalog: Catalog, logger: Logger, stop: LineService.StopSignal
+        _ settings: LedgerSettings, _ catalog: Catalog, logger: Logger, stop: LineService.StopSignal
     ) throws -> Following? {
         guard let follow = settings.follow else { return nil }
         let folder = LedgerFolder(settings.path)
@@ -197,7 +233,8 @@ enum Composition {
             try folder.forgetPromotion()
         }
         return Following(leader: leader, name: follow.name) {
-            LeaderLink(follow, currencies: Set(catalog.currencies.keys), logger: logger)
+            LeaderLink(
+                follow, ledger: settings.name, currencies: Set(catalog.currencies.keys), logger: logger)
         } promoting: {
             try folder.notePromotion(from: leader)
         } ended: { fault in
@@ -215,7 +252,7 @@ enum Composition {
     }
 
     private static func engine(
-        _ log: FileLog, _ settings: Settings, catalog: Catalog, acceptsClock: Bool, following: Following?,
+        _ log: FileLog, _ settings: LedgerSettings, catalog: Catalog, acceptsClock: Bool, following: Following?,
         standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
@@ -223,7 +260,7 @@ enum Composition {
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
-        let path = log.isWritable ? folder.projection : try copyTables(of: folder, to: scratch)
+        let path = log.isWritable ? folder.projection : try copyTables(of: folder, to: scratch, settings.name)
         let tables = Tables(
             folder: folder, path: path, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
@@ -288,7 +325,7 @@ enum Composition {
 
     /// Computes the tables anew from the log, while no service runs.
     /// - Returns: the number of blocks.
-    static func rebuild(_ settings: Settings) throws -> BlockNumber {
+    static func rebuild(_ settings: LedgerSettings) throws -> BlockNumber {
         let folder = LedgerFolder(settings.path)
         let ledger = ledger(settings)
         try folder.check()
@@ -321,18 +358,36 @@ enum Composition {
 
     /// SQLite writes beside a database that is only read: where nothing can be written, the tables are read from a
     /// copy.
-    private static func copyTables(of folder: LedgerFolder, to scratch: ScratchFolder) throws -> String {
-        try SQLiteProjection.copy(at: folder.projection, to: scratch.path("projection.sqlite"))
-        return try scratch.path("projection.sqlite")
+    private static func copyTables(
+        of folder: LedgerFolder, to scratch: ScratchFolder, _ name: LedgerName? = nil
+    ) throws -> String {
+        let copy = try scratch.path("\(name?.text ?? "projection").sqlite")
+        try SQLiteProjection.copy(at: folder.projection, to: copy)
+        return copy
     }
 
     /// The folder of the ledger that a command names, or its configuration.
-    static func ledgerPath(_ named: String?, config: String?) throws(ConfigurationError) -> String {
-        guard let config else { return named ?? "ledger" }
-        return try Settings.load(
-            file: config, flags: [.path: named].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment, serves: false
-        ).path
+    /// - Parameters:
+    ///   - path: goes before that of the configuration.
+    ///   - ledger: which of several ledgers of the configuration it is.
+    static func ledgerPath(
+        _ path: String?, config: String?, ledger: String?
+    ) throws(ConfigurationError) -> String {
+        guard let config else { return path ?? "ledger" }
+        if let path { return path }
+        return try ledgerSettings(config: config, ledger: ledger).path
+    }
+
+    /// The settings of the ledger that a command is for.
+    /// - Parameter path: where the ledger is, where that is not the configuration's.
+    static func ledgerSettings(
+        config: String?, ledger: String?, path: String? = nil
+    ) throws(ConfigurationError) -> LedgerSettings {
+        let settings = try Settings.load(
+            file: config, flags: [:], environment: ProcessInfo.processInfo.environment, serves: false)
+        var one = try settings.ledger(named: ledger)
+        if let path { one.path = path }
+        return one
     }
 
     /// A backup of the ledger at `path`, beside its service or without one.

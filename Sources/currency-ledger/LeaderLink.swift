@@ -19,14 +19,17 @@ final class LeaderLink: LeaderConnection {
         var isClosed = false
     }
 
-    private let follow: Settings.Follow
+    private let follow: LedgerSettings.Follow
+    /// What the leader calls the ledger too, where both have several.
+    private let ledger: LedgerName?
     /// Those of this standby's catalog.
     private let currencies: Set<CurrencyCode>
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(_ follow: Settings.Follow, currencies: Set<CurrencyCode>, logger: Logger) {
+    init(_ follow: LedgerSettings.Follow, ledger: LedgerName?, currencies: Set<CurrencyCode>, logger: Logger) {
         self.follow = follow
+        self.ledger = ledger
         self.currencies = currencies
         self.logger = logger
     }
@@ -34,9 +37,10 @@ final class LeaderLink: LeaderConnection {
     func open() throws -> BlockRows.LedgerRow {
         // Read at each connection: certificates are renewed while it runs.
         let tls = try follow.tls?.read()
-        let (client, info) = try begin { [follow] in
+        let (client, info) = try begin { [follow, ledger] in
             var configuration = ClientConfiguration(
-                requestTimeoutMilliseconds: LeaderLink.answerTimeoutMilliseconds, retryPolicy: .none, tls: tls)
+                requestTimeoutMilliseconds: LeaderLink.answerTimeoutMilliseconds, retryPolicy: .none, tls: tls,
+                ledger: ledger)
             configuration.replyBytesMax = WireLimits.blocksLineBytesMax
             let client = try await LedgerClient.connect(
                 to: follow.leader, token: follow.token, configuration: configuration)
@@ -52,13 +56,13 @@ final class LeaderLink: LeaderConnection {
             return state.isClosed
         }
         if isClosed { end(client) }
-        let lacking = info.currencies.filter { !currencies.contains($0) }
+        let lacking = info.ledger.currencies.filter { !currencies.contains($0) }
         if !lacking.isEmpty {
             logger.warning(
                 "this standby's catalog lacks currencies that its leader's has: give it the same catalog",
                 metadata: ["currencies": "\(lacking.map(\.text).joined(separator: " "))"])
         }
-        return BlockRows.LedgerRow(bundleID: info.bundleID, environment: info.environment)
+        return BlockRows.LedgerRow(bundleID: info.ledger.bundleID, environment: info.ledger.environment)
     }
 
     func ask(_ query: BlocksQuery) {

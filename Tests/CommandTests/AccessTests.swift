@@ -199,7 +199,7 @@ import Testing
     func aLedgerTakesWhatWasSignedInItsOwnEnvironmentAndNothingElse(environment: String) async throws {
         let place = try Place(environment, .tcp)
         let client = try await place.client("purchases")
-        #expect(try await client.info().environment == environment)
+        #expect(try await client.info().ledger.environment == environment)
         for (number, line) in Self.rows(Self.purchases).dropFirst().enumerated() where line[0] == environment {
             let signedIn = Environment(rawValue: line[1])
             let payload = TransactionPayload(

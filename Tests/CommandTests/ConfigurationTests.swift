@@ -29,22 +29,85 @@ import Testing
     @Test func defaultsApplyWhereNothingIsSaid() throws {
         let settings = try load(minimal)
         #expect(settings.listen.map(\.description) == ["127.0.0.1:7117"])
-        #expect(settings.path == "ledger")
-        #expect(settings.anchors.isEmpty)
+        #expect(settings.ledger.path == "ledger")
+        #expect(settings.ledger.anchors.isEmpty)
         #expect(settings.tokens.isEmpty)
-        #expect(settings.catalog.hasSuffix("/c.json"))
-        #expect(settings.catalog.hasPrefix("/"))
+        #expect(settings.ledger.catalog.hasSuffix("/c.json"))
+        #expect(settings.ledger.catalog.hasPrefix("/"))
     }
 
     @Test func flagsStandOverVariablesAndVariablesOverTheFile() throws {
         let environment = ["LEDGER_APP_BUNDLE_ID": "from.environment", "LEDGER_LISTEN": "127.0.0.1:1,unix:/tmp/x"]
-        #expect(try load(minimal, environment: environment).bundleID == "from.environment")
+        #expect(try load(minimal, environment: environment).ledger.bundleID == "from.environment")
         #expect(
             try load(minimal, environment: environment).listen.map(\.description) == ["127.0.0.1:1", "unix:/tmp/x"])
         let flags: [Setting: String] = [.bundleID: "from.flag", .listen: "127.0.0.1:2"]
-        #expect(try load(minimal, flags: flags, environment: environment).bundleID == "from.flag")
+        #expect(try load(minimal, flags: flags, environment: environment).ledger.bundleID == "from.flag")
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
     }
+
+    private static func ledger(_ environment: String, _ more: String = "", bundleID: String = "a.b") -> String {
+        #"{"app": {"bundleId": "\#(bundleID)", "environment": "\#(environment)"}, "catalog": "c.json"\#(more)}"#
+    }
+
+    @Test func severalLedgersAreRead() throws {
+        let sandbox = Self.ledger("Sandbox", #", "path": "test", "anchors": ["r.der"], "cache": {"players": 2000}"#)
+        let tokens =
+            "\"tokens\": {"
+            + TokenCommand.configuration("a", .game, "s").replacing("{", with: "{\"ledger\": \"sandbox\", ") + ","
+            + TokenCommand.configuration("b", .game, "t") + "}, "
+        let settings = try load(
+            #"{\#(tokens)"ledgers": {"production": \#(Self.ledger("Production")), "sandbox": \#(sandbox)}}"#)
+        #expect(settings.ledgers.map { $0.name?.text } == ["production", "sandbox"])
+        #expect(settings.ledgers.map(\.environment.rawValue) == ["Production", "Sandbox"])
+        #expect(settings.ledgers[0].path.hasSuffix("/production") && settings.ledgers[1].path.hasSuffix("/test"))
+        #expect(settings.ledgers.map(\.cachedPlayers) == [300_000, 2_000])
+        #expect(settings.ledgers.map(\.anchors.count) == [0, 1])
+        #expect(settings.tokens.map { $0.ledger?.text } == ["sandbox", nil])
+        #expect(try settings.ledger(named: "sandbox").path.hasSuffix("/test"))
+        for (name, words) in [(nil, "--ledger: is required"), ("x", "x is not a ledger of the configuration")] {
+            let error = #expect(throws: ConfigurationError.self) { try settings.ledger(named: name) }
+            #expect(error?.faults.count == 1 && error?.faults[0].contains(words) == true)
+        }
+        #expect(throws: ConfigurationError.self) { try load(minimal).ledger(named: "x") }
+        #expect(try load(minimal).ledger(named: nil).bundleID == "a.b")
+    }
+
+    @Test func whatIsWrongAboutLedgersIsNamed() throws {
+        let one = Self.ledger("Sandbox")
+        let other = Self.ledger("Production")
+        let token = #"{"role": "game", "sha256": "\#(Self.digest)", "ledger": "b"}"#
+        for (json, rule) in [
+            (#""ledgers": {}"#, "ledgers: must have a ledger"),
+            (#""ledgers": []"#, "ledgers: must be an object"),
+            (#""ledgers": {"a b": \#(one)}"#, "must have a name of 1 to 64 letters"),
+            (#""ledgers": {"a": \#(one), "b": \#(one)}"#, "has the app and the environment of another ledger"),
+            (
+                #""ledgers": {"a": \#(one), "b": \#(Self.ledger("Production", #", "path": "./a""#))}"#,
+                "has the path of another ledger"
+            ),
+            (#""ledgers": {"a": \#(one)}, "path": "x""#, "path: is a setting of each ledger"),
+            (#""ledgers": {"a": \#(Self.ledger("Sandbox", #", "listen": ["a:1"]"#))}"#, "is a setting of the service"),
+            (#""ledgers": {"a": \#(Self.ledger("Sandbox", #", "moon": 1"#))}"#, "is not a setting"),
+            (#""ledgers": {"a": \#(Self.ledger("Moon"))}"#, "must be Production, Sandbox"),
+            (
+                #""ledgers": {"a": {"catalog": "c", "app": {"bundleId": "b"}}}"#,
+                "ledgers.a.app.environment: is required"
+            ),
+            (
+                #""ledgers": {"a": \#(other)}, "tokens": {"t": \#(token)}"#,
+                "t: there is no ledger b"
+            ),
+        ] {
+            let faults = try faults("{" + json + "}")
+            #expect(faults.count == 1 && faults[0].contains(rule), "\(faults)")
+        }
+        let variable = try faults(#"{"ledgers": {"a": \#(one)}}"#, environment: ["LEDGER_CATALOG": "c"])
+        #expect(
+            variable.count == 1 && variable[0].contains("LEDGER_CATALOG: is a setting of each ledger"), "\(variable)")
+    }
+
+    private static let digest = String(repeating: "0", count: 64)
 
     @Test func theModeOfASocketIsRead() throws {
         #expect(try load(minimal).socketMode == 0o660)
@@ -73,8 +136,8 @@ import Testing
         #expect(read.certificate.hasSuffix("/s.pem") && read.certificate.hasPrefix("/") && read.key == "/s.key")
         #expect(read.clientAuthorities?.hasSuffix("/ca.pem") == true)
         #expect(settings.tokens.map(\.certificates) == [["eu-1", "eu-2.example"]])
-        #expect(settings.allowsInsecurePlaintext && settings.follow?.tls?.certificate == nil)
-        #expect(settings.follow?.tls?.authorities.hasSuffix("/ca.pem") == true)
+        #expect(settings.allowsInsecurePlaintext && settings.ledger.follow?.tls?.certificate == nil)
+        #expect(settings.ledger.follow?.tls?.authorities.hasSuffix("/ca.pem") == true)
         let plain = try load(minimal)
         #expect(plain.tls == nil && !plain.allowsInsecurePlaintext)
         let variables = [
@@ -85,7 +148,7 @@ import Testing
         ]
         let other = try load(minimal, environment: variables)
         #expect(other.tls?.clientAuthorities == "a" && other.tokens.map(\.certificates) == [["x"]])
-        #expect(other.follow?.tls?.certificate == "c" && other.follow?.tls?.key == "k")
+        #expect(other.ledger.follow?.tls?.certificate == "c" && other.ledger.follow?.tls?.key == "k")
     }
 
     @Test func whatIsWrongAboutTLSIsNamed() throws {
@@ -121,17 +184,17 @@ import Testing
         let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#
         let tokens = "\"tokens\": {\(TokenCommand.configuration("b", .replica, "another standby's secret"))}, "
         let settings = try load("{" + follow + standbys + tokens + minimal.dropFirst())
-        #expect(settings.follow?.leader.description == "ledger-1:7117")
-        #expect(settings.follow?.token == "a standby's secret" && settings.follow?.name.text == "b:1")
-        #expect(settings.standbysRequired == 2 && settings.standbysTimeoutMilliseconds == 100)
+        #expect(settings.ledger.follow?.leader.description == "ledger-1:7117")
+        #expect(settings.ledger.follow?.token == "a standby's secret" && settings.ledger.follow?.name.text == "b:1")
+        #expect(settings.ledger.standbysRequired == 2 && settings.ledger.standbysTimeoutMilliseconds == 100)
         #expect(settings.tokens.map(\.roles) == [.replica])
-        #expect(try load(minimal).follow == nil && load(minimal).standbysRequired == 0)
+        #expect(try load(minimal).ledger.follow == nil && load(minimal).ledger.standbysRequired == 0)
         let environment = [
             "LEDGER_FOLLOW_LEADER": "unix:/run/l", "LEDGER_FOLLOW_TOKEN": "t", "LEDGER_STANDBYS_REQUIRED": "1",
         ]
         let other = try load(minimal, environment: environment)
-        #expect(other.follow?.leader.description == "unix:/run/l" && other.follow?.token == "t")
-        #expect(other.follow?.name.text.isEmpty == false && other.standbysRequired == 1)
+        #expect(other.ledger.follow?.leader.description == "unix:/run/l" && other.ledger.follow?.token == "t")
+        #expect(other.ledger.follow?.name.text.isEmpty == false && other.ledger.standbysRequired == 1)
     }
 
     @Test func whatIsWrongAboutFollowingIsNamed() throws {
@@ -263,11 +326,11 @@ import Testing
                 ledger.json:4:63: tokens.admin.role: must be one of purchases, game, finance, replica, admin, not "king"
                 """,
                 "ledger.json:4:81: tokens.admin.sha256: must be a SHA-256: 64 hexadecimal digits",
+                "--listen: must name an address",
+                #"LEDGER_LOG_LEVEL: must be trace, debug, info, notice, warning, error or critical, not "loud""#,
                 "ledger.json: app.environment: is required: in the configuration file, or as LEDGER_APP_ENVIRONMENT",
                 "LEDGER_PATH: must not be empty",
-                "--listen: must name an address",
                 #"--cache-players: must be an integer from 1000 to 100000000, not "many""#,
-                #"LEDGER_LOG_LEVEL: must be trace, debug, info, notice, warning, error or critical, not "loud""#,
                 "LEDGER_TOKENS_GAMES: is not a variable of a setting",
             ])
     }
@@ -286,7 +349,7 @@ import Testing
         for (settings, name, line, path) in [
             (inFile, "ledger.json", 2, "tokens."), (inVariable, "LEDGER_TOKENS", 1, ""),
         ] {
-            let error = #expect(throws: ConfigurationError.self) { try settings.check(against: catalog) }
+            let error = #expect(throws: ConfigurationError.self) { try settings.check(against: [catalog]) }
             let faults = try #require(error).faults
             let rule = "is not among the catalog's currencies: gems, tickets"
             #expect(faults.count == 2 && faults.allSatisfy { $0.contains(name) }, "\(faults)")
@@ -540,6 +603,9 @@ import Testing
 }
 
 extension Settings {
+    /// Where it is the only one.
+    fileprivate var ledger: LedgerSettings { ledgers[0] }
+
     fileprivate var tokens: [Token] {
         switch access {
         case .everyoneOnThisMachine: []

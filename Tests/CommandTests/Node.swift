@@ -74,7 +74,7 @@ extension LedgerClient {
     /// Waits until this standby has everything up to a block.
     func waits(for block: Int64) async throws {
         for _ in 0..<6_000 {
-            if let standby = try await info().standby, standby.block >= block { return }
+            if let standby = try await info().ledger.standby, standby.block >= block { return }
             try await Task.sleep(for: .milliseconds(10))
         }
         Issue.record("the standby never had block \(block): \(try await info())")

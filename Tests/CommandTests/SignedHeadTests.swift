@@ -82,7 +82,10 @@ import Testing
         }
         // Lines without a head count as lines.
         try studio.folder.write("heads", "\n" + lines.joined(separator: "\n") + "\n\n")
-        // Beside the service, with the file that it writes.
+        // Beside the service, with the file that it writes once a second.
+        for _ in 0..<1_000 where !FileManager.default.fileExists(atPath: studio.folder.path("head.jws")) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
         for _ in 0..<2 {
             let audited = try Self.audit(studio, ["heads", "head.jws"])
             #expect(audited.status == 0, "\(audited.output)\(audited.error)")

@@ -95,7 +95,7 @@ import Testing
         let studio = try Self.studio(authority)
         let service = try RunningService(studio.folder)
         let old = try await Self.client(service.address, authority)
-        #expect(try await old.info().bundleID == "com.example.game")
+        #expect(try await old.info().ledger.bundleID == "com.example.game")
         // The server moves to another authority's certificate; clients' certificates are of the first one still.
         let other = try TestAuthority()
         try other.issue("server", name: "ledger")
@@ -107,7 +107,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(20))
         }
         await #expect(throws: ClientError.self) { try await Self.client(service.address, authority) }
-        #expect(try await old.info().bundleID == "com.example.game", "a connection that was there goes on")
+        #expect(try await old.info().ledger.bundleID == "com.example.game", "a connection that was there goes on")
         // A certificate that cannot be used keeps the tokens as they were, too.
         try Data("nothing".utf8).write(to: URL(fileURLWithPath: authority.path("server.pem")))
         let settings = try String(contentsOfFile: studio.folder.path("ledger.json"), encoding: .utf8)
@@ -119,7 +119,7 @@ import Testing
         #expect(
             try service.said.contains("what was read again cannot be used, and the old tokens and certificates stay"))
         #expect(try service.said.contains("tls.certificate: has no certificate in PEM"))
-        #expect(try await old.info().bundleID == "com.example.game")
+        #expect(try await old.info().ledger.bundleID == "com.example.game")
         try await old.close()
         #expect(service.stop() == 0)
     }

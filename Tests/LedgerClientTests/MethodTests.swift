@@ -45,7 +45,7 @@ import Testing
         let head = ChainHead(
             block: 7, hash: String(repeating: "0a", count: 32), entry: 3, time: 1, signature: "a.b.c")
         let info = ServerInfo(
-            version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems])
+            version: "1", ledger: LedgerInfo(environment: "Sandbox", bundleID: "b", engine: "e", currencies: [gems]))
         let script = answering { request in
             switch request {
             case .ping: .pong

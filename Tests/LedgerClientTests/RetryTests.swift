@@ -48,6 +48,7 @@ import Testing
         case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .internalError:
             #expect(try step?.get() == 50)
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
+            .ledgerRequired, .unknownLedger,
             .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp,
             .wrongEnvironment, .notConsumable,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,

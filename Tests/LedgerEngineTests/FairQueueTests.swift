@@ -7,7 +7,7 @@ import Testing
 /// Who is served next where many wait.
 @Suite struct FairQueueTests {
     private struct Bench {
-        var queue = FairQueue(lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
+        var queue = FairQueue(lane: { $0.verified }, tenant: { $0.queues[0].verified }, cost: { $0.operations.count })
         let tenants: [Tenant]
         let lanes: [(lane: Lane, tenant: Int)]
 

@@ -420,6 +420,24 @@ import Testing
         #expect(bench.batch() == 108)
     }
 
+    @Test func whereACommitTakesLongMoreIsInIt() {
+        let bench = Bench()
+        bench.add(plain: 1_000, deadline: .max - 1)
+        let one = Submission(
+            lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
+        )
+        bench.queues.add([one])
+        #expect(bench.wakes == "w")
+        var batches: [Int] = []
+        for milliseconds in [5, 1, 0] as [UInt64] {
+            guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
+            batches.append(batch.reduce(0) { $0 + $1.operations.count })
+            bench.clock.withLock { $0 += milliseconds * 1_000_000 }
+            bench.queues.delivered()
+        }
+        #expect(batches == [128, 250, 128])
+    }
+
     @Test func whatIsLeftOfABatchThatWasCutGoesBeforeAllOthers() {
         let bench = Bench()
         let other = Lane(outlet: .queue()) { _ in }

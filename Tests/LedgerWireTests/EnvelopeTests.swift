@@ -170,6 +170,59 @@ import Testing
                     Message(id: .integer(1), body: .success(Message.Asked(Methods.ping.method, .ping)))))
     }
 
+    @Test func everyMethodTakesTheNameOfALedger() throws {
+        let ledger = try #require(LedgerName("production-1.a_b"))
+        for asked in try Samples.requests() {
+            var writer = RequestWriter()
+            asked.writeFor(&writer, ledger)
+            let text = String(decoding: writer.bytes.dropLast(), as: UTF8.self)
+            guard case .single(let message) = parse(text), case .success(let read) = message.body else {
+                Issue.record("\(text)")
+                continue
+            }
+            #expect(read.ledger == ledger && read.request == asked.message.request, "\(text)")
+        }
+        // Whatever stands before it.
+        let early = #"{"params":{"ledger":"a","account":"p"},"method":"balance","id":1,"jsonrpc":"2.0"}"#
+        guard case .single(let message) = parse(early), case .success(let read) = message.body else {
+            Issue.record("\(early)")
+            return
+        }
+        #expect(read.ledger == LedgerName("a"))
+    }
+
+    @Test(arguments: [
+        #"1"#, #"null"#, #""""#, #""a b""#, #""a:b""#, #""é""#, #"{}"#, #""\#(String(repeating: "a", count: 65))""#,
+    ])
+    func whatNamesNoLedgerIsSaid(_ value: String) throws {
+        let text = #"{"jsonrpc":"2.0","id":1,"method":"balance","params":{"account":"p","ledger":\#(value)}}"#
+        let error = try #require(parse(text).error)
+        #expect(error.reason == "invalid_params" && error.path == "ledger", "\(error)")
+    }
+
+    @Test func aLedgerIsNamedOnceAndNotWithinAnAtomic() throws {
+        let twice = #"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"ledger":"a","ledger":"a"}}"#
+        #expect(try #require(parse(twice).error).path == "ledger")
+        let spend = #"{"method":"spend","params":{"account":"a","debits":[{"currency":"g","amount":1}],"ledger":"a"}}"#
+        let atomic = #"{"key":"k","operations":[\#(spend),\#(spend)]}"#
+        let error = try #require(
+            parse(#"{"jsonrpc":"2.0","id":1,"method":"atomic","params":\#(atomic)}"#).error)
+        #expect(error.path == "operations[0].params.ledger", "\(error)")
+        let nobody = try #require(parse(#"{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{}}"#).error)
+        #expect(nobody.path == "token")
+    }
+
+    @Test func theResultOfAWriteSaysWhichOfSeveralLedgersItIsOf() throws {
+        let ledger = try #require(LedgerName("a"))
+        var writer = ReplyWriter()
+        writer.write(.outcome(.forgotten(true)), id: .integer(1), ledger: ledger)
+        writer.write(.outcome(.refused(Refusal(.holdClosed))), id: .integer(2), ledger: ledger)
+        writer.write(.pong, id: .integer(3), ledger: ledger)
+        let lines = String(decoding: writer.bytes, as: UTF8.self).split(separator: "\n")
+        #expect(lines[0] == #"{"jsonrpc":"2.0","id":1,"result":{"erased":true,"ledger":"a"}}"#)
+        #expect(!lines[1].contains("ledger\":") && lines[2] == #"{"jsonrpc":"2.0","id":3,"result":{}}"#)
+    }
+
     @Test func paramsMayBeLeftOutWhereNoneIsNeeded() throws {
         #expect(parse(#"{"jsonrpc":"2.0","id":1,"method":"info"}"#).request == .info)
         let error = try #require(parse(#"{"jsonrpc":"2.0","id":1,"method":"purchase"}"#).error)

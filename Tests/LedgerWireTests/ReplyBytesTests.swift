@@ -145,7 +145,8 @@ import Testing
         ]
         for error in errors { #expect(bytes(.error(error)) <= error.replyBytesMax) }
         let info = ServerInfo(
-            version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: Self.longest)
+            version: "1",
+            ledger: LedgerInfo(environment: "Sandbox", bundleID: "b", engine: "e", currencies: Self.longest))
         #expect(bytes(.info(info)) <= Request.info.replyBytesMax)
     }
 

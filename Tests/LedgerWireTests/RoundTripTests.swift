@@ -84,8 +84,10 @@ import Testing
         let both = Identity(name: nil, roles: [.purchases, .game])
         try read(.authenticated(both), #"{"roles":["purchases","game"]}"#, as: both)
         let info = ServerInfo(
-            version: "1.0", environment: "Sandbox", bundleID: "com.example", engine: "sqlite 3.45",
-            currencies: [try Samples.currency("gems"), try Samples.currency("tickets")])
+            version: "1.0",
+            ledger: LedgerInfo(
+                environment: "Sandbox", bundleID: "com.example", engine: "sqlite 3.45",
+                currencies: [try Samples.currency("gems"), try Samples.currency("tickets")]))
         try read(
             .info(info),
             #"""
@@ -105,11 +107,12 @@ import Testing
         let promotion = Promotion(promoted: true, block: 8, term: 3)
         try read(.outcome(.promoted(promotion)), #"{"promoted":true,"block":8,"term":3}"#, as: promotion)
         var info = ServerInfo(
-            version: "1.0", environment: "Sandbox", bundleID: "com.example", engine: "e", currencies: [])
+            version: "1.0",
+            ledger: LedgerInfo(environment: "Sandbox", bundleID: "com.example", engine: "e", currencies: []))
         let start = #""version":"1.0","environment":"Sandbox","bundleId":"com.example","engine":"e","currencies":[]"#
-        info.standby = StandbyStanding(
+        info.ledger.standby = StandbyStanding(
             leader: "h:1", state: .connecting, reason: "r", block: 7, leaderBlock: 9, millisecondsBehind: 12)
-        info.replication = ReplicationStanding(
+        info.ledger.replication = ReplicationStanding(
             required: 1, block: 7,
             standbys: [ReplicationStanding.Standby(name: try Samples.standby("b"), block: 6, isConnected: true)])
         try read(
@@ -119,8 +122,8 @@ import Testing
             "blocksBehind":2,"millisecondsBehind":12},"replication":{"required":1,"block":7,\#
             "standbys":[{"name":"b","block":6,"isConnected":true}]}}
             """#, as: info)
-        info.replication = nil
-        info.standby = StandbyStanding(
+        info.ledger.replication = nil
+        info.ledger.standby = StandbyStanding(
             leader: "h:1", state: .following, reason: nil, block: 0, leaderBlock: nil, millisecondsBehind: nil)
         try read(
             .info(info),

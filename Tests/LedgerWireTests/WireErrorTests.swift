@@ -9,7 +9,8 @@ import Testing
         (-32700, "parse_error", false),
         (-32600, "invalid_request", false), (-32600, "line_too_long", false), (-32600, "batch_too_long", false),
         (-32601, "method_not_found", false),
-        (-32602, "invalid_params", false),
+        (-32602, "invalid_params", false), (-32602, "ledger_required", false),
+        (-32602, "unknown_ledger", false),
         (-32603, "internal_error", true),
         (-32001, "unauthenticated", false), (-32001, "forbidden", false),
         (-32002, "overloaded", true), (-32002, "shutting_down", true), (-32002, "storage_unavailable", true),
@@ -39,7 +40,8 @@ import Testing
         ]
         return [
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,
-            .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"), .internalError,
+            .methodNotFound, .invalidParams(path: "debits[0].amount", "must be a number"),
+            .ledgerRequired([LedgerName("a")!]), .unknownLedger(LedgerName("a")!), .internalError,
             .unauthenticated, .forbidden(Methods.report.method, .game), .overloaded, .shuttingDown, .storageUnavailable,
             .outcomeUnknown, .notLeader("ledger-1:7117"), .storageCorrupt,
             .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,

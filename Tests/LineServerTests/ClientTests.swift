@@ -20,7 +20,7 @@ extension ServerTests {
                     try await LedgerClient.connect(to: server.address, token: "none")
                 }
                 let client = try await LedgerClient.connect(to: server.address, token: "all")
-                #expect(try await client.info().engine == "memory")
+                #expect(try await client.info().ledger.engine == "memory")
                 let credited = try await client.credit(signedTransaction: try app.transaction(1), account: player)
                 #expect(credited.outcome == .credited && credited.posted.map(\.units) == [500])
                 let spend = Spend(

@@ -28,17 +28,17 @@ import Testing
 
     @Test func aReadingOfManyShortLinesIsAcceptedInSeveralTurns() {
         var transcript = Transcript()
-        transcript.state.linesLeft = 2
+        transcript.state.turn.begin(lines: 2)
         let pings = (1...5).map { Requests.ping($0) } + ["[\(Requests.ping(6)),\(Requests.ping(7))]"]
         transcript.send(pings.joined(separator: "\n"))
-        #expect(transcript.replies() == ["1", "2"] && transcript.state.needsTurn)
-        transcript.state.linesLeft = 4
+        #expect(transcript.replies() == ["1", "2"] && transcript.state.turn.isNeeded)
+        transcript.state.turn.begin(lines: 4)
         transcript.send()
         // The first of the batch is accepted, and the line is answered whole.
-        #expect(transcript.replies() == ["3", "4", "5"] && transcript.state.needsTurn)
-        transcript.state.linesLeft = 2
+        #expect(transcript.replies() == ["3", "4", "5"] && transcript.state.turn.isNeeded)
+        transcript.state.turn.begin(lines: 2)
         transcript.send()
-        #expect(transcript.replies() == ["[6, 7]"] && !transcript.state.needsTurn)
+        #expect(transcript.replies() == ["[6, 7]"] && !transcript.state.turn.isNeeded)
     }
 
     @Test func aBatchIsAnsweredByOneLineInItsOrder() {

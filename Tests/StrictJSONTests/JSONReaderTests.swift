@@ -46,6 +46,30 @@ import Testing
         }
     }
 
+    @Test func aMemberThatIsSetApartIsReadByItselfAndOnlyInThatObject() throws {
+        func read(_ text: String) throws -> (names: [String], apart: String?) {
+            var text = text
+            return try text.withUTF8 { bytes in
+                var reader = JSONReader(bytes)
+                var names: [String] = []
+                let (_, apart) = try reader.settingApart("a") { (reader) throws(JSONError) in
+                    try reader.object { (reader, key) throws(JSONError) in
+                        names.append(key.string)
+                        try reader.skip()
+                    }
+                }
+                try reader.end()
+                return (names, apart.map { String(decoding: reader.bytes($0), as: UTF8.self) })
+            }
+        }
+        #expect(try read(#"{"a": [1, {"a":2}] ,"b":{"a":3}}"#) == (["b"], #"[1, {"a":2}]"#))
+        #expect(try read(#"{"b":{"a":3}}"#) == (["b"], nil))
+        #expect(try read(#"{"\u0061":1}"#) == ([], "1"))
+        for text in [#"{"a":1,"a":2}"#, #"{"a":}"#, #"{"a":{"b":1,"b":2}}"#] {
+            #expect(throws: JSONError.self) { try read(text) }
+        }
+    }
+
     @Test func everyScalarIsReadBack() throws {
         for value in stride(from: UInt32(0x20), through: 0x10FFFF, by: 7) {
             guard let scalar = Unicode.Scalar(value), scalar != "\"", scalar != "\\" else { continue }

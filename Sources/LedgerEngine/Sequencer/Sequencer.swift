@@ -36,14 +36,15 @@ final class Sequencer: Sendable {
     private let report: @Sendable (LedgerEvent) -> Void
 
     /// - Parameters:
+    ///   - place: the ledger's among those that its tenants may ask.
     ///   - feed: told the last entry of every commit.
     ///   - verifiers: `limits.verifierThreads` threads.
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
-        store: any Store, verifier: Verifier, feed: Feed, verifiers: WorkerPool, limits: EngineLimits,
+        place: Int = 0, store: any Store, verifier: Verifier, feed: Feed, verifiers: WorkerPool, limits: EngineLimits,
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
-        queues = Monitor(SequencerQueues(limits: limits))
+        queues = Monitor(SequencerQueues(limits: limits, place: place))
         self.store = store
         self.verifier = verifier
         self.feed = feed

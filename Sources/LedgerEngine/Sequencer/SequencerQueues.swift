@@ -112,8 +112,11 @@ struct SequencerQueues {
     private var operationCount = 0
     /// Whether the writer is at work.
     private var isWriting = false
-    /// Batches that the writer has committed and that are not delivered yet.
-    private var undelivered = 0
+    /// When the batches were begun that are not delivered yet.
+    private var undelivered: Deque<UInt64> = []
+    /// When the last one was delivered, and how long it took after the one before it.
+    private var lastDelivery: UInt64 = 0
+    private var commitNanoseconds: UInt64 = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
     /// Who asked last, and until when several count as asking.
@@ -126,19 +129,24 @@ struct SequencerQueues {
     private var lateToldAgain: UInt64 = 0
     private let now: @Sendable () -> UInt64
 
-    /// - Parameter now: the monotonic clock, in nanoseconds.
-    init(limits: EngineLimits, now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds) {
+    /// - Parameters:
+    ///   - place: the ledger's among those that its tenants may ask.
+    ///   - now: the monotonic clock, in nanoseconds.
+    init(limits: EngineLimits, place: Int = 0, now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds) {
         self.limits = limits
         self.now = now
         verifierThreads = limits.verifierThreads
-        unverified = FairQueue(lane: { $0.unverified }, tenant: { $0.unverified }, cost: { max($0.signedCount, 1) })
-        postponed = FairQueue(lane: { $0.postponed }, tenant: { $0.postponed }, cost: { max($0.signedCount, 1) })
-        verified = FairQueue(lane: { $0.verified }, tenant: { $0.verified }, cost: { $0.operations.count })
+        unverified = FairQueue(
+            lane: { $0.unverified }, tenant: { $0.queues[place].unverified }, cost: { max($0.signedCount, 1) })
+        postponed = FairQueue(
+            lane: { $0.postponed }, tenant: { $0.queues[place].postponed }, cost: { max($0.signedCount, 1) })
+        verified = FairQueue(
+            lane: { $0.verified }, tenant: { $0.queues[place].verified }, cost: { $0.operations.count })
     }
 
     /// Whether nothing waits and nobody works.
     var isIdle: Bool {
-        firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && begun.isEmpty && undelivered == 0
+        firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && begun.isEmpty && undelivered.isEmpty
     }
 
     /// Whether nothing more will be verified soon: what was postponed does not count.
@@ -335,12 +343,12 @@ struct SequencerQueues {
     mutating func nextForWriter() -> WriterWork? {
         isExpectedForLoneJWS = false
         if !begun.isEmpty {
-            undelivered += 1
+            undelivered.append(now())
             defer { begun = [] }
             return .commit(begun, isLast: false)
         }
         if isWorthCommitting {
-            undelivered += 1
+            undelivered.append(now())
             nextCommitDue = now() + limits.commitMicrosecondsMax * 1_000
             let batch = takeBatch()
             return .commit(batch, isLast: verified.isEmpty)
@@ -359,13 +367,24 @@ struct SequencerQueues {
     /// What a lane asked for has cost more than its operations are worth in turns.
     func charge(_ lane: Lane, _ cost: Int) { verified.charge(lane, cost) }
 
-    /// A batch's answers were handed to its lanes.
-    mutating func delivered() { undelivered -= 1 }
+    /// The answers of the oldest batch were handed to its lanes.
+    mutating func delivered() {
+        guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
+        let now = now()
+        commitNanoseconds = now - max(begin, lastDelivery)
+        lastDelivery = now
+    }
+
+    /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has.
+    private var operationsPerSharedCommit: Int {
+        let worth = commitNanoseconds / limits.sharedCommitNanosecondsPerOperation
+        return min(max(limits.operationsPerSharedCommitMax, Int(worth)), limits.operationsPerCommitMax)
+    }
 
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest
     /// is committed the clients of the first go on. One commit of all would leave the cores idle by turns.
     private mutating func takeBatch() -> [Submission] {
-        let largest = now() < sharedUntil ? limits.operationsPerSharedCommitMax : limits.operationsPerCommitMax
+        let largest = now() < sharedUntil ? operationsPerSharedCommit : limits.operationsPerCommitMax
         let most = min(max(limits.operationsPerCommitMin, operationCount / 2), largest)
         var count = 0
         var batch: [Submission] = []

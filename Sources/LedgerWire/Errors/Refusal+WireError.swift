@@ -41,7 +41,9 @@ extension Refusal.Reason {
         case .unknownCurrency:
             guard let currency = error.currency else { return nil }
             self = .unknownCurrency(currency: currency)
-        case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams, .internalError,
+        case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
+            .ledgerRequired,
+            .unknownLedger, .internalError,
             .unauthenticated, .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader,
             .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct,
             .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .keyReused, .unknownPurchase, nil:

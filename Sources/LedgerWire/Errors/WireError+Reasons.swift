@@ -20,6 +20,16 @@ extension WireError {
         WireError(.invalidParams, "\(path) \(rule)", [Detail("path", .string(path))])
     }
 
+    /// `names` are those of the ledgers that the client may name.
+    package static func ledgerRequired(_ names: [LedgerName]) -> WireError {
+        let names = names.map(\.text).joined(separator: ", ")
+        return WireError(.ledgerRequired, "there are several ledgers: name one as params.ledger: \(names)")
+    }
+
+    package static func unknownLedger(_ ledger: LedgerName) -> WireError {
+        WireError(.unknownLedger, "there is no ledger \(ledger)", [Detail("ledger", .string(ledger.text))])
+    }
+
     package static let internalError = WireError(
         .internalError, "the server failed to carry this out, and nothing was changed")
 
@@ -43,6 +53,11 @@ extension WireError {
     package static func otherCurrency(_ currency: CurrencyCode) -> WireError {
         WireError(
             .forbidden, "the token may not move \(currency)", [Detail("currency", .string(currency.text))])
+    }
+
+    package static func otherLedger(_ ledger: LedgerName) -> WireError {
+        WireError(
+            .forbidden, "the token is not one of the ledger \(ledger)", [Detail("ledger", .string(ledger.text))])
     }
 
     /// `remaining` is what it may still grant today.

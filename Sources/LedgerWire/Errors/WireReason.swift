@@ -7,6 +7,8 @@ package enum WireReason: String, CaseIterable, Sendable {
     case batchTooLong = "batch_too_long"
     case methodNotFound = "method_not_found"
     case invalidParams = "invalid_params"
+    case ledgerRequired = "ledger_required"
+    case unknownLedger = "unknown_ledger"
     case internalError = "internal_error"
     case unauthenticated
     case forbidden
@@ -44,7 +46,7 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .parseError: -32700
         case .invalidRequest, .lineTooLong, .batchTooLong: -32600
         case .methodNotFound: -32601
-        case .invalidParams: -32602
+        case .invalidParams, .ledgerRequired, .unknownLedger: -32602
         case .internalError: -32603
         case .unauthenticated, .forbidden: -32001
         case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader, .storageCorrupt: -32002
@@ -65,7 +67,8 @@ package enum WireReason: String, CaseIterable, Sendable {
             .unknownProduct:
             true
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
-            .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment,
+            .ledgerRequired, .unknownLedger, .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed,
+            .wrongApp, .wrongEnvironment,
             .notConsumable,
             .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,

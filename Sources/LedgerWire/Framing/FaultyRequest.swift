@@ -95,7 +95,7 @@ struct FaultyRequest {
             return .failure(.invalidParams(path: "params", "must be an object: parameters are given by name"))
         }
         do throws(JSONError) {
-            return .success(Message.Asked(method, try method.request(members.params, in: reader)))
+            return .success(try method.request(members.params, in: reader))
         } catch {
             return .failure(.invalidParams(path: error.path.isEmpty ? "params" : error.path, error.message))
         }

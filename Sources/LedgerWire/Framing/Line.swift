@@ -1,3 +1,5 @@
+package import LedgerTypes
+
 /// What a client sent on one line.
 package enum Line: Hashable, Sendable {
     case single(Message)
@@ -45,10 +47,13 @@ package struct Message: Hashable, Sendable {
     package struct Asked: Hashable, Sendable {
         package var method: Method
         package var request: Request
+        /// The one of the service's ledgers that it names; `nil` where it names none.
+        package var ledger: LedgerName?
 
-        package init(_ method: Method, _ request: Request) {
+        package init(_ method: Method, _ request: Request, ledger: LedgerName? = nil) {
             self.method = method
             self.request = request
+            self.ledger = ledger
         }
     }
 

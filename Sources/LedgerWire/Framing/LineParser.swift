@@ -61,7 +61,7 @@ package enum LineParser {
         var isVersion2 = false
         var id: RequestID?
         var method: Method?
-        var request: Request?
+        var asked: Message.Asked?
         var earlyParams: Range<Int>?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
@@ -72,7 +72,7 @@ package enum LineParser {
                 if method == nil { throw reader.fail("is not a method") }
             case "params":
                 if let method {
-                    request = try method.read(&reader)
+                    asked = try method.read(&reader)
                 } else {
                     earlyParams = try reader.raw()
                 }
@@ -80,14 +80,14 @@ package enum LineParser {
             }
         }
         guard isVersion2, let method else { throw reader.fail("is not a request") }
-        if let request { return Message(id: id, body: .success(Message.Asked(method, request))) }
-        return Message(id: id, body: .success(Message.Asked(method, try method.request(earlyParams, in: reader))))
+        if let asked { return Message(id: id, body: .success(asked)) }
+        return Message(id: id, body: .success(try method.request(earlyParams, in: reader)))
     }
 }
 
 extension Method {
     /// The request of these parameters. A request that has no `params` is as if they were empty.
-    func request(_ params: Range<Int>?, in reader: JSONReader) throws(JSONError) -> Request {
+    func request(_ params: Range<Int>?, in reader: JSONReader) throws(JSONError) -> Message.Asked {
         let none: StaticString = "{}"
         let bytes =
             params.map { reader.bytes($0) }

@@ -1,4 +1,4 @@
-import LedgerTypes
+package import LedgerTypes
 import StrictJSON
 
 /// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer
@@ -30,13 +30,19 @@ package struct ReplyWriter: Sendable {
     }
 
     /// One reply: a line of its own, or the next member of the batch.
-    package mutating func write(_ reply: Reply, id: RequestID) {
+    /// - Parameter ledger: which of several ledgers it is of; a write's result names it.
+    package mutating func write(_ reply: Reply, id: RequestID, ledger: LedgerName? = nil) {
         json.beginObject()
         json.key("jsonrpc")
         json.ascii("2.0")
         json.key("id")
         json.write(id)
         json.write(reply)
+        if let ledger, case .outcome(let outcome) = reply, outcome.isOfWrite {
+            json.reopenObject()
+            json.member("ledger", ledger.text)
+            json.endObject()
+        }
         json.endObject()
         if batchStart == nil { json.newline() }
     }
@@ -76,6 +82,20 @@ extension Outcome {
         var json = JSONWriter(capacity: 4_096)
         page.write(to: &json)
         return json.bytes
+    }
+}
+
+extension Outcome {
+    /// Whether it is the result of a request that may change the ledger.
+    fileprivate var isOfWrite: Bool {
+        switch self {
+        case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .forgotten,
+            .promoted:
+            true
+        case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .blocks, .head,
+            .refused, .written:
+            false
+        }
     }
 }
 

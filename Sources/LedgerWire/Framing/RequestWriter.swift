@@ -1,4 +1,4 @@
-import LedgerTypes
+package import LedgerTypes
 package import StrictJSON
 
 /// Writes requests, a line each, or several as one line between `beginBatch` and `endBatch`.
@@ -18,12 +18,16 @@ package struct RequestWriter: Sendable {
     }
 
     /// One request; without an id it is carried out and not answered.
-    package mutating func write<Params, Result>(_ call: TypedMethod<Params, Result>, _ params: Params, id: RequestID?) {
+    /// - Parameter ledger: the one of the service's ledgers that it is for; `nil` for the connection's.
+    package mutating func write<Params, Result>(
+        _ call: TypedMethod<Params, Result>, _ params: Params, id: RequestID?, ledger: LedgerName? = nil
+    ) {
         begin(id)
         json.ascii(call.method.name)
         json.key("params")
         json.beginObject()
         params.writeMembers(to: &json)
+        json.member("ledger", ledger?.text)
         json.endObject()
         end()
     }

@@ -18,10 +18,41 @@ package struct Method: Sendable {
     package let changes: Bool
     /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
     package let isRepeatable: Bool
-    /// Reads the object of its parameters.
-    let read: @Sendable (inout JSONReader) throws(JSONError) -> Request
+    /// Reads the object of its parameters, but for the ledger that it names.
+    private let readParams: @Sendable (inout JSONReader) throws(JSONError) -> Request
     /// Reads its parameters where it is an operation of an `atomic`; `nil` where it cannot be one.
     let readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> KeyedOperation)?
+
+    init(
+        name: StaticString, access: Access, changes: Bool, isRepeatable: Bool,
+        read: @escaping @Sendable (inout JSONReader) throws(JSONError) -> Request,
+        readOperation: (@Sendable (inout JSONReader) throws(JSONError) -> KeyedOperation)?
+    ) {
+        self.name = name
+        self.access = access
+        self.changes = changes
+        self.isRepeatable = isRepeatable
+        readParams = read
+        self.readOperation = readOperation
+    }
+
+    /// Reads the object of its parameters. Each method has the parameter `ledger`, beside its own.
+    func read(_ reader: inout JSONReader) throws(JSONError) -> Message.Asked {
+        let (request, name) = try reader.settingApart("ledger") { (reader) throws(JSONError) in
+            try readParams(&reader)
+        }
+        var asked = Message.Asked(self, request)
+        if let name {
+            var own = JSONReader(reader.bytes(name))
+            guard try own.peek() == .string, let ledger = LedgerName(try own.string()) else {
+                throw reader.invalid("ledger", LedgerName.rule)
+            }
+            asked.ledger = ledger
+        } else if case .authenticate(nil) = request {
+            throw reader.missing("token")
+        }
+        return asked
+    }
 
     /// Whether a connection of these roles may call the method, where it has authenticated.
     package func isAllowed(to roles: Roles) -> Bool {
@@ -29,6 +60,12 @@ package struct Method: Sendable {
         case .everyone, .anyRole: true
         case .roles(let allowed): !roles.isDisjoint(with: allowed.union(.admin))
         }
+    }
+}
+
+extension LedgerName {
+    fileprivate static var rule: String {
+        "must be 1 to \(Limits.standbyNameBytesMax) letters, digits, _, - and ."
     }
 }
 

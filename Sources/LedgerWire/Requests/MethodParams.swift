@@ -12,11 +12,11 @@ package struct NoParams: MethodParams {
     package func writeMembers(to writer: inout JSONWriter) {}
 }
 
-/// A token, which gives a role.
+/// A token, which gives a role; or none, where it is the ledger alone that is named.
 package struct Authentication: MethodParams {
-    package var token: String
+    package var token: String?
 
-    package init(token: String) { self.token = token }
+    package init(token: String?) { self.token = token }
 
     package init(params reader: inout JSONReader) throws(JSONError) {
         var token: String?
@@ -26,7 +26,7 @@ package struct Authentication: MethodParams {
             default: throw reader.unknownParameter()
             }
         }
-        self.init(token: try reader.required(token, "token"))
+        self.init(token: token)
     }
 
     package func writeMembers(to writer: inout JSONWriter) { writer.member("token", token) }

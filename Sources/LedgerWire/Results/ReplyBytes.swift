@@ -5,8 +5,8 @@ package import LedgerTypes
 /// Each is the reply's line without its id, which is as long as in the request. A bound is by the request's kind, and
 /// where it is cheap to know by what it names: the texts of the request have their length, all others the largest.
 package enum ReplyBytes {
-    /// `{"jsonrpc":"2.0","id":…,"result":{…}}` with `entry` and `replayed`, and a comma or the line's end.
-    static let envelope = 110
+    /// `{"jsonrpc":"2.0","id":…,"result":{…}}` with `entry`, `replayed` and `ledger`, and a comma or a line's end.
+    static let envelope = 124 + Limits.standbyNameBytesMax
     /// An error of the ledger or the server: a message of some lines, and what `data` has.
     package static let error = 1_024
     /// A lot that a receipt names, of a currency with the longest code.
@@ -21,7 +21,7 @@ package enum ReplyBytes {
         330 + account + Limits.currenciesPerOperationMax * (balance + 45 + Limits.codeBytesMax)
     /// A notification has three texts of Apple's besides, of 255 bytes that may each be escaped.
     static let notification = purchase + 150 + 3 * 6 * 255
-    /// All currencies, and what is known of the standbys.
+    /// Of one ledger: all currencies, and what is known of the standbys.
     static let info = 8_192 + Limits.currenciesMax * (Limits.codeBytesMax + 3) + 16 * 1_024
 }
 

@@ -11,6 +11,7 @@ enum SecurityRefusal: Sendable {
     case forbidden(Method, Roles)
     case readOnly(Method)
     case otherCurrency(CurrencyCode)
+    case otherLedger(LedgerName)
     case grantsOfDay(CurrencyCode, remaining: Int64)
     case tooManyRequests
     /// A JWS that is not to be believed.
@@ -33,6 +34,7 @@ enum SecurityRefusal: Sendable {
         case .forbidden(let method, let roles): .forbidden(method, roles)
         case .readOnly(let method): .readOnly(method)
         case .otherCurrency(let currency): .otherCurrency(currency)
+        case .otherLedger(let ledger): .otherLedger(ledger)
         case .grantsOfDay(let currency, let remaining): .grantsOfDay(currency, remaining: remaining)
         case .tooManyRequests: .tooManyRequests
         case .verification(let failure): WireError(.verification(failure))
@@ -45,7 +47,7 @@ enum SecurityRefusal: Sendable {
         switch self {
         case .unauthenticated(let method): method.description
         case .verification(let failure): failure.reason.rawValue
-        case .unknownToken, .forbidden, .readOnly, .otherCurrency, .grantsOfDay, .tooManyRequests: nil
+        case .unknownToken, .forbidden, .readOnly, .otherCurrency, .otherLedger, .grantsOfDay, .tooManyRequests: nil
         }
     }
 
@@ -62,7 +64,7 @@ enum SecurityRefusal: Sendable {
         switch self {
         case .unknownToken: .unknownToken
         case .unauthenticated: .unauthenticated
-        case .forbidden, .readOnly, .otherCurrency: .forbidden
+        case .forbidden, .readOnly, .otherCurrency, .otherLedger: .forbidden
         case .grantsOfDay, .tooManyRequests: .limit
         case .verification: .verification
         }

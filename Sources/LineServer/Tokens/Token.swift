@@ -30,14 +30,18 @@ package struct Token: Sendable {
     /// has verified.
     package var certificates: [String]
     package var limits: Limits
+    /// The only one of the service's ledgers that it opens; `nil`: all.
+    package var ledger: LedgerName?
 
     package init(
-        name: String, roles: Roles, digests: [Digest], certificates: [String] = [], limits: Limits = Limits()
+        name: String, roles: Roles, digests: [Digest], certificates: [String] = [], limits: Limits = Limits(),
+        ledger: LedgerName? = nil
     ) {
         self.name = name
         self.roles = roles
         self.digests = digests
         self.certificates = certificates
         self.limits = limits
+        self.ledger = ledger
     }
 }

@@ -11,29 +11,42 @@ final class TokenHolder: Sendable {
     let grants: GrantAllowance?
     /// In whose turns it is served: all its connections share them.
     let tenant: Tenant
+    /// The only one of the service's ledgers that it may ask; `nil`: all.
+    let ledger: LedgerName?
     private let limits: Token.Limits
     private let requests: RequestAllowance?
 
     /// Everybody, where there are no tokens.
-    static func anyone() -> TokenHolder {
-        TokenHolder(name: nil, roles: .admin, limits: Token.Limits(), grants: nil, after: nil)
+    static func anyone(ledgers: Int) -> TokenHolder {
+        TokenHolder(
+            name: nil, roles: .admin, limits: Token.Limits(), ledger: nil, grants: nil, after: nil, ledgers: ledgers)
     }
 
-    /// - Parameter former: of the same name: what was granted today under it counts, and where its share and its
-    ///   requests a second stay, so do its turns and what is left of them.
-    convenience init(_ token: Token, after former: TokenHolder?) {
+    /// - Parameters:
+    ///   - former: of the same name: what was granted today under it counts, and where its share and its requests a
+    ///     second stay, so do its turns and what is left of them.
+    ///   - ledgers: how many ledgers the service has.
+    convenience init(_ token: Token, after former: TokenHolder?, ledgers: Int) {
         let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
-        self.init(name: token.name, roles: token.roles, limits: token.limits, grants: grants, after: former)
+        self.init(
+            name: token.name, roles: token.roles, limits: token.limits, ledger: token.ledger, grants: grants,
+            after: former, ledgers: ledgers)
     }
 
     private init(
-        name: String?, roles: Roles, limits: Token.Limits, grants: GrantAllowance?, after former: TokenHolder?
+        name: String?, roles: Roles, limits: Token.Limits, ledger: LedgerName?, grants: GrantAllowance?,
+        after former: TokenHolder?, ledgers: Int
     ) {
         self.name = name
         self.roles = roles
         self.limits = limits
+        self.ledger = ledger
         let share = limits.share ?? roles.share
-        if let known = former?.tenant, known.share == share { tenant = known } else { tenant = Tenant(share: share) }
+        if let known = former?.tenant, known.share == share {
+            tenant = known
+        } else {
+            tenant = Tenant(share: share, ledgers: ledgers)
+        }
         requests = limits.requestsPerSecond.map { perSecond in
             if let known = former?.requests, known.perSecond == perSecond { return known }
             return RequestAllowance(perSecond: perSecond)
@@ -48,6 +61,7 @@ final class TokenHolder: Sendable {
         guard let other, other.roles.isSuperset(of: roles), limits.isReadOnly || !other.limits.isReadOnly else {
             return true
         }
+        if let only = other.ledger, only != ledger { return true }
         guard let currencies = other.limits.currencies else { return false }
         return limits.currencies.map { !$0.isSubset(of: currencies) } ?? true
     }

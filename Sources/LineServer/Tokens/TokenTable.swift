@@ -28,15 +28,18 @@ final class TokenTable: Sendable {
     private let replaced = Atomic<Int>(0)
     /// Whom everybody is where there are no tokens.
     private let everyone: TokenHolder?
+    private let ledgers: Int
 
-    init(_ access: ServerConfiguration.Access) {
+    /// - Parameter ledgers: how many ledgers the service has.
+    init(_ access: ServerConfiguration.Access, ledgers: Int = 1) {
+        self.ledgers = ledgers
         switch access {
         case .everyoneOnThisMachine:
-            everyone = .anyone()
+            everyone = .anyone(ledgers: ledgers)
             entries = NIOLockedValueBox(Entries())
         case .tokens(let tokens):
             everyone = nil
-            entries = NIOLockedValueBox(TokenTable.entries(tokens, before: Entries()))
+            entries = NIOLockedValueBox(TokenTable.entries(tokens, before: Entries(), ledgers: ledgers))
         }
     }
 
@@ -73,16 +76,16 @@ final class TokenTable: Sendable {
     /// From now on these tokens hold, and no others. What was granted today under a name counts for who has it now.
     func replace(by tokens: [Token]) {
         if everyone != nil { return }
-        entries.withLockedValue { $0 = TokenTable.entries(tokens, before: $0) }
+        entries.withLockedValue { $0 = TokenTable.entries(tokens, before: $0, ledgers: ledgers) }
         replaced.add(1, ordering: .acquiringAndReleasing)
     }
 
-    private static func entries(_ tokens: [Token], before: Entries) -> Entries {
+    private static func entries(_ tokens: [Token], before: Entries, ledgers: Int) -> Entries {
         var entries = Entries()
         entries.names = tokens.count
         entries.byName = before.byName
         for token in tokens {
-            let holder = TokenHolder(token, after: before.byName[token.name])
+            let holder = TokenHolder(token, after: before.byName[token.name], ledgers: ledgers)
             entries.byName[token.name] = holder
             entries.byDigest += token.digests.map { ($0, holder) }
             for name in token.certificates { entries.byCertificate[name] = holder }

@@ -24,6 +24,9 @@ struct Audit: ParsableCommand {
         completion: .file(extensions: ["json"]))
     var config: String?
 
+    @Option(name: .customLong("ledger"), help: "Which ledger of the configuration, where that has several.")
+    var name: String?
+
     @Option(help: "Certificates (DER or PEM files, separated by commas) trusted beside Apple Root CA - G3.")
     var anchors: String?
 
@@ -88,9 +91,7 @@ struct Audit: ParsableCommand {
     private func named() throws -> (path: String, anchors: [String], headKey: String?) {
         let named = anchors.map { $0.split(separator: ",").map(String.init) } ?? []
         guard let config else { return (ledger ?? "ledger", named, headKey) }
-        let settings = try Settings.load(
-            file: config, flags: [.path: ledger].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment, serves: false)
+        let settings = try Composition.ledgerSettings(config: config, ledger: name, path: ledger)
         return (settings.path, settings.anchors + named, headKey ?? settings.headPublicKey)
     }
 

@@ -27,9 +27,12 @@ struct Backup: ParsableCommand {
         completion: .file(extensions: ["json"]))
     var config: String?
 
+    @Option(name: .customLong("ledger"), help: "Which ledger of the configuration, where that has several.")
+    var name: String?
+
     func run() throws {
         File.keepFromOthers()
-        let path = try Composition.ledgerPath(ledger, config: config)
+        let path = try Composition.ledgerPath(ledger, config: config, ledger: name)
         let bar = PhaseBar<LogBackup.Phase> { $0 == .copying ? "copying blocks" : "verifying blocks" }
         let summary: LogBackup.Summary
         do throws(LogError) {

@@ -99,7 +99,8 @@ struct DemoStage {
 
     func service() throws -> LedgerService {
         try Composition.service(
-            settings, catalog: try CatalogFile.read(settings.catalog), create: true, acceptsClock: false,
+            settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
+            acceptsClock: false,
             scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 

@@ -15,11 +15,12 @@ struct Rebuild: ParsableCommand {
     @Option(help: "The ledger's folder. Default: the configuration's", completion: .directory)
     var path: String?
 
+    @Option(name: .customLong("ledger"), help: "Which ledger of the configuration, where that has several.")
+    var name: String?
+
     func run() throws {
         File.keepFromOthers()
-        let settings = try Settings.load(
-            file: config, flags: [.path: path].compactMapValues { $0 },
-            environment: ProcessInfo.processInfo.environment, serves: false)
+        let settings = try Composition.ledgerSettings(config: config, ledger: name, path: path)
         do {
             let blocks = try Composition.rebuild(settings)
             Console.print("the tables of \(settings.path) were made anew from \(blocks) blocks")

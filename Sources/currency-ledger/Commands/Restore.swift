@@ -25,6 +25,9 @@ struct Restore: ParsableCommand {
         completion: .file(extensions: ["json"]))
     var config: String?
 
+    @Option(name: .customLong("ledger"), help: "Which ledger of the configuration, where that has several.")
+    var name: String?
+
     @Option(help: "The first block of the ledger that may be lost with all behind it.")
     var loseFrom: Int64?
 
@@ -46,7 +49,7 @@ struct Restore: ParsableCommand {
 
     func run() throws {
         File.keepFromOthers()
-        let path = try Composition.ledgerPath(to, config: config)
+        let path = try Composition.ledgerPath(to, config: config, ledger: name)
         let bar = PhaseBar<LogRestore.Phase> { phase in
             switch phase {
             case .checking: "checking blocks of the backup"

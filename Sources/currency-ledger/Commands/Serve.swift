@@ -131,7 +131,9 @@ struct Serve: AsyncParsableCommand {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-        let offered = try CatalogFile.read(settings.catalog)
+        let catalogs = try settings.ledgers.map { ledger throws(ConfigurationError) in
+            try CatalogFile.read(ledger.catalog)
+        }
         var logger = Logger(label: "currency-ledger")
         logger.logLevel = settings.logLevel
         // Until the service group takes them over: nothing was accepted that would have to be answered.
@@ -141,7 +143,7 @@ struct Serve: AsyncParsableCommand {
         let service: LedgerService
         do {
             service = try Composition.service(
-                settings, catalog: offered, create: create, acceptsClock: acceptClock, scratch: scratch,
+                settings, catalogs: catalogs, create: create, acceptsClock: acceptClock, scratch: scratch,
                 logger: logger)
         } catch let error as ConfigurationError {
             throw error
@@ -150,7 +152,7 @@ struct Serve: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, offered))],
+                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, settings, catalogs))],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -164,12 +166,14 @@ struct Serve: AsyncParsableCommand {
 
 extension Serve {
     /// Reads what can change while the service runs.
-    private func reload(_ lines: LineService, _ catalog: Catalog) -> @Sendable () -> Void {
+    private func reload(
+        _ lines: LineService, _ running: Settings, _ catalogs: [Catalog]
+    ) -> @Sendable () -> Void {
         { [config, flags] in
             lines.reload {
                 let settings = try Settings.load(
                     file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-                return try Composition.renewal(settings, catalog: catalog)
+                return try Composition.renewal(settings, running: running, catalogs: catalogs)
             }
         }
     }

@@ -17,6 +17,9 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "The key of that certificate (PEM), readable by its owner alone.", completion: .file())
     var tlsKey: String?
 
+    @Option(help: "Which ledger of the service, where that has several.")
+    var ledger: String?
+
     /// Read from the environment rather than a flag, which others on the machine could see.
     private var token: String? { ProcessInfo.processInfo.environment[ServerOptions.tokenVariable] }
 
@@ -30,6 +33,7 @@ struct ServerOptions: ParsableArguments {
         guard (tlsCertificate == nil) == (tlsKey == nil), tlsCa != nil || tlsKey == nil else {
             throw ValidationError("--tls-certificate and --tls-key go together, and with --tls-ca.")
         }
+        if let ledger, LedgerName(ledger) == nil { throw ValidationError("--ledger: '\(ledger)' names no ledger.") }
     }
 
     /// Connects, works, and closes; a connection that fails ends the command with a clear message.
@@ -42,7 +46,8 @@ struct ServerOptions: ParsableArguments {
             client = try await LedgerClient.connect(
                 to: try ServerAddress(address), token: token,
                 configuration: ClientConfiguration(
-                    requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds, tls: tls))
+                    requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds, tls: tls,
+                    ledger: ledger.flatMap { LedgerName($0) }))
         } catch {
             throw Failure("no service at \(address): \(error)")
         }

@@ -99,6 +99,19 @@ enum Setting: String, CaseIterable {
         }
     }
 
+    /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
+    var isOfLedger: Bool {
+        switch self {
+        case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
+            .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+            .headSeconds, .headPublicKey, .cachedPlayers:
+            true
+        case .listen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey,
+            .tlsClientCA, .logLevel:
+            false
+        }
+    }
+
     /// The names of the key, as they lead to it in the file.
     var names: [String] { rawValue.split(separator: ".").map(String.init) }
 }

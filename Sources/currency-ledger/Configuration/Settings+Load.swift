@@ -37,6 +37,8 @@ private struct Source {
     }
 
     private var file: SettingsFile?
+    /// What is being read: the service's settings, or one of several ledgers'.
+    private var scope: SettingsFile.Scope?
     private let flags: [Setting: String]
     private let environment: [String: String]
     private let variables: EnvironmentVariablesProvider
@@ -47,24 +49,14 @@ private struct Source {
 
     init(file: SettingsFile?, flags: [Setting: String], environment: [String: String]) {
         self.file = file
+        scope = file?.service
         self.flags = flags
         self.environment = environment
         variables = EnvironmentVariablesProvider(environmentVariables: environment)
     }
 
     mutating func settings(serves: Bool) throws(ConfigurationError) -> Settings {
-        let environment = required(.environment).flatMap { given in
-            let environment = Environment.known.first { $0.rawValue == given.text }
-            if environment == nil { mustBe("Production, Sandbox, Xcode or LocalTesting", given) }
-            return environment
-        }
-        let bundleID = required(.bundleID)
-        let catalog = required(.catalog)
-        var settings = Settings(
-            bundleID: bundleID?.text ?? "", environment: environment ?? .sandbox,
-            catalog: catalog.map { path($0) } ?? "")
-        settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
-        if let given = filled(.path) { settings.path = path(given) }
+        var settings = Settings(ledgers: [])
         if let given = given(.listen) {
             settings.listen = given.compactMap { address($0) }
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
@@ -74,15 +66,6 @@ private struct Source {
             if mode == nil { mustBe(SocketMode.rule, given) }
             settings.socketMode = mode ?? settings.socketMode
         }
-        settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
-        settings.headKey = filled(.headKey).map { path($0) }
-        settings.headFile = filled(.headFile).map { path($0) }
-        settings.headPublicKey = filled(.headPublicKey).map { path($0) }
-        if let seconds = integer(.headSeconds, in: 1...86_400) { settings.headSeconds = Int(seconds) }
-        if settings.headFile != nil, settings.headKey == nil, given(.headKey) == nil, !isFaulty(.headKey) {
-            note("is required where head.file is given: a head is written with its signature", .headKey)
-        }
-        if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
         if let given = scalar(.logLevel) {
             let level = Logger.Level(rawValue: given.text)
             if level == nil { mustBe("trace, debug, info, notice, warning, error or critical", given) }
@@ -92,12 +75,85 @@ private struct Source {
         settings.currenciesOfTokens = currenciesOfTokens
         settings.tls = tls()
         settings.allowsInsecurePlaintext = boolean(.insecurePlaintext) ?? false
-        settings.follow = follow()
-        if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
-        if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
+        settings.ledgers = ledgers()
+        checkLedgers(ofTokens: settings.access)
         refuseUnknownVariables()
         let all = (file?.json.lines ?? []) + faults
         if !all.isEmpty { throw ConfigurationError(all) }
+        return settings
+    }
+
+    private mutating func ledgers() -> [LedgerSettings] {
+        guard let scopes = file?.ledgers else { return [ledger(name: nil)] }
+        for setting in Setting.allCases where setting.isOfLedger && given(setting) != nil {
+            note("is a setting of each ledger where there are ledgers: it stands in the file, under each name", setting)
+        }
+        defer { scope = file?.service }
+        var seen = Seen()
+        return scopes.map { scope in
+            self.scope = scope
+            let ledger = ledger(name: scope.member.flatMap { LedgerName($0.name) })
+            refuse(ledger, beside: &seen)
+            return ledger
+        }
+    }
+
+    /// What no two ledgers may share.
+    private struct Seen {
+        var paths: Set<String> = []
+        var apps: Set<String> = []
+        var headFiles: Set<String> = []
+    }
+
+    private mutating func refuse(_ ledger: LedgerSettings, beside seen: inout Seen) {
+        guard let member = scope?.member else { return }
+        if !seen.paths.insert(URL(fileURLWithPath: ledger.path).standardizedFileURL.path).inserted {
+            file?.json.note("has the path of another ledger", member)
+        }
+        if !ledger.bundleID.isEmpty, !seen.apps.insert("\(ledger.environment.rawValue) \(ledger.bundleID)").inserted {
+            file?.json.note("has the app and the environment of another ledger", member)
+        }
+        if let headFile = ledger.headFile, !seen.headFiles.insert(headFile).inserted {
+            file?.json.note("has the head.file of another ledger", member)
+        }
+    }
+
+    /// Tokens that are of one ledger must be of one that there is.
+    private mutating func checkLedgers(ofTokens access: ServerConfiguration.Access) {
+        guard case .tokens(let tokens) = access else { return }
+        let names = file?.ledgers?.compactMap(\.member?.name) ?? []
+        for token in tokens {
+            guard let ledger = token.ledger, !names.contains(ledger.text) else { continue }
+            note("\(token.name): there is no ledger \(ledger)", .tokens)
+        }
+    }
+
+    private mutating func ledger(name: LedgerName?) -> LedgerSettings {
+        let environment = required(.environment).flatMap { given in
+            let environment = Environment.known.first { $0.rawValue == given.text }
+            if environment == nil { mustBe("Production, Sandbox, Xcode or LocalTesting", given) }
+            return environment
+        }
+        let bundleID = required(.bundleID)
+        let catalog = required(.catalog)
+        var settings = LedgerSettings(
+            name: name, path: "ledger", bundleID: bundleID?.text ?? "", environment: environment ?? .sandbox,
+            catalog: catalog.map { path($0) } ?? "")
+        if let name { settings.path = path(name.text) }
+        settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
+        if let given = filled(.path) { settings.path = path(given) }
+        settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
+        settings.headKey = filled(.headKey).map { path($0) }
+        settings.headFile = filled(.headFile).map { path($0) }
+        settings.headPublicKey = filled(.headPublicKey).map { path($0) }
+        if let seconds = integer(.headSeconds, in: 1...86_400) { settings.headSeconds = Int(seconds) }
+        if settings.headFile != nil, settings.headKey == nil, given(.headKey) == nil, !isFaulty(.headKey) {
+            note("is required where head.file is given: a head is written with its signature", .headKey)
+        }
+        if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
+        settings.follow = follow()
+        if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
+        if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
         return settings
     }
 
@@ -125,7 +181,7 @@ private struct Source {
     private mutating func tokens() -> [Token]? {
         let variable = variable(.tokens)
         guard let text = variable.text else {
-            guard let value = file?.items[.tokens]?.first?.value, let read = file?.json.tokens(value) else {
+            guard let value = file?.service.items[.tokens]?.first?.value, let read = file?.json.tokens(value) else {
                 return nil
             }
             currenciesOfTokens = read.currencies
@@ -172,7 +228,7 @@ private struct Source {
         if given(setting) == nil, !isFaulty(setting) { note("is required where \(because) given", setting) }
     }
 
-    private mutating func follow() -> Settings.Follow? {
+    private mutating func follow() -> LedgerSettings.Follow? {
         let leader = filled(.followLeader).flatMap { address($0) }
         let token = filled(.followToken)?.text
         let named = filled(.followName)
@@ -192,7 +248,7 @@ private struct Source {
         }
         let tls = followTLS()
         guard let leader, let name else { return nil }
-        return Settings.Follow(leader: leader, token: token, name: name, tls: tls)
+        return LedgerSettings.Follow(leader: leader, token: token, name: name, tls: tls)
     }
 
     private mutating func address(_ given: Given) -> ServerAddress? {
@@ -208,7 +264,8 @@ private struct Source {
     private mutating func required(_ setting: Setting) -> Given? {
         if let given = filled(setting) { return given }
         if given(setting) == nil, !isFaulty(setting) {
-            note("is required: in the configuration file, or as \(variable(setting).name)", setting)
+            let variable = isInFileAlone ? "" : ": in the configuration file, or as \(variable(setting).name)"
+            note("is required\(variable)", setting)
         }
         return nil
     }
@@ -236,8 +293,12 @@ private struct Source {
     }
 
     private func path(_ given: Given) -> String {
-        guard case .file = given.origin, let folder = file?.folder else { return given.text }
-        return URL(fileURLWithPath: given.text, relativeTo: folder).path
+        if case .file = given.origin { path(given.text) } else { given.text }
+    }
+
+    /// - Parameter text: relative to the file's folder.
+    private func path(_ text: String) -> String {
+        file.map { URL(fileURLWithPath: text, relativeTo: $0.folder).path } ?? text
     }
 
     /// A variable that is spelt wrong would otherwise be a setting that is not there, and nobody would know.
@@ -261,14 +322,23 @@ private struct Source {
 
     /// Whether its value is the file's, and of the wrong type, which was noted.
     private func isFaulty(_ setting: Setting) -> Bool {
-        flags[setting] == nil && variable(setting).text == nil && file?.faulty.contains(setting) == true
+        if isInFileAlone { return scope?.faulty.contains(setting) == true }
+        return flags[setting] == nil && variable(setting).text == nil && scope?.faulty.contains(setting) == true
     }
 
+    /// Whether neither flags nor variables have what is being read: the settings of one of several ledgers.
+    private var isInFileAlone: Bool { scope?.member != nil }
+
     private func given(_ setting: Setting) -> [Given]? {
+        if isInFileAlone { return givenInFile(setting) }
         if let text = flags[setting], let flag = setting.flag { return split(text, setting, .flag(flag)) }
         let variable = variable(setting)
         if let text = variable.text { return split(text, setting, .variable(variable.name)) }
-        return file?.items[setting]?.map {
+        return givenInFile(setting)
+    }
+
+    private func givenInFile(_ setting: Setting) -> [Given]? {
+        scope?.items[setting]?.map {
             Given(text: setting.form == .texts ? $0.text[...].trimmed : $0.text, origin: .file($0.value))
         }
     }
@@ -308,7 +378,9 @@ private struct Source {
     /// Notes what a setting lacks, where it is given or could be.
     private mutating func note(_ rule: String, _ setting: Setting) {
         let variable = variable(setting)
-        if flags[setting] != nil, let flag = setting.flag {
+        if let member = scope?.member, let file {
+            faults.append("\(file.json.name): ledgers.\(member.name).\(setting.rawValue): \(rule)")
+        } else if flags[setting] != nil, let flag = setting.flag {
             faults.append("\(flag): \(rule)")
         } else if variable.text != nil {
             faults.append("\(variable.name): \(rule)")

@@ -9,9 +9,61 @@ import Logging
 /// Each setting with its default and its meaning stands on the page Configuration, which a test compares with
 /// `Settings.load`.
 ///
+/// A service keeps one ledger, whose settings stand beside its own, or several, each under its name in `ledgers`: those
+/// stand in the file alone.
+///
 /// Several values in one variable or flag are separated by commas. Paths in the file are relative to the file's
 /// folder.
 struct Settings: Sendable {
+    var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
+    /// `nil` without TLS.
+    var tls: ServerTLSFiles?
+    var allowsInsecurePlaintext = false
+    var socketMode = ServerConfiguration.socketModeDefault
+    var access = ServerConfiguration.Access.everyoneOnThisMachine
+    /// Those that tokens name, for ``check(against:)``.
+    var currenciesOfTokens: [NamedCurrency] = []
+    var logLevel = Logger.Level.info
+    /// At least one; with names where they stand in `ledgers`, and then in the order of these.
+    var ledgers: [LedgerSettings]
+
+    /// Bytes of a key's file: a key in PEM has some hundred.
+    static let keyBytesMax = 65_536
+    /// Bytes of a file of signed heads: one a minute of a year is 600 MB, and nobody compares that at once.
+    static let headsBytesMax = 256 * 1_024 * 1_024
+    /// Bytes of a configuration or catalog file: far more than a catalog of thousands of products needs.
+    static let fileBytesMax = 16 * 1_024 * 1_024
+
+    /// The ledger that a command is for.
+    /// - Throws: ``ConfigurationError`` where there is none of this name, or there are several and none is named.
+    func ledger(named name: String?) throws(ConfigurationError) -> LedgerSettings {
+        let names = ledgers.compactMap { $0.name?.text }.joined(separator: ", ")
+        guard let name else {
+            if ledgers.count == 1 { return ledgers[0] }
+            throw ConfigurationError(["--ledger: is required, for the configuration has several: \(names)"])
+        }
+        if let ledger = ledgers.first(where: { $0.name?.text == name }) { return ledger }
+        let known = names.isEmpty ? "whose only ledger has no name" : "which has \(names)"
+        throw ConfigurationError(["--ledger: \(name) is not a ledger of the configuration, \(known)"])
+    }
+
+    /// - Parameter catalogs: those of the ledgers, in their order.
+    /// - Throws: ``ConfigurationError`` where a token names currencies that the catalogs of its ledgers lack: each by
+    ///   its name.
+    func check(against catalogs: [Catalog]) throws(ConfigurationError) {
+        let all = zip(ledgers, catalogs)
+        let faults = currenciesOfTokens.compactMap { named -> String? in
+            let opened = all.filter { named.ledger == nil || $0.0.name == named.ledger }.map(\.1)
+            if opened.contains(where: { $0.currencies[named.code] != nil }) { return nil }
+            let names = Set(opened.flatMap(\.currencies.keys)).sorted().map(\.text).joined(separator: ", ")
+            return "\(named.place): \(named.code) is not among the catalog's currencies: \(names)"
+        }
+        if !faults.isEmpty { throw ConfigurationError(faults) }
+    }
+}
+
+/// The settings of one ledger.
+struct LedgerSettings: Sendable {
     /// Whose standby it is.
     struct Follow: Sendable {
         var leader: ServerAddress
@@ -21,20 +73,14 @@ struct Settings: Sendable {
         var tls: ClientTLSFiles?
     }
 
-    var path = "ledger"
-    var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
-    /// `nil` without TLS.
-    var tls: ServerTLSFiles?
-    var allowsInsecurePlaintext = false
-    var socketMode = ServerConfiguration.socketModeDefault
+    /// `nil` where it is the only one, and its settings stand beside the service's.
+    var name: LedgerName?
+    var path: String
     var bundleID: String
     var appAppleID: Int64?
     var environment: Environment
     var anchors: [String] = []
     var catalog: String
-    var access = ServerConfiguration.Access.everyoneOnThisMachine
-    /// Those that tokens name, for ``check(against:)``.
-    var currenciesOfTokens: [NamedCurrency] = []
     /// `nil` where it leads.
     var follow: Follow?
     var standbysRequired = 0
@@ -47,22 +93,4 @@ struct Settings: Sendable {
     /// The file of the public key by which an auditor verifies heads.
     var headPublicKey: String?
     var cachedPlayers = 300_000
-    var logLevel = Logger.Level.info
-
-    /// Bytes of a key's file: a key in PEM has some hundred.
-    static let keyBytesMax = 65_536
-    /// Bytes of a file of signed heads: one a minute of a year is 600 MB, and nobody compares that at once.
-    static let headsBytesMax = 256 * 1_024 * 1_024
-    /// Bytes of a configuration or catalog file: far more than a catalog of thousands of products needs.
-    static let fileBytesMax = 16 * 1_024 * 1_024
-
-    /// - Parameter catalog: that of the service for which the settings are.
-    /// - Throws: ``ConfigurationError`` where a token names currencies that the catalog lacks: each by its name.
-    func check(against catalog: Catalog) throws(ConfigurationError) {
-        let lacking = currenciesOfTokens.filter { catalog.currencies[$0.code] == nil }
-        if lacking.isEmpty { return }
-        let names = catalog.currencies.keys.sorted().map(\.text).joined(separator: ", ")
-        throw ConfigurationError(
-            lacking.map { "\($0.place): \($0.code) is not among the catalog's currencies: \(names)" })
-    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LedgerWire
 
 /// A configuration file: its settings as they stand in it. What is no setting, or of the wrong type, is noted.
 struct SettingsFile {
@@ -8,9 +9,18 @@ struct SettingsFile {
         let value: JSONValue
     }
 
-    private(set) var items: [Setting: [Item]] = [:]
-    /// Settings whose value is of the wrong type: they are not missing.
-    private(set) var faulty: Set<Setting> = []
+    /// The settings of the service, with those of its only ledger; or those of one of several ledgers.
+    struct Scope {
+        /// The name of the ledger, and where that stands; `nil` for the service.
+        var member: JSONValue.Member?
+        var items: [Setting: [Item]] = [:]
+        /// Settings whose value is of the wrong type: they are not missing.
+        var faulty: Set<Setting> = []
+    }
+
+    private(set) var service = Scope()
+    /// Where there are several; `nil` where the file has no `ledgers`.
+    private(set) var ledgers: [Scope]?
     var json: JSONFile
     /// Paths in the file are relative to it.
     let folder: URL
@@ -19,29 +29,49 @@ struct SettingsFile {
     init(path: String) throws(ConfigurationError) {
         json = try JSONFile(path: path)
         folder = URL(fileURLWithPath: path).deletingLastPathComponent()
-        read(json.root, under: [])
+        var service = Scope()
+        read(json.root, under: [], of: &service)
+        self.service = service
     }
 
-    /// Reads an object of the file: the whole, or a group of settings.
-    private mutating func read(_ object: JSONValue, under names: [String]) {
+    /// Reads an object of the file: the whole, a ledger, or a group of settings.
+    private mutating func read(_ object: JSONValue, under names: [String], of scope: inout Scope) {
+        let known = Setting.allCases.filter { scope.member == nil || $0.isOfLedger }
         guard let members = json.members(object) else {
-            faulty.formUnion(Setting.allCases.filter { $0.names.starts(with: names) })
+            scope.faulty.formUnion(known.filter { $0.names.starts(with: names) })
             return
         }
         for member in members {
             let names = names + [member.name]
-            let inside = Setting.allCases.filter { $0.names.starts(with: names) }
+            let inside = known.filter { $0.names.starts(with: names) }
             if let setting = inside.first, setting.names == names {
-                read(setting, member.value)
+                read(setting, member.value, of: &scope)
             } else if !inside.isEmpty {
-                read(member.value, under: names)
+                read(member.value, under: names, of: &scope)
+            } else if scope.member == nil, names == ["ledgers"] {
+                readLedgers(member.value)
+            } else if Setting.allCases.contains(where: { $0.names.starts(with: names) }) {
+                json.note("is a setting of the service, not of a ledger", member)
             } else {
                 json.note("is not a setting", member)
             }
         }
     }
 
-    private mutating func read(_ setting: Setting, _ value: JSONValue) {
+    private mutating func readLedgers(_ value: JSONValue) {
+        let members = json.members(value) ?? []
+        if case .object = value.content, members.isEmpty { json.note("must have a ledger", value) }
+        ledgers = members.map { member in
+            if LedgerName(member.name) == nil {
+                json.note("must have a name of 1 to \(Limits.standbyNameBytesMax) letters, digits, _, - and .", member)
+            }
+            var scope = Scope(member: member)
+            read(member.value, under: [], of: &scope)
+            return scope
+        }
+    }
+
+    private mutating func read(_ setting: Setting, _ value: JSONValue, of scope: inout Scope) {
         let read: [Item?]?
         switch setting.form {
         case .text: read = [text(value, setting)]
@@ -50,8 +80,8 @@ struct SettingsFile {
         case .object: read = [Item(text: "", value: value)]
         case .texts: read = json.elements(value, isSecret: setting.isSecret)?.map { text($0, setting) }
         }
-        items[setting] = read?.compactMap { $0 }
-        if read?.allSatisfy({ $0 != nil }) != true { faulty.insert(setting) }
+        scope.items[setting] = read?.compactMap { $0 }
+        if read?.allSatisfy({ $0 != nil }) != true { scope.faulty.insert(setting) }
     }
 
     private mutating func text(_ value: JSONValue, _ setting: Setting) -> Item? {

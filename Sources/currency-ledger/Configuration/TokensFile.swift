@@ -8,6 +8,8 @@ struct NamedCurrency: Sendable {
     let code: CurrencyCode
     /// Where it stands, as `file:line:column: path`.
     let place: String
+    /// That of the token; `nil` where it opens all.
+    var ledger: LedgerName?
 }
 
 /// The tokens of a configuration.
@@ -20,7 +22,7 @@ struct ReadTokens {
 extension JSONFile {
     /// The members of a token.
     private enum Member: String, CaseIterable {
-        case role, sha256, certificate, readOnly, currencies, requestsPerSecond, grantsPerDay, share
+        case role, sha256, certificate, ledger, readOnly, currencies, requestsPerSecond, grantsPerDay, share
     }
 
     private static let nameRule = "1 to \(Limits.standbyNameBytesMax) letters, digits, _, -, . and :"
@@ -40,7 +42,9 @@ extension JSONFile {
         for member in members {
             // Any text that is not empty and not long could stand in an entry; this is what people read in a log.
             if StandbyName(member.name) == nil { note("must have a name of \(JSONFile.nameRule)", member) }
-            guard let token = token(member, &read.currencies) else { continue }
+            var named: [NamedCurrency] = []
+            guard let token = token(member, &named) else { continue }
+            read.currencies += named.map { NamedCurrency(code: $0.code, place: $0.place, ledger: token.ledger) }
             for digest in token.digests where !digests.insert(digest).inserted {
                 note("has the SHA-256 of a token that is given before", member)
             }
@@ -66,6 +70,7 @@ extension JSONFile {
             case .role: token.roles = roles(member.value)
             case .sha256: token.digests = digests(member.value)
             case .certificate: token.certificates = certificates(member.value)
+            case .ledger: token.ledger = ledger(member.value)
             case .readOnly: token.limits.isReadOnly = bool(member.value) ?? true
             case .currencies: token.limits.currencies = currencies(member.value, &named)
             case .requestsPerSecond:
@@ -98,6 +103,13 @@ extension JSONFile {
             if let role: Role = choice(value) { roles.insert(Roles(role)) }
         }
         return roles
+    }
+
+    private mutating func ledger(_ value: JSONValue) -> LedgerName? {
+        guard let text = string(value) else { return nil }
+        if let name = LedgerName(text) { return name }
+        note("names no ledger: \(JSONValue.quoted(text))", value)
+        return nil
     }
 
     private mutating func digests(_ value: JSONValue) -> [Digest] {

@@ -66,14 +66,15 @@ struct Load: AsyncParsableCommand {
         } catch {
             throw Failure("--server: no service at \(address): \(error)")
         }
-        guard info.bundleID == options.bundleId else {
-            throw Failure("--bundle-id is \(options.bundleId), and the service at \(address) credits \(info.bundleID)")
+        guard info.ledger.bundleID == options.bundleId else {
+            throw Failure(
+                "--bundle-id is \(options.bundleId), and the service at \(address) credits \(info.ledger.bundleID)")
         }
-        guard info.currencies.contains(where: { $0.text == options.currency }) else {
+        guard info.ledger.currencies.contains(where: { $0.text == options.currency }) else {
             throw Failure("--currency: the service at \(address) knows no \(options.currency)")
         }
-        guard plan.workload == .spends || info.environment == AppStore.Environment.sandbox.rawValue else {
-            throw Failure("--server: the service at \(address) is for \(info.environment), not for Sandbox")
+        guard plan.workload == .spends || info.ledger.environment == AppStore.Environment.sandbox.rawValue else {
+            throw Failure("--server: the service at \(address) is for \(info.ledger.environment), not for Sandbox")
         }
         return LoadTarget(
             address: address, token: token, chain: try options.chain.map { try ChainFolder($0).read() },

@@ -39,12 +39,14 @@ enum Samples {
     struct Asked {
         var message: Message.Asked
         var write: (_ writer: inout RequestWriter, _ id: RequestID?) -> Void
+        var writeFor: (_ writer: inout RequestWriter, _ ledger: LedgerName) -> Void
 
         var method: LedgerWire.Method { message.method }
 
         init<Params, Result>(_ typed: TypedMethod<Params, Result>, _ params: Params, _ request: Request) {
             message = Message.Asked(typed.method, request)
             write = { writer, id in writer.write(typed, params, id: id) }
+            writeFor = { writer, ledger in writer.write(typed, params, id: .integer(1), ledger: ledger) }
         }
     }
 

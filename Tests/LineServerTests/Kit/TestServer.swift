@@ -26,12 +26,29 @@ struct TestServer {
 
     static let now: @Sendable () -> Int64 = { SandboxApp.date + 60_000 }
 
+    /// A further ledger.
+    struct Other {
+        let name: String
+        let app: SandboxApp
+        var store: any Store = MemoryStore()
+    }
+
+    private static func member(_ name: String?, _ app: App, _ ledger: RunningLedger) -> ServedLedgers.Member {
+        let name = name.flatMap { LedgerName($0) }
+        return ServedLedgers.Member(name: name, app: app, ledger: ledger) {
+            LedgerInfo(
+                name: name, environment: app.environment.rawValue, bundleID: app.bundleID, engine: ledger.engine,
+                currencies: [])
+        }
+    }
+
     /// Runs a server while `body` runs, and shuts it down.
+    /// - Parameter others: where there are some, its own ledger is called `main`.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
-        verifier: Verifier? = nil, logs: LogCapture = LogCapture(),
+        verifier: Verifier? = nil, beside others: [Other] = [], logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
         limits: (inout ServerLimits) -> Void = { _ in },
         engineLimits: (inout EngineLimits) -> Void = { _ in },
@@ -48,19 +65,21 @@ struct TestServer {
         let verifier = try verifier ?? SandboxApp().verifier
         let ledger = try RunningLedger(
             store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
+        var members = [member(others.isEmpty ? nil : "main", verifier.app, ledger)]
+        for (place, other) in others.enumerated() {
+            let ledger = try RunningLedger(
+                place: place + 1, store: other.store, verifier: other.app.verifier, limits: ofEngine, now: now,
+                report: report)
+            members.append(member(other.name, other.app.app, ledger))
+        }
+        let ledgers = ServedLedgers(version: "test", members: members)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = try LineService(
             configuration: ServerConfiguration(
                 listen: listen, access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
                 allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
-            ledger: ledger, group: loops,
-            info: {
-                ServerInfo(
-                    version: "test", environment: verifier.app.environment.rawValue, bundleID: verifier.app.bundleID,
-                    engine: store.engine, currencies: [])
-            },
-            logger: logs.logger)
-        let service = LedgerService(ledger: ledger, group: loops, lines: lines)
+            ledgers: ledgers, group: loops, logger: logs.logger)
+        let service = LedgerService(ledgers: ledgers, group: loops, lines: lines)
         let group = ServiceGroup(
             configuration: .init(
                 services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],
@@ -85,10 +104,10 @@ struct TestServer {
 
 extension Token {
     /// A token of one role, whose name it has.
-    init(token: String, role: Role, limits: Limits = Limits()) {
+    init(token: String, role: Role, limits: Limits = Limits(), ledger: String? = nil) {
         self.init(
             name: role.rawValue, roles: Roles(role), digests: [Digest(sha256: SHA256.hash(Array(token.utf8)))],
-            limits: limits)
+            limits: limits, ledger: ledger.flatMap { LedgerName($0) })
     }
 }
 

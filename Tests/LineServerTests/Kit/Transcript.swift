@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerEngine
 import LedgerWire
@@ -19,23 +20,48 @@ struct Transcript {
     /// What it did besides, since the last time.
     private var did: [String] = []
 
-    init(tokens: [Token] = [], limits: ServerLimits = ServerLimits(), memory: ReplyMemory? = nil) {
+    /// Those of several, by their places.
+    private let ledgers: [LedgerName]
+
+    /// - Parameter ledgers: where there are several: their names; each of its own app, `com.example.NAME`.
+    init(
+        tokens: [Token] = [], ledgers: [String] = [], limits: ServerLimits = ServerLimits(),
+        memory: ReplyMemory? = nil
+    ) {
+        let names = ledgers.compactMap { LedgerName($0) }
+        self.ledgers = names
+        let directory = LedgerDirectory(
+            names.isEmpty
+                ? [(nil, App(bundleID: "b", environment: .sandbox))]
+                : names.map { ($0, App(bundleID: "com.example.\($0)", environment: .sandbox)) })
         self.memory = memory ?? ReplyMemory(bytesMax: limits.replyBytesMax)
         let share = ReplyShare(of: self.memory, stepBytes: limits.replyStepBytes)
         share.wake = { [wakes] in wakes.withLockedValue { $0 += 1 } }
         state = ConnectionState(
-            tokens: TokenTable(tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens)),
-            info: {
-                ServerInfo(version: "1", environment: "Sandbox", bundleID: "b", engine: "e", currencies: [])
+            tokens: TokenTable(
+                tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), ledgers: directory.count),
+            directory: directory,
+            info: { place, visible in
+                let infos = visible.map { place in
+                    LedgerInfo(
+                        name: directory.name(at: place), environment: "Sandbox", bundleID: "b", engine: "e",
+                        currencies: [])
+                }
+                return ServerInfo(
+                    version: "1", ledger: infos[place.flatMap { visible.firstIndex(of: $0) } ?? 0],
+                    ledgers: directory.count == 1 ? [] : infos)
             },
             limits: limits, share: share, clock: { 0 }, seat: { _ in true })
+        state.turn.begin(lines: .max)
     }
 
     /// Does all that it says.
     private mutating func turn() {
         while let action = state.next(isWritable: isWritable) {
             switch action {
-            case .submit(let operations): submitted += operations.map(Transcript.name)
+            case .submit(let operations, let place):
+                let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
+                submitted += operations.map { ledger + Transcript.name($0) }
             case .write: written += state.takeReplies { $0 }
             case .flush: did.append("flush")
             case .read: did.append("read")

@@ -1,0 +1,61 @@
+import LedgerEngine
+
+/// The sessions of one connection: one with each ledger that it has asked. Only one of them has anything to answer at a
+/// time, for ``ConnectionState`` lets no request for another begin before.
+struct ConnectionSessions {
+    private struct Opened {
+        let session: LedgerSession
+        /// Answers of reads that were taken from it, until it was left.
+        var readsTaken = 0
+    }
+
+    private var opened: [Int: Opened] = [:]
+    private var current: Int?
+    /// Answers of reads that were taken from others, before the current one was turned to.
+    private var readsTakenElsewhere = 0
+    /// Whether nothing may wait for what is new any more.
+    private var isEnding = false
+
+    /// Whether anything that was submitted stands behind a read, and can still be dropped.
+    var holdsBack: Bool { opened.values.contains { $0.session.holdsBack } }
+
+    /// - Parameters:
+    ///   - readsTaken: how many answers of reads the connection has taken.
+    ///   - open: opens a session with the ledger at a place.
+    mutating func submit(
+        _ operations: [LedgerOperation], to place: Int, as tenant: Tenant?, readsTaken: Int,
+        open: (Int) -> LedgerSession
+    ) {
+        if place != current { turn(to: place, readsTaken: readsTaken, open) }
+        opened[place]?.session.submit(operations, as: tenant)
+    }
+
+    private mutating func turn(to place: Int, readsTaken: Int, _ open: (Int) -> LedgerSession) {
+        if let current { opened[current]?.readsTaken = readsTaken - readsTakenElsewhere }
+        if opened[place] == nil {
+            let session = open(place)
+            if isEnding { session.endWaits() }
+            opened[place] = Opened(session: session)
+        }
+        readsTakenElsewhere = readsTaken - (opened[place]?.readsTaken ?? 0)
+        current = place
+    }
+
+    /// What becomes of the next read (``LedgerSession/allowRead(_:taken:)``).
+    func allowRead(_ permission: LedgerSession.ReadPermission, readsTaken: Int) {
+        guard let current else { return }
+        opened[current]?.session.allowRead(permission, taken: readsTaken - readsTakenElsewhere)
+    }
+
+    /// See ``LedgerSession/endWaits(forGood:)``.
+    mutating func endWaits(forGood: Bool = true) {
+        if forGood { isEnding = true }
+        for opened in opened.values { opened.session.endWaits(forGood: forGood) }
+    }
+
+    mutating func close() {
+        for opened in opened.values { opened.session.close() }
+        opened = [:]
+        current = nil
+    }
+}

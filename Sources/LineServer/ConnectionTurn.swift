@@ -1,0 +1,43 @@
+/// A connection's turns on its event loop (``LoopShares``): how much it may accept in this one, whether it needs
+/// another, and what came of it.
+struct ConnectionTurn {
+    /// How much may be accepted: lines, and requests of a batch's line. Outside of turns nothing is.
+    private(set) var linesLeft = 0
+    /// Whether what came has a turn to come. Nothing more is read until then.
+    private(set) var isAwaited = false
+    /// Whether only a turn was missing when lines were last to be accepted.
+    var isLacking = false
+    private var yield = LoopShares.Yield()
+
+    /// Whether something could be accepted if it had a turn, and it has none to come.
+    var isNeeded: Bool { isLacking && !isAwaited }
+
+    /// Has a turn come.
+    /// - Returns: whether it has to be asked for; where not, it was before.
+    mutating func ask() -> Bool {
+        defer { isAwaited = true }
+        return !isAwaited
+    }
+
+    mutating func begin(lines: Int) {
+        isAwaited = false
+        linesLeft = lines
+    }
+
+    /// - Returns: what was accepted since the last one ended. In vain is what is no request, what its client may not
+    ///   ask, and what is not looked at.
+    mutating func end() -> LoopShares.Yield {
+        defer { yield = LoopShares.Yield() }
+        linesLeft = 0
+        return yield
+    }
+
+    /// A line is accepted, or a request of a batch's line.
+    mutating func countLine() {
+        linesLeft -= 1
+        yield.lines += 1
+    }
+
+    /// Something was sent in vain.
+    mutating func noteInVain() { yield.inVain += 1 }
+}

@@ -1,0 +1,83 @@
+package import AppStore
+package import LedgerEngine
+package import LedgerWire
+
+/// The ledgers of a service, each at its place.
+package struct ServedLedgers: Sendable {
+    package struct Member: Sendable {
+        /// `nil` where it is the only one.
+        package var name: LedgerName?
+        /// Whose purchases it credits: no two ledgers have one app in one environment.
+        package var app: App
+        /// It was made for its place among the members.
+        package var ledger: RunningLedger
+        package var info: @Sendable () -> LedgerInfo
+
+        package init(
+            name: LedgerName? = nil, app: App, ledger: RunningLedger, info: @escaping @Sendable () -> LedgerInfo
+        ) {
+            self.name = name
+            self.app = app
+            self.ledger = ledger
+            self.info = info
+        }
+    }
+
+    let version: String
+    let members: [Member]
+
+    /// - Parameter members: at least one; with names where there are several.
+    package init(version: String, members: [Member]) {
+        precondition(!members.isEmpty, "a service keeps a ledger")
+        self.version = version
+        self.members = members
+    }
+
+    var directory: LedgerDirectory { LedgerDirectory(members.map { ($0.name, $0.app) }) }
+
+    /// What `info` answers.
+    /// - Parameters:
+    ///   - place: the connection's ledger; `nil` where it has none.
+    ///   - visible: the places of those that it may ask.
+    func info(_ place: Int?, visible: [Int]) -> ServerInfo {
+        ServerInfo(
+            version: version, ledger: members[place ?? visible[0]].info(),
+            ledgers: members.count == 1 ? [] : visible.map { members[$0].info() })
+    }
+}
+
+/// Which ledger a request is for, by what it names, what its connection or its token has, and what its JWS says.
+struct LedgerDirectory: Sendable {
+    private let names: [LedgerName?]
+    private let apps: [App]
+
+    init(_ ledgers: [(name: LedgerName?, app: App)]) {
+        names = ledgers.map(\.name)
+        apps = ledgers.map(\.app)
+    }
+
+    var count: Int { names.count }
+
+    /// Their names, where there are several.
+    var allNames: [LedgerName] { names.compactMap { $0 } }
+
+    /// The name of the ledger at a place, where there are several.
+    func name(at place: Int) -> LedgerName? { count == 1 ? nil : names[place] }
+
+    func place(of name: LedgerName) -> Int? { names.firstIndex { $0 == name } }
+
+    /// The places that a token of this ledger opens; all where it is of none.
+    func visible(to ledger: LedgerName?) -> [Int] {
+        guard let ledger else { return Array(names.indices) }
+        return place(of: ledger).map { [$0] } ?? []
+    }
+
+    /// The ledger whose verifier is to judge a JWS: that of the app and the environment that it claims. A claim that
+    /// none fits is judged by one that fits it in part, or by the first: none of them believes it.
+    func place(claimedBy object: SignedObject) -> Int {
+        guard let claim = object.claim else { return 0 }
+        let ofApp = apps.indices.filter { apps[$0].bundleID.utf8.elementsEqual(claim.bundleID.utf8) }
+        return ofApp.first { apps[$0].environment == claim.environment } ?? ofApp.first
+            ?? apps.firstIndex { $0.environment == claim.environment } ?? 0
+    }
+}
