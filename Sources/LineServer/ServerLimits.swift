@@ -106,9 +106,10 @@ package struct ServerLimits: Sendable {
     package var loopPauseNanosecondsMin: Int64 = 20_000
     package var loopPauseNanosecondsMax: Int64 = 20_000_000
     package var loopActiveMilliseconds: Int64 = 100
-    /// Nanoseconds that reading takes an event loop before it can look at what came, a KiB: the system call, the copy,
-    /// and the search for ends of lines. Measured: 64 KiB take some 20 microseconds.
-    package var readingNanosecondsPerKibibyte: Int64 = 300
+    /// Nanoseconds that reading takes an event loop before it can look at what came, a KiB: the system call, the
+    /// channel, the copies, and the search for ends of lines. Measured under a gigabyte a second of lines that are no
+    /// requests: a reading of 64 KiB took some 60 microseconds.
+    package var readingNanosecondsPerKibibyte: Int64 = 900
     /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
     /// that are no requests: those who send them have about an eighth of the loop's time, however little others need.
     package var loopVainFactor: Int64 = 8
