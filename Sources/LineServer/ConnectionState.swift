@@ -94,6 +94,8 @@ struct ConnectionState {
     private var namedLedger: LedgerName?
     /// The place of the ledger that has what is not answered yet, or had it last.
     private var place = 0
+    /// The place of the ledger that the request is for that is accepted next; `nil` where it is for none.
+    private var target: Int?
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -511,7 +513,12 @@ struct ConnectionState {
         case .authenticate(let token): return authenticate(token, naming: asked.ledger)
         case .info: return answerToInfo(asked)
         case .ledger(let request):
-            if case .failure(let refusal) = place(of: request, naming: asked.ledger) { return refuse(refusal) }
+            switch place(of: request, naming: asked.ledger) {
+            case .failure(let refusal): return refuse(refusal)
+            case .success(let known):
+                // Where the tokens were replaced since it was looked up, it would go to another ledger's queue.
+                if directory.count > 1 && (target == nil || target != known ?? target) { return .error(.overloaded) }
+            }
             return isShuttingDown ? .error(.shuttingDown) : nil
         }
     }
@@ -546,13 +553,17 @@ extension ConnectionState {
     /// Turns to the ledger that a request is for, where it may be asked.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
     private mutating func turnsToLedger(of message: Message) -> Bool {
-        guard directory.count > 1, case .success(let asked) = message.body, case .ledger(let request) = asked.request,
+        if directory.count == 1 { return true }
+        // The tokens may have been replaced since the request before.
+        client.renew()
+        target = nil
+        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request,
             case .success(let known) = place(of: request, naming: asked.ledger)
         else { return true }
         let target = known ?? request.signed.map { directory.place(claimedBy: $0) } ?? place
-        if target == place { return true }
-        if replies.requests > 0 { return false }
+        if target != place && replies.requests > 0 { return false }
         place = target
+        self.target = target
         return true
     }
 

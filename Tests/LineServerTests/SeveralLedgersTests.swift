@@ -149,6 +149,22 @@ import Testing
         #expect(Set(Self.params.keys).union(own) == Set(Methods.all.map(\.description)))
     }
 
+    /// Found by an attacker: it was refused for the old token, and then carried out where the connection stood.
+    @Test func whereATokenIsMovedARequestGoesToTheLedgerThatItNamesOrToNone() {
+        func token(_ ledger: String?) -> Token { Token(token: "t", role: .game, ledger: ledger) }
+        var transcript = Transcript(tokens: [token("a")], ledgers: ["a", "b"])
+        #expect(transcript.send(Requests.authenticate("t"), Self.balance("p", 2)) == ["a: balance p"])
+        #expect(transcript.answers(Self.done) == ["1", "2"])
+        for (ledger, other) in [("b", "a"), ("a", "b"), ("b", "a")] {
+            transcript.tokens.replace(by: [token(ledger)])
+            #expect(transcript.send(Self.balance("p", 3, of: ledger)) == ["\(ledger): balance p"])
+            transcript.send(Self.balance("p", 4, of: other))
+            #expect(transcript.answers(Self.done) == ["3", "4 forbidden"])
+        }
+        transcript.tokens.replace(by: [token(nil)])
+        #expect(transcript.send(Self.balance("p", 5, of: "a")) == ["a: balance p"])
+    }
+
     @Test func aStrangerLearnsNoNames() {
         var transcript = Transcript(tokens: [Token(token: "all", role: .game)], ledgers: ["a", "b"])
         transcript.send(Self.balance("p", 1), Self.balance("p", 2, of: "a"), Self.balance("p", 3, of: "c"))

@@ -11,6 +11,7 @@ import NIOCore
 struct Transcript {
     var state: ConnectionState
     let memory: ReplyMemory
+    let tokens: TokenTable
     /// How often it was told that there may be room.
     let wakes = NIOLockedValueBox(0)
     var isWritable = true
@@ -37,9 +38,11 @@ struct Transcript {
         self.memory = memory ?? ReplyMemory(bytesMax: limits.replyBytesMax)
         let share = ReplyShare(of: self.memory, stepBytes: limits.replyStepBytes)
         share.wake = { [wakes] in wakes.withLockedValue { $0 += 1 } }
+        let table = TokenTable(
+            tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), ledgers: directory.count)
+        self.tokens = table
         state = ConnectionState(
-            tokens: TokenTable(
-                tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), ledgers: directory.count),
+            tokens: table,
             directory: directory,
             info: { place, visible in
                 let infos = visible.map { place in
