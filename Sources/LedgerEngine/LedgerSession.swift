@@ -122,8 +122,15 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    /// Whether anything that was submitted stands behind a read, and can still be dropped.
-    package var holdsBack: Bool { state.withLock { !$0.behind.isEmpty } }
+    /// Whether a read that was submitted has not begun, or anything stands behind a read: that can still be dropped.
+    package var holdsBack: Bool {
+        state.withLock { state in
+            switch state.barrier {
+            case .preparing, .ready, .waiting, .waitingForRoom: true
+            case .none, .reading: !state.behind.isEmpty
+            }
+        }
+    }
 
     /// Answers at once if it waits for an entry or a block, and lets nothing wait before more is submitted.
     /// - Parameter forGood: whether nothing may wait that is submitted later either: its client is to be told to go.

@@ -19,6 +19,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private let share: ReplyShare
     private let loop: LoopShares
     private var context: ChannelHandlerContext?
+    /// What stands before it where clients speak HTTP.
+    private let front: HTTPFront?
     private var sessions = ConnectionSessions()
     private var isInTurn = false
     /// What was read and has had no turn yet.
@@ -37,11 +39,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Whether a time was set for the client to give back memory that it keeps.
     private var isKeepingTimed = false
 
-    /// - Parameter isTLS: whether TLS stands between it and the socket.
-    init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool) {
+    /// - Parameters:
+    ///   - isTLS: whether TLS stands between it and the socket.
+    ///   - front: what stands before it in the pipeline where clients speak HTTP.
+    init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool, front: HTTPFront? = nil) {
         self.service = service
         self.eventLoop = eventLoop
         awaitsHandshake = isTLS
+        self.front = front
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
@@ -52,6 +57,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         ) { name in
             connections.seat(id, as: name)
         }
+        front?.connection = self
         state.noteRefusal = { [weak self] refusal, name in self?.note(refusal, of: name) }
     }
 
@@ -63,7 +69,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : service.limits.idleMilliseconds)
+        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : idleMilliseconds)
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.
             eventLoop.execute { self?.takeTurnAtOnce() }
@@ -152,6 +158,17 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         context.close(promise: nil)
     }
 
+    // MARK: For HTTP
+
+    /// See ``ConnectionState/begin(_:from:)``.
+    func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
+        eventLoop.preconditionInEventLoop()
+        return state.begin(form, from: credential)
+    }
+
+    /// Nothing more of what comes is looked at, and the connection is closed soon.
+    func finish() { end(because: nil) }
+
     // MARK: From other threads, by the event loop
 
     /// Nothing new is carried out from now on.
@@ -176,7 +193,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         let former = state.holder
         turn { $0.renewIdentity() }
         if let former, state.mayDoLess(than: former), sessions.holdsBack { return closeNow() }
-        guard context != nil, state.holder == nil, service.connections.unseat(id) else { return }
+        guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         sessions.endWaits(forGood: false)
         timer?.cancel()
         look(in: service.limits.unauthenticatedMilliseconds)
@@ -187,7 +204,12 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     // MARK: What was not done in time
 
-    private var isStranger: Bool { awaitsHandshake || state.holder == nil }
+    /// Over HTTP each request shows by itself who sends it, so nobody has to have authenticated between them.
+    private var isStranger: Bool { awaitsHandshake || state.holder == nil && front == nil }
+
+    private var idleMilliseconds: Int64 {
+        front == nil ? service.limits.idleMilliseconds : service.limits.keptAliveMilliseconds
+    }
 
     private func look(in milliseconds: Int64) {
         timer = eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.look() }
@@ -203,7 +225,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         // Answers that the client does not read are no reason to wait for it.
         let isWaiting = state.awaitsAnswers && context.channel.isWritable
         let since = isWaiting ? NIODeadline.now() : lastProgress
-        let left = since + .milliseconds(service.limits.idleMilliseconds) - .now()
+        let left = since + .milliseconds(idleMilliseconds) - .now()
         if left > .nanoseconds(0) { return look(in: left.nanoseconds / 1_000_000 + 1) }
         service.logger.debug("an idle connection was closed", metadata: ["peer": "\(context.channel.peerWords)"])
         end(because: nil)
@@ -264,7 +286,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
+        if state.isQuiet { front.map { answer($0, context) } }
         timeKeeping()
+    }
+
+    /// What the front holds is all that the ledger answers.
+    private func answer(_ front: HTTPFront, _ context: ChannelHandlerContext) {
+        guard front.answer() else { return }
+        lastProgress = .now()
+        noteUnread(context)
     }
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
@@ -284,8 +314,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             context.flush()
             noteUnread(context)
         case .read: context.read()
-        case .close: whenWritten(context) { context.close(promise: nil) }
+        case .close:
+            front?.end()
+            whenWritten(context) { context.close(promise: nil) }
         case .linger:
+            front?.end()
             whenWritten(context) { context.close(mode: .output, promise: nil) }
             eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
         }

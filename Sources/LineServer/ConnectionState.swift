@@ -1,4 +1,3 @@
-import AppStore
 import Ledger
 import LedgerEngine
 import LedgerWire
@@ -74,6 +73,7 @@ struct ConnectionState {
 
     private let clock: @Sendable () -> UInt64
     private let directory: LedgerDirectory
+    private var choice: LedgerChoice
     private let info: @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo
     private let limits: ServerLimits
     private let share: ReplyShare
@@ -82,6 +82,8 @@ struct ConnectionState {
     private var lines: LineSplitter
     /// What was taken for the long line at the front; 0 where that has none.
     private var inputRoom = 0
+    /// Whether the line at the front was found to have ended.
+    private var isFrontWhole = false
     /// How many long lines have taken room.
     private var longLines = 0
     /// What the line at the front was found to need, where there was no room for it.
@@ -90,12 +92,12 @@ struct ConnectionState {
         didSet { lines.lineBytesMax = lineBytesMax }
     }
     private var isShuttingDown = false
-    /// The ledger that `authenticate` has named.
-    private var namedLedger: LedgerName?
     /// The place of the ledger that has what is not answered yet, or had it last.
     private var place = 0
-    /// The place of the ledger that the request is for that is accepted next; `nil` where it is for none.
-    private var target: Int?
+    /// Whether what is next is for another ledger, and waits until all before it is answered.
+    private var awaitsOtherLedger = false
+    /// How the lines are read.
+    private var form = LineForm.requests
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -118,6 +120,7 @@ struct ConnectionState {
         share: ReplyShare, clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
         self.directory = directory
+        choice = LedgerChoice(among: directory)
         self.info = info
         self.limits = limits
         self.share = share
@@ -140,14 +143,19 @@ struct ConnectionState {
     /// Who is not known has no more to say than who it is.
     private var lineBytesMax: Int { holder == nil ? limits.strangerLineBytesMax : WireLimits.lineBytesMax }
 
-    /// The number of its long line that has memory and was not accepted yet; no other line has it again.
-    var longLine: Int? { inputRoom > 0 ? longLines : nil }
+    /// The number of its long line that has memory, and that the client has not ended; no other line has it again.
+    var longLine: Int? { inputRoom > 0 && !isFrontWhole ? longLines : nil }
 
     /// What it holds of lines that were not accepted.
     var inputBytes: Int { lines.bytes }
 
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
+
+    /// Whether all that came is answered, but for what has not ended.
+    var isQuiet: Bool {
+        mutating get { replies.isEmpty && !replies.hasLines && !hasLine }
+    }
 
     // MARK: What came
 
@@ -179,13 +187,29 @@ struct ConnectionState {
     /// is. Where none is, it has to send a token.
     mutating func authenticate(byCertificate names: [String]) {
         switch client.authenticate(by: .certificate(names)) {
-        case .known, .unknown: return
+        case .known, .unknown, .refused: return
         case .noSeat: end(.overloaded)
         }
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
     mutating func renewIdentity() { client.renew() }
+
+    /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
+    /// - Parameter credential: what it shows; `nil` where it shows nothing.
+    /// - Returns: why it is not served; `nil` where it is.
+    mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
+        self.form = form
+        guard let credential else {
+            client.showNothing()
+            return holder == nil ? .unauthenticated : nil
+        }
+        switch client.authenticate(by: credential) {
+        case .known: return nil
+        case .noSeat: return .overloaded
+        case .unknown, .refused: return refuseToken()
+        }
+    }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
     mutating func end(_ error: WireError?) {
@@ -342,6 +366,9 @@ struct ConnectionState {
 
     private mutating func acceptLines(_ isWritable: Bool) {
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
+        // A line is not read again at each answer that it waits for.
+        if awaitsOtherLedger && replies.requests > 0 { return }
+        awaitsOtherLedger = false
         while turn.linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
                 if acceptNextOfBatch() { continue }
@@ -359,6 +386,7 @@ struct ConnectionState {
                     .error(.lineTooLong), id: .null, bytes: 0, replyBytesMax: WireError.lineTooLong.replyBytesMax)
                 return ignoreInput()
             case .line(let range, let end):
+                isFrontWhole = true
                 if !acceptLine(range, end: end) { return }
             }
         }
@@ -369,9 +397,13 @@ struct ConnectionState {
     private mutating func acceptLine(_ range: Range<Int>, end: Int) -> Bool {
         if awaitedRoom > 0 && !takeRoom(awaitedRoom, waits: true) { return false }
         var (line, isForeign) = lines.read(range) { bytes in
-            (LineParser.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
+            (form.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
         }
-        if case .single(let message) = line, !turnsToLedger(of: message) { return false }
+        var target = Target.none
+        if case .single(let message) = line {
+            target = self.target(of: message)
+            if !turns(to: target) { return false }
+        }
         let hasInputRoom = inputRoom > 0
         var bytes = end + line.valueBytes
         let room = bytes + line.firstReplyBytesMax
@@ -381,17 +413,18 @@ struct ConnectionState {
                 return false
             }
             // It has memory for which others may wait, so it waits for none.
-            line = line.failing(.overloaded)
+            (line, target) = (line.failing(.overloaded), .none)
             bytes = end + line.valueBytes
         }
         removeFirstLine(end)
-        accept(line, bytes)
+        accept(line, bytes, target)
         if isForeign { ignoreInput() }
         return true
     }
 
     private mutating func removeFirstLine(_ end: Int) {
         lines.removeFirst(end)
+        isFrontWhole = false
         inputRoom = 0
         awaitedRoom = 0
     }
@@ -425,10 +458,12 @@ struct ConnectionState {
         return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
     }
 
-    /// - Parameter bytes: of the line, and what its values take.
-    private mutating func accept(_ line: Line, _ bytes: Int) {
+    /// - Parameters:
+    ///   - bytes: of the line, and what its values take.
+    ///   - target: of its request, where it is a single one.
+    private mutating func accept(_ line: Line, _ bytes: Int, _ target: Target) {
         switch line {
-        case .single(let message): accept(message, bytes: bytes, message.replyBytesMax)
+        case .single(let message): accept(message, for: target, bytes: bytes, message.replyBytesMax)
         case .batch(let messages):
             // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
             // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
@@ -449,11 +484,12 @@ struct ConnectionState {
             batch = nil
             return true
         }
-        if !turnsToLedger(of: message) { return false }
+        let target = target(of: message)
+        if !turns(to: target) { return false }
         // What is not answered takes no memory behind the ledger.
         let replyBytes = message.id == nil ? 0 : message.replyBytesMax
         if hasPlaceInBatch(replyBytes, message) && takeRoom(replyBytes, waits: false) {
-            accept(message, bytes: 0, replyBytes)
+            accept(message, for: target, bytes: 0, replyBytes)
         } else if replies.requests > 0 {
             return false
         } else {
@@ -477,14 +513,14 @@ struct ConnectionState {
         if holder == nil { strangerVainLines += 1 }
     }
 
-    private mutating func accept(_ message: Message, bytes: Int, _ replyBytesMax: Int) {
+    private mutating func accept(_ message: Message, for target: Target, bytes: Int, _ replyBytesMax: Int) {
         turn.countLine()
         switch message.body {
         case .failure(let error):
             noteInVain()
             replies.append(.error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
         case .success(let asked):
-            if let reply = answer(asked) {
+            if let reply = answer(asked, for: target) {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
                 var operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
@@ -501,7 +537,7 @@ struct ConnectionState {
 
     /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
     /// Who the client is changes in the order sent.
-    private mutating func answer(_ asked: Message.Asked) -> Reply? {
+    private mutating func answer(_ asked: Message.Asked, for target: Target) -> Reply? {
         if let refusal = client.refusal(of: asked, now: clock) {
             // Who asks too much is told so, and its limit is its own.
             if case .tooManyRequests = refusal {} else { turn.noteInVain() }
@@ -511,80 +547,78 @@ struct ConnectionState {
         switch asked.request {
         case .ping: return .pong
         case .authenticate(let token): return authenticate(token, naming: asked.ledger)
-        case .info: return answerToInfo(asked)
-        case .ledger(let request):
-            switch place(of: request, naming: asked.ledger) {
+        case .info:
+            let visible = directory.visible(to: holder?.ledger)
+            switch choice.place(naming: asked.ledger, by: holder) {
+            case .success(let place): return .info(info(place, visible))
             case .failure(let refusal): return refuse(refusal)
-            case .success(let known):
-                // Where the tokens were replaced since it was looked up, it would go to another ledger's queue.
-                if directory.count > 1 && (target == nil || target != known ?? target) { return .error(.overloaded) }
             }
+        case .ledger:
+            if case .refused(let refusal) = target { return refuse(refusal) }
             return isShuttingDown ? .error(.shuttingDown) : nil
         }
     }
 
+    /// The token and the ledger hold together, or neither does.
     private mutating func authenticate(_ token: String?, naming ledger: LedgerName?) -> Reply {
         guard let token else {
             guard let holder else { return .error(.unauthenticated) }
-            return name(ledger) ?? .authenticated(holder.identity)
+            if let refusal = choice.refusal(of: ledger, for: holder) { return refuse(refusal) }
+            choice.name(ledger)
+            return .authenticated(holder.identity)
         }
-        switch client.authenticate(by: TokenTable.credential(token)) {
-        case .known(let identity): return name(ledger) ?? .authenticated(identity)
+        switch client.authenticate(
+            by: TokenTable.credential(token), unless: { [choice] in choice.refusal(of: ledger, for: $0) })
+        {
+        case .known(let identity):
+            choice.name(ledger)
+            return .authenticated(identity)
         case .noSeat: return .error(.overloaded)
-        case .unknown:
-            turn.noteInVain()
-            noteRefusal(.unknownToken, nil)
-            return .error(.unknownToken)
+        case .refused(let refusal): return refuse(refusal)
+        case .unknown: return .error(refuseToken())
         }
     }
-}
 
-// MARK: Which ledger
-
-extension ConnectionState {
-    /// Why a request is for no ledger.
-    private enum NoLedger: Error {
-        case required
-        case unknown(LedgerName)
-        /// The token is of another one.
-        case other(LedgerName)
+    private mutating func refuseToken() -> WireError {
+        turn.noteInVain()
+        noteRefusal(.unknownToken, nil)
+        return .unknownToken
     }
 
-    /// Turns to the ledger that a request is for, where it may be asked.
-    /// - Returns: whether it may begin; otherwise all before it has to be answered first.
-    private mutating func turnsToLedger(of message: Message) -> Bool {
-        if directory.count == 1 { return true }
-        // The tokens may have been replaced since the request before.
+    // MARK: Which ledger
+
+    /// Which ledger a request is for.
+    private enum Target {
+        /// None: the connection answers it.
+        case none
+        case ledger(at: Int)
+        case refused(LedgerChoice.Refusal)
+    }
+
+    /// Looks who the client is now, for the tokens may have been replaced since the request before, and which ledger
+    /// its request is for.
+    private mutating func target(of message: Message) -> Target {
         client.renew()
-        target = nil
-        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request,
-            case .success(let known) = place(of: request, naming: asked.ledger)
-        else { return true }
-        let target = known ?? request.signed.map { directory.place(claimedBy: $0) } ?? place
-        if target != place && replies.requests > 0 { return false }
+        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request else { return .none }
+        switch choice.place(of: request, naming: asked.ledger, by: holder) {
+        case .success(let place): return .ledger(at: place)
+        case .failure(let refusal): return .refused(refusal)
+        }
+    }
+
+    /// Turns to the ledger that a request is for.
+    /// - Returns: whether it may begin; otherwise all before it has to be answered first.
+    private mutating func turns(to target: Target) -> Bool {
+        guard case .ledger(let target) = target, target != place else { return true }
+        if replies.requests > 0 {
+            awaitsOtherLedger = true
+            return false
+        }
         place = target
-        self.target = target
         return true
     }
 
-    /// The place of the ledger that a request is for: the one that it names, or its token or its connection has; `nil`
-    /// where its JWS says it.
-    private func place(of request: LedgerRequest, naming ledger: LedgerName?) -> Result<Int?, NoLedger> {
-        if let ledger { return place(of: ledger).map { $0 } }
-        if directory.count == 1 { return .success(0) }
-        if let own = holder?.ledger { return place(of: own).map { $0 } }
-        if request.signed != nil { return .success(nil) }
-        guard let namedLedger else { return .failure(.required) }
-        return place(of: namedLedger).map { $0 }
-    }
-
-    private func place(of ledger: LedgerName) -> Result<Int, NoLedger> {
-        guard let place = directory.place(of: ledger) else { return .failure(.unknown(ledger)) }
-        if let own = holder?.ledger, own != ledger { return .failure(.other(ledger)) }
-        return .success(place)
-    }
-
-    private mutating func refuse(_ refusal: NoLedger) -> Reply {
+    private mutating func refuse(_ refusal: LedgerChoice.Refusal) -> Reply {
         turn.noteInVain()
         switch refusal {
         case .required: return .error(.ledgerRequired(directory.allNames))
@@ -592,37 +626,6 @@ extension ConnectionState {
         case .other(let ledger):
             noteRefusal(.otherLedger(ledger), holder?.name)
             return .error(.otherLedger(ledger))
-        }
-    }
-
-    /// Has the connection's requests go to a ledger from now on, where they name none.
-    /// - Returns: why not.
-    private mutating func name(_ ledger: LedgerName?) -> Reply? {
-        guard let ledger else { return nil }
-        if case .failure(let refusal) = place(of: ledger) { return refuse(refusal) }
-        namedLedger = ledger
-        return nil
-    }
-
-    private mutating func answerToInfo(_ asked: Message.Asked) -> Reply {
-        let visible = directory.visible(to: holder?.ledger)
-        guard let ledger = asked.ledger ?? holder?.ledger ?? namedLedger else { return .info(info(nil, visible)) }
-        switch place(of: ledger) {
-        case .success(let place): return .info(info(place, visible))
-        case .failure(let refusal): return refuse(refusal)
-        }
-    }
-}
-
-extension LedgerRequest {
-    /// The JWS that it carries.
-    fileprivate var signed: SignedObject? {
-        switch self {
-        case .credit(let credit): .transaction(credit.signedTransaction)
-        case .notify(let notify): .notification(notify.signedPayload)
-        case .keyed, .atomic, .consumption, .forget, .balance, .history, .report, .journal, .purchase, .find, .blocks,
-            .promote, .head:
-            nil
         }
     }
 }

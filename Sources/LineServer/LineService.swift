@@ -11,7 +11,7 @@ package final class LineService: Service {
     private let services: ConnectionServices
     private let group: MultiThreadedEventLoopGroup
     private let logger: Logger
-    private let bound = Announcement<[ServerAddress]>()
+    private let bound = Announcement<(lines: [ServerAddress], http: [ServerAddress])>()
     private let stop: StopSignal
 
     /// Ends a service from within the process.
@@ -44,7 +44,12 @@ package final class LineService: Service {
     /// Where it listens, with the ports it was given; waits until it does.
     /// - Throws: what keeps it from starting.
     package var boundAddresses: [ServerAddress] {
-        get async throws { try await bound.value() }
+        get async throws { try await bound.value().lines }
+    }
+
+    /// The same of those addresses where it speaks HTTP.
+    package var boundHTTPAddresses: [ServerAddress] {
+        get async throws { try await bound.value().http }
     }
 
     /// Whether clients need tokens.
@@ -102,11 +107,8 @@ package final class LineService: Service {
         var failure: (any Error)?
         var listeners: [ListeningSocket] = []
         do {
-            for address in configuration.listen {
-                listeners.append(
-                    try await Listener(group: group, services: services)
-                        .bind(address, lacks: configuration.protectionLacking))
-            }
+            for address in configuration.listen { listeners.append(try await bind(address, .lines)) }
+            for address in configuration.listenHTTP { listeners.append(try await bind(address, .http)) }
             announce(listeners.map(\.channel))
             let looks = lookAtCertificates()
             defer { looks?.cancel() }
@@ -127,15 +129,24 @@ package final class LineService: Service {
         if let failure { throw failure }
     }
 
+    private func bind(_ address: ServerAddress, _ speech: Speech) async throws -> ListeningSocket {
+        try await Listener(group: group, services: services, speech: speech)
+            .bind(address, lacks: configuration.protectionLacking)
+    }
+
+    /// - Parameter listeners: those of the line protocol, and behind them those of HTTP.
     private func announce(_ listeners: [any Channel]) {
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
+        let lines = Array(addresses.prefix(configuration.listen.count))
+        let http = Array(addresses.dropFirst(configuration.listen.count))
         if !needsTokens {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
         warnOfCertificates()
-        logger.info(
-            "listening", metadata: ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
-        bound.succeed(addresses)
+        var metadata: Logger.Metadata = ["addresses": "\(lines.map(\.description).joined(separator: " "))"]
+        if !http.isEmpty { metadata["http"] = "\(http.map(\.description).joined(separator: " "))" }
+        logger.info("listening", metadata: metadata)
+        bound.succeed((lines, http))
     }
 
     /// Tells the operator, once a day, when the certificate runs out soon; `nil` without TLS.

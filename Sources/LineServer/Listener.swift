@@ -1,5 +1,6 @@
 import LedgerWire
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 
 #if canImport(Musl)
@@ -26,6 +27,8 @@ struct ListeningSocket {
 struct Listener {
     let group: MultiThreadedEventLoopGroup
     let services: ConnectionServices
+    /// What clients speak there.
+    let speech: Speech
 
     /// - Parameter lacks: what is missing for other machines to be let in.
     /// - Throws: ``ServerError``
@@ -120,7 +123,7 @@ struct Listener {
     }
 
     private func bootstrap(certificates: ServerCertificates?) -> ServerBootstrap {
-        let services = services
+        let (services, speech) = (services, speech)
         let limits = services.limits
         return ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: limits.listenBacklog)
@@ -138,20 +141,27 @@ struct Listener {
                 value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)
             )
             .childChannelInitializer { channel in
+                let front = speech == .http ? HTTPFront(services) : nil
                 let handler = ConnectionHandler(
-                    services, eventLoop: channel.eventLoop, isTLS: certificates != nil)
+                    services, eventLoop: channel.eventLoop, isTLS: certificates != nil, front: front)
                 let admission = services.connections.admit(handler, channel)
                 if admission == .dropped { return channel.close() }
                 return channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     if let certificates {
-                        try pipeline.addHandlers(PlaintextRefusalHandler(services), certificates.makeHandler())
+                        try pipeline.addHandlers(
+                            PlaintextRefusalHandler(services, speech), certificates.makeHandler())
                     }
-                    if admission == .served {
-                        try pipeline.addHandler(handler)
-                    } else {
-                        try pipeline.addHandler(RefusalHandler(lingerMilliseconds: limits.lingerMilliseconds))
+                    guard admission == .served else {
+                        let refusal = RefusalHandler(speech, lingerMilliseconds: limits.lingerMilliseconds)
+                        return try pipeline.addHandler(refusal)
                     }
+                    if let front {
+                        // Nobody changes to another protocol, so nothing has to be kept for it.
+                        let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)
+                        try pipeline.addHandlers(HTTPResponseEncoder(), ByteToMessageHandler(decoder), front)
+                    }
+                    try pipeline.addHandler(handler)
                 }
             }
     }

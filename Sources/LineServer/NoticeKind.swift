@@ -39,6 +39,14 @@ struct NoticeKind: Hashable, Sendable {
         warning("refused", more: "refused more of a kind", refusal: refusal)
     }
 
+    // MARK: Notifications of the App Store
+
+    static let notificationRefused = warning(
+        "a notification posted by HTTP is refused for good", more: "more notifications are refused for good")
+    static let notificationPutOff = warning(
+        "a notification posted by HTTP cannot be taken now, and its sender is told to send it again",
+        more: "more notifications cannot be taken now")
+
     // MARK: Levels
 
     private static func notice(_ message: String) -> NoticeKind { NoticeKind(.notice, message) }

@@ -6,15 +6,18 @@ final class RefusalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private let speech: Speech
     private let lingerMilliseconds: Int64
 
-    init(lingerMilliseconds: Int64) { self.lingerMilliseconds = lingerMilliseconds }
+    init(_ speech: Speech, lingerMilliseconds: Int64) {
+        self.speech = speech
+        self.lingerMilliseconds = lingerMilliseconds
+    }
 
     func channelActive(context: ChannelHandlerContext) {
-        var writer = ReplyWriter()
-        writer.write(.error(.overloaded), id: .null)
         let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(channel.allocator.buffer(bytes: writer.bytes))).whenComplete { _ in
+        let bytes = channel.allocator.buffer(bytes: speech.refusal(.overloaded))
+        context.writeAndFlush(wrapOutboundOut(bytes)).whenComplete { _ in
             channel.close(mode: .output, promise: nil)
         }
         channel.eventLoop.scheduleTask(in: .milliseconds(lingerMilliseconds)) { channel.close(promise: nil) }

@@ -46,6 +46,8 @@ package struct ServerConfiguration: Sendable {
     }
 
     package var listen: [ServerAddress]
+    /// Where it speaks HTTP.
+    package var listenHTTP: [ServerAddress]
     package var access: Access
     /// Without it, only this machine may connect, unless ``allowsInsecurePlaintext``.
     package var tls: TLS?
@@ -61,11 +63,13 @@ package struct ServerConfiguration: Sendable {
     package static let socketModeDefault: UInt32 = 0o660
 
     package init(
-        listen: [ServerAddress], access: Access, tls: TLS? = nil, allowsInsecurePlaintext: Bool = false,
-        socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
+        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], access: Access, tls: TLS? = nil,
+        allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = socketModeDefault,
+        limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
+        self.listenHTTP = listenHTTP
         self.access = access
         self.tls = tls
         self.allowsInsecurePlaintext = allowsInsecurePlaintext

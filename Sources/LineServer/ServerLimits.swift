@@ -24,6 +24,14 @@ package struct ServerLimits: Sendable {
     /// taken from it, and it waits for nothing: longer than pauses between a game server's requests, and soon enough
     /// that forgotten connections do not pile up.
     package var idleMilliseconds: Int64 = 600_000
+    /// Milliseconds after which a connection of HTTP is closed that has no request: longer than the pauses of a client
+    /// that has something to do, and as long as load balancers keep theirs.
+    package var keptAliveMilliseconds: Int64 = 60_000
+    /// Milliseconds within which the body of a request of HTTP must have come: the longest one at 300 kbit/s.
+    package var requestMilliseconds: Int64 = 30_000
+    /// Bytes of a notification that the App Store posts: its JWS has some 20 KiB, and the longest that is verified
+    /// 64 KiB.
+    package var notificationBytesMax = 128 << 10
     /// Seconds of silence after which TCP asks whether the peer is still there, and those between further questions:
     /// with the number of these a peer that has vanished is noticed within two minutes, before its place is missed.
     package var keepaliveSeconds = 60

@@ -166,8 +166,7 @@ enum Composition {
     ///   may have too few files open.
     private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
         let server = ServerConfiguration(
-            listen: settings.listen, access: settings.access,
-            tls: tls(settings),
+            listen: settings.listen, listenHTTP: settings.listenHTTP, access: settings.access, tls: tls(settings),
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
             limits: try serverLimits(logger))
         do throws(ServerError) {

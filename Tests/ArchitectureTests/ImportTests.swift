@@ -23,7 +23,7 @@ import Testing
         ],
         "LineServer": [
             "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",
-            "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
+            "NIOHTTP1", "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
         ],
         "LedgerClient": [
             "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "NIOTLS", "Synchronization",

@@ -95,6 +95,25 @@ extension ServerTests {
             }
         }
 
+        @Test func theSameNotificationsArePostedByHTTP() async throws {
+            try await TestServer.run(
+                store: MemoryStore(try Self.catalog()), listenHTTP: [.tcp(host: "127.0.0.1", port: 0)],
+                verifier: Verifier(app: App(bundleID: "com.cynet.xingqi", environment: .sandbox)),
+                now: { Int64(Date().timeIntervalSince1970 * 1_000) }
+            ) { server in
+                let (lines, client) = (try await server.connect(), try await server.connectHTTP())
+                let purchased = try Self.jws("transaction-purchased")
+                _ = try await lines.ask(Requests.credit(purchased, account: "player-1"))
+                for name in ["notification-one-time-charge", "notification-refund", "notification-refund"] {
+                    #expect(try await client.ask(HTTPClient.notification(try Self.jws(name))).status == 200, "\(name)")
+                }
+                let test = try await client.ask(HTTPClient.notification(try Self.jws("notification-test")))
+                #expect(test.status == 200 && test.json.reason == "wrong_app")
+                let view = try await lines.ask(Requests.call("purchase", #"{"transactionId":"2000000849195831"}"#))
+                #expect(view.result["state"].string == "revoked", "\(view)")
+            }
+        }
+
         @Test func oneFlippedBitIsRefusedWithItsDetail() async throws {
             try await Self.run { client in
                 for name in ["transaction-purchased", "transaction-refunded", "notification-one-time-charge"] {

@@ -51,6 +51,31 @@ extension ServerTests {
             }
         }
 
+        @Test func itSpeaksHTTPWithTheSameCertificates() async throws {
+            let authority = try Self.authority()
+            try authority.issue("client", name: "game-1")
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)],
+                tokens: Self.tokens(("game", certificate: "game-1", role: Roles(.game))),
+                tls: Self.tls(authority, isMutual: true)
+            ) { server in
+                let client = try await TLSClient(
+                    server.httpAddresses[0], authority: authority.bytes("ca.pem"),
+                    certificate: authority.bytes("client.pem"), key: authority.bytes("client.key"))
+                // The certificate says who it is, where no token does; then a token, and the certificate again.
+                client.send(HTTPClient.rpc(Requests.grant("k", "p", 4)))
+                client.send(HTTPClient.rpc(Requests.report("trial"), token: "the admin's token"))
+                client.send(HTTPClient.rpc(Requests.report("trial")))
+                let replies = try await client.lines(18).filter { $0.hasPrefix("{") }.map { try JSON($0) }
+                #expect(replies[0].result["balances"]["gems"]["available"].int == 4)
+                #expect(replies[1].result["rows"].exists)
+                #expect(replies[2].reason == "forbidden")
+
+                let plain = HTTPClient(try await RawClient(server.httpAddresses[0]))
+                #expect(try await plain.ask(HTTPClient.rpc(Requests.ping(1))).status == 400)
+            }
+        }
+
         @Test func aWaiterThatClosesItsSideIsAnsweredAtOnce() async throws {
             let authority = try Self.authority()
             try await TestServer.run(tls: Self.tls(authority)) { server in

@@ -11,11 +11,13 @@ final class PlaintextRefusalHandler: ChannelInboundHandler, RemovableChannelHand
     /// The first byte of every TLS connection: a record of its handshake (RFC 8446 §5.1).
     private static let handshakeRecord: UInt8 = 22
 
+    private let speech: Speech
     private let notices: NoticeLog
     private let lingerMilliseconds: Int64
     private var isRefused = false
 
-    init(_ services: ConnectionServices) {
+    init(_ services: ConnectionServices, _ speech: Speech) {
+        self.speech = speech
         notices = services.notices
         lingerMilliseconds = services.limits.lingerMilliseconds
     }
@@ -32,9 +34,8 @@ final class PlaintextRefusalHandler: ChannelInboundHandler, RemovableChannelHand
     private func refuse(_ context: ChannelHandlerContext) {
         isRefused = true
         notices.note(.plaintextOnTLS, context.channel.peerWords)
-        var writer = ReplyWriter()
-        writer.write(.error(.parseError("this address speaks TLS, and nothing else")), id: .null)
-        let bytes = context.channel.allocator.buffer(bytes: writer.bytes)
+        let words = speech.refusal(.parseError("this address speaks TLS, and nothing else"))
+        let bytes = context.channel.allocator.buffer(bytes: words)
         // Neither goes by way of TLS, which stands behind this handler.
         let context = NIOLoopBound(context, eventLoop: context.eventLoop)
         context.value.writeAndFlush(wrapOutboundOut(bytes)).whenComplete { _ in

@@ -12,6 +12,8 @@ struct ClientIdentity {
         case unknown
         /// It is known, and no more connections may have its name; the client is who it was.
         case noSeat
+        /// It is known, and may not have the ledger that it asks for; the client is who it was.
+        case refused(LedgerChoice.Refusal)
     }
 
     /// `nil` while nobody knows who it is.
@@ -20,6 +22,8 @@ struct ClientIdentity {
     private(set) var hasChanged = false
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
+    /// What it has shown when the connection came about.
+    private var certificate: Credential?
     private var generation: Int
     private var wrongTokens = 0
     private let tokens: TokenTable
@@ -39,7 +43,10 @@ struct ClientIdentity {
     var isGuessing: Bool { wrongTokens >= wrongTokensMax }
 
     /// The client shows a token, or a certificate, which was verified.
-    mutating func authenticate(by credential: Credential) -> Outcome {
+    /// - Parameter refusal: why who has shown it is not let in all the same.
+    mutating func authenticate(
+        by credential: Credential, unless refusal: (TokenHolder) -> LedgerChoice.Refusal? = { _ in nil }
+    ) -> Outcome {
         let isReplaced = generation != tokens.generation
         renew()
         // It was verified under the authorities of before, which say nothing of the names of now.
@@ -49,17 +56,28 @@ struct ClientIdentity {
             if case .token = credential { wrongTokens += 1 }
             return .unknown
         }
+        if let refusal = refusal(holder) { return .refused(refusal) }
         if let name = holder.name, !seat(name) { return .noSeat }
+        if case .certificate = credential { certificate = credential }
+        become(holder, by: credential)
+        return .known(holder.identity)
+    }
+
+    /// The client shows nothing, and does without what it has shown before, but for its certificate.
+    mutating func showNothing() {
+        renew()
+        become(certificate.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken, by: certificate)
+    }
+
+    private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {
         hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
         self.holder = holder
         self.credential = credential
-        return .known(holder.identity)
     }
 
     /// Why the client may not ask this; `nil` where it may.
     /// - Parameter now: nanoseconds of a clock that never goes back.
-    mutating func refusal(of asked: Message.Asked, now: () -> UInt64) -> SecurityRefusal? {
-        renew()
+    func refusal(of asked: Message.Asked, now: () -> UInt64) -> SecurityRefusal? {
         if asked.method.access == .everyone { return nil }
         guard let holder else { return .unauthenticated(asked.method) }
         return holder.refusal(of: asked, now: now)

@@ -18,7 +18,7 @@ package struct Token: Sendable {
         /// of share 1 is given; at least 1. `nil`: by its roles.
         package var share: Int?
 
-        package init() {}
+        package init(share: Int? = nil) { self.share = share }
     }
 
     /// The entries that it asks for keep it.

@@ -22,6 +22,13 @@ final class TokenHolder: Sendable {
             name: nil, roles: .admin, limits: Token.Limits(), ledger: nil, grants: nil, after: nil, ledgers: ledgers)
     }
 
+    /// Who posts what the App Store does. It has a share of its own, which is no client's.
+    static func appStore(ledgers: Int) -> TokenHolder {
+        TokenHolder(
+            name: nil, roles: Roles(.purchases), limits: Token.Limits(share: 1), ledger: nil, grants: nil, after: nil,
+            ledgers: ledgers)
+    }
+
     /// - Parameters:
     ///   - former: of the same name: what was granted today under it counts, and where its share and its requests a
     ///     second stay, so do its turns and what is left of them.

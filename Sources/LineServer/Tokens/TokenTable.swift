@@ -10,6 +10,8 @@ enum Credential: Sendable {
     case token(Digest)
     /// The names in its certificate.
     case certificate([String])
+    /// It posts what the App Store does, which is to be verified: whoever it is.
+    case appStore
 }
 
 /// Which token, or which certificate, gives what. Only digests of tokens are kept. It can be replaced while connections
@@ -28,11 +30,14 @@ final class TokenTable: Sendable {
     private let replaced = Atomic<Int>(0)
     /// Whom everybody is where there are no tokens.
     private let everyone: TokenHolder?
+    /// Whom those are that post what the App Store does.
+    private let appStore: TokenHolder
     private let ledgers: Int
 
     /// - Parameter ledgers: how many ledgers the service has.
     init(_ access: ServerConfiguration.Access, ledgers: Int = 1) {
         self.ledgers = ledgers
+        appStore = .appStore(ledgers: ledgers)
         switch access {
         case .everyoneOnThisMachine:
             everyone = .anyone(ledgers: ledgers)
@@ -59,6 +64,7 @@ final class TokenTable: Sendable {
 
     /// Whom it makes a connection; `nil` where it is not known.
     func holder(_ credential: Credential) -> TokenHolder? {
+        if case .appStore = credential { return appStore }
         if let everyone { return everyone }
         let entries = entries.withLockedValue { $0 }
         switch credential {
@@ -70,6 +76,7 @@ final class TokenTable: Sendable {
             return found
         case .certificate(let names):
             return names.lazy.compactMap { entries.byCertificate[$0] }.first
+        case .appStore: return appStore
         }
     }
 

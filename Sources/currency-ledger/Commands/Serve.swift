@@ -37,6 +37,9 @@ struct Serve: AsyncParsableCommand {
             "Addresses, separated by commas: host:port or unix:/path; port 0 picks a free one. Default: 127.0.0.1:7117")
     var listen: String?
 
+    @Option(help: "Addresses for HTTP: the App Store's notifications, and requests. Default: none")
+    var httpListen: String?
+
     @Option(help: "The mode of a Unix-domain socket's file, in octal: who may write it may connect. Default: 0660")
     var socketMode: String?
 
@@ -112,8 +115,9 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .socketMode: socketMode, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
-            .tlsClientCA: tlsClientCa, .insecurePlaintext: insecurePlaintext ? "true" : nil,
+            .path: path, .listen: listen, .listenHTTP: httpListen, .socketMode: socketMode,
+            .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
+            .insecurePlaintext: insecurePlaintext ? "true" : nil,
             .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,
             .bundleID: bundleId, .appAppleID: appAppleId,
             .environment: environment,

@@ -2,6 +2,7 @@
 enum Setting: String, CaseIterable {
     case path
     case listen
+    case listenHTTP = "http.listen"
     case socketMode
     case insecurePlaintext
     case bundleID = "app.bundleId"
@@ -47,7 +48,7 @@ enum Setting: String, CaseIterable {
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
         case .insecureLoopback, .insecurePlaintext: .boolean
-        case .listen, .anchors: .texts
+        case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
         }
     }
@@ -56,11 +57,10 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken: true
-        case .path, .listen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA, .followCA,
-            .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader,
-            .followName,
-            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
-            .logLevel, .insecureLoopback:
+        case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
+            .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
+            .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
+            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback:
             false
         }
     }
@@ -71,6 +71,7 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path: "--path"
         case .listen: "--listen"
+        case .listenHTTP: "--http-listen"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
         case .tlsCertificate: "--tls-certificate"
@@ -106,8 +107,8 @@ enum Setting: String, CaseIterable {
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers:
             true
-        case .listen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey,
-            .tlsClientCA, .logLevel:
+        case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
+            .tlsKey, .tlsClientCA, .logLevel:
             false
         }
     }

@@ -61,6 +61,7 @@ private struct Source {
             settings.listen = given.compactMap { address($0) }
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
+        settings.listenHTTP = given(.listenHTTP)?.compactMap { address($0) } ?? []
         if let given = scalar(.socketMode) {
             let mode = SocketMode.read(given.text)
             if mode == nil { mustBe(SocketMode.rule, given) }

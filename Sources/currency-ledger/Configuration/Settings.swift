@@ -16,6 +16,8 @@ import Logging
 /// folder.
 struct Settings: Sendable {
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
+    /// Where it speaks HTTP.
+    var listenHTTP: [ServerAddress] = []
     /// `nil` without TLS.
     var tls: ServerTLSFiles?
     var allowsInsecurePlaintext = false

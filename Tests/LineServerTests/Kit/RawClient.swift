@@ -109,6 +109,20 @@ final class RawClient: @unchecked Sendable {
         }
     }
 
+    /// So many bytes.
+    func bytes(_ count: Int) async throws -> [UInt8] {
+        try await RawClient.blocking { [self] in
+            while received.count < count {
+                var chunk = [UInt8](repeating: 0, count: 65_536)
+                let read = recv(socket, &chunk, chunk.count, 0)
+                guard read > 0 else { throw Failure("recv after \(received.count) of \(count) bytes") }
+                received += chunk[..<read]
+            }
+            defer { received.removeSubrange(..<count) }
+            return Array(received[..<count])
+        }
+    }
+
     func lines(_ count: Int) async throws -> [String] {
         try await RawClient.blocking { [self] in
             var lines: [String] = []

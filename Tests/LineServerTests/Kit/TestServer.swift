@@ -12,6 +12,7 @@ import ServiceLifecycle
 /// A real server on a free port of loopback, for the time of a test.
 struct TestServer {
     let addresses: [ServerAddress]
+    let httpAddresses: [ServerAddress]
     let lines: LineService
     fileprivate let group: ServiceGroup
 
@@ -20,6 +21,8 @@ struct TestServer {
     func connect(receiveBufferBytes: Int32? = nil) async throws -> RawClient {
         try await RawClient(address, receiveBufferBytes: receiveBufferBytes)
     }
+
+    func connectHTTP() async throws -> HTTPClient { HTTPClient(try await RawClient(httpAddresses[0])) }
 
     /// As SIGTERM does; returns at once.
     func shutDown() async { await group.triggerGracefulShutdown() }
@@ -46,6 +49,7 @@ struct TestServer {
     /// - Parameter others: where there are some, its own ledger is called `main`.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
+        listenHTTP: [ServerAddress] = [],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, beside others: [Other] = [], logs: LogCapture = LogCapture(),
@@ -76,7 +80,8 @@ struct TestServer {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = try LineService(
             configuration: ServerConfiguration(
-                listen: listen, access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
+                listen: listen, listenHTTP: listenHTTP,
+                access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
                 allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
             ledgers: ledgers, group: loops, logger: logs.logger)
         let service = LedgerService(ledgers: ledgers, group: loops, lines: lines)
@@ -89,7 +94,9 @@ struct TestServer {
             let addresses: [ServerAddress]
             do {
                 addresses = try await lines.boundAddresses
-                try await body(TestServer(addresses: addresses, lines: lines, group: group))
+                let httpAddresses = try await lines.boundHTTPAddresses
+                try await body(
+                    TestServer(addresses: addresses, httpAddresses: httpAddresses, lines: lines, group: group))
             } catch {
                 await group.triggerGracefulShutdown()
                 // What kept the server from starting is thrown here; otherwise what the test found.

@@ -1,0 +1,265 @@
+import AppStore
+import Foundation
+import Ledger
+import LedgerEngine
+import LedgerTestKit
+import LedgerWire
+import Testing
+
+@testable import LineServer
+
+extension ServerTests {
+    /// The line protocol's requests by HTTP, over real sockets.
+    @Suite struct HTTPRequests {
+        private func serve(
+            store: any Store = MemoryStore(), tokens: [Token] = [],
+            limits: (inout ServerLimits) -> Void = { _ in }, logs: LogCapture = LogCapture(),
+            _ body: (TestServer, HTTPClient) async throws -> Void
+        ) async throws {
+            try await TestServer.run(
+                store: store, listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: tokens, logs: logs, limits: limits
+            ) { server in try await body(server, try await server.connectHTTP()) }
+        }
+
+        @Test func aRequestIsAnsweredByItsReplyAndTheConnectionGoesOn() async throws {
+            try await serve { _, client in
+                for number in 1...3 {
+                    let response = try await client.ask(HTTPClient.rpc(Requests.grant("k\(number)", "p", 10)))
+                    #expect(response.status == 200)
+                    #expect(response.headers["content-type"] == "application/json")
+                    #expect(response.headers["connection"] == nil)
+                    #expect(response.headers["date"]?.hasSuffix(" GMT") == true)
+                    #expect(response.json.result["balances"]["gems"]["available"].int == number * 10)
+                }
+                let line = try await client.ask(HTTPClient.rpc(Requests.balance("p")))
+                #expect(line.body.hasSuffix("}\n"), "the reply is the line protocol's, byte for byte")
+            }
+        }
+
+        @Test func aBatchIsAnsweredInItsOrderAndARequestWithoutAnIDByNothing() async throws {
+            try await serve { _, client in
+                let batch = [Requests.grant("a", "p", 5), Requests.spend("b", "p", 7), Requests.ping(3)]
+                let response = try await client.ask(HTTPClient.rpc("[\(batch.joined(separator: ","))]"))
+                let replies = try #require(response.json.array)
+                #expect(response.status == 200 && replies.count == 3)
+                #expect(replies[0].result["entry"].exists && replies[1].reason == "insufficient_funds")
+
+                let silent = Requests.grant("c", "p", 1, id: nil)
+                let one = try await client.ask(HTTPClient.rpc(silent))
+                #expect(one.status == 204 && one.body.isEmpty && one.headers["content-length"] == nil)
+                let several = try await client.ask(
+                    HTTPClient.rpc("[\(silent),\(Requests.grant("d", "p", 1, id: nil))]"))
+                #expect(several.status == 204)
+                let balance = try await client.ask(HTTPClient.rpc(Requests.balance("p")))
+                #expect(balance.json.result["balances"]["gems"]["available"].int == 7)
+            }
+        }
+
+        @Test func everyRequestShowsByItselfWhoSendsIt() async throws {
+            let logs = LogCapture()
+            let tokens = [Token(token: "g", role: .game), Token(token: "f", role: .finance)]
+            try await serve(tokens: tokens, logs: logs) { server, client in
+                let game = try await client.ask(HTTPClient.rpc(Requests.grant("k", "p", 10), token: "g"))
+                #expect(game.status == 200 && game.json.result["entry"].exists)
+                let finance = try await client.ask(HTTPClient.rpc(Requests.spend("s", "p", 1), token: "f"))
+                #expect(finance.status == 200 && finance.json.reason == "forbidden")
+                let again = try await client.ask(HTTPClient.rpc(Requests.spend("s", "p", 1), token: "g"))
+                #expect(again.json.result["balances"]["gems"]["available"].int == 9)
+                // Nothing of it is left for who shows nothing.
+                let nobody = try await client.ask(HTTPClient.rpc(Requests.balance("p")))
+                #expect(nobody.status == 401 && nobody.headers["www-authenticate"] == "Bearer")
+                #expect(nobody.json.reason == "unauthenticated")
+                #expect(nobody.headers["connection"] == "close")
+                #expect(try await client.response() == nil)
+
+                let wrong = try await server.connectHTTP().ask(HTTPClient.rpc(Requests.ping(1), token: "wrong"))
+                #expect(wrong.status == 401 && wrong.json.reason == "unauthenticated")
+                for header in [
+                    "Authorization: Basic Zzpn", "Authorization: Bearer",
+                    "Authorization: Bearer g\r\nAuthorization: Bearer g",
+                ] {
+                    let odd = try await server.connectHTTP().ask(
+                        HTTPClient.request(
+                            "/v1/rpc", Requests.ping(1), headers: ["Content-Type: application/json", header]))
+                    #expect(odd.status == 401, "\(header)")
+                }
+                let small = HTTPClient.request(
+                    "/v1/rpc", Requests.ping(1),
+                    headers: ["content-type: Application/JSON; charset=utf-8", "authorization: bearer  g"])
+                #expect(try await server.connectHTTP().ask(small).status == 200)
+            }
+            #expect(logs.lines.contains { $0.hasPrefix("refused") && $0.contains("kind=unknown_token") })
+        }
+
+        @Test func whatIsNoRequestOfItsKindIsRefusedByItsStatus() async throws {
+            try await serve { server, _ in
+                let ping = Requests.ping(1)
+                let cases: [(request: String, status: Int)] = [
+                    (HTTPClient.request("/", ping), 404),
+                    (HTTPClient.request("/v1/rpc/", ping), 404),
+                    (HTTPClient.request("/v1/rpc", ping, method: "PUT"), 405),
+                    (HTTPClient.request("/app-store/notifications", "", method: "GET"), 405),
+                    (HTTPClient.request("/v1/rpc", ping, headers: []), 415),
+                    (HTTPClient.request("/v1/rpc", ping, headers: ["Content-Type: text/plain"]), 415),
+                    (
+                        HTTPClient.request(
+                            "/v1/rpc", ping, headers: ["Content-Type: application/json", "Origin: http://localhost"]),
+                        403
+                    ),
+                    ("POST /v1/rpc HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n", 413),
+                    ("POST /app-store/notifications HTTP/1.1\r\nContent-Length: 131073\r\n\r\n", 413),
+                    ("\(ping)\n", 400),
+                    ("POST /v1/rpc HTTP/1.1\r\nContent-Length: two\r\n\r\n", 400),
+                    ("POST /v1/rpc HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+                ]
+                for (request, status) in cases {
+                    let client = try await server.connectHTTP()
+                    let response = try await client.ask(request)
+                    #expect(response.status == status, "\(request)")
+                    #expect(response.json.reason != nil && response.headers["connection"] == "close")
+                    if status == 405 { #expect(response.headers["allow"] == "POST") }
+                    #expect(try await client.response() == nil, "the connection is closed")
+                }
+                let query = try await server.connectHTTP().ask(HTTPClient.request("/v1/rpc?from=test", ping))
+                #expect(query.status == 200)
+            }
+        }
+
+        @Test func aBodyMayComeInAnyPiecesAndHaveLinesOfItsOwn() async throws {
+            try await serve { server, client in
+                let pretty = """
+                    {
+                      "jsonrpc": "2.0", "id": 1,
+                      "method": "grant",
+                      "params": {"key": "k", "account": "p",\r
+                                 "currency": "gems", "amount": 3}
+                    }
+
+                    """
+                let first = try await client.ask(HTTPClient.rpc(pretty))
+                #expect(first.json.result["balances"]["gems"]["available"].int == 3)
+                // A line's end within a string is none of JSON, as over TCP.
+                let broken = try await client.ask(HTTPClient.rpc(Requests.ping(1).replacing("ping", with: "pi\nng")))
+                #expect(broken.status == 200 && broken.json.reason == "parse_error")
+                for nothing in ["", "\n", "\r\n", "\r", " "] {
+                    let empty = try await client.ask(HTTPClient.rpc(nothing))
+                    #expect(empty.json.reason == "parse_error", "\(nothing.debugDescription)")
+                }
+                let head =
+                    "POST /v1/rpc HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                for byte in (head + Requests.ping(2).map { "1\r\n\($0)\r\n" }.joined() + "0\r\n\r\n").utf8 {
+                    try await client.raw.send([byte])
+                }
+                #expect(try await client.response()?.json.id == 2)
+
+                // More than may be, chunk by chunk.
+                let long = try await server.connectHTTP()
+                try await long.send(head)
+                _ = long.raw.sendWithoutWaiting(Array("110000\r\n".utf8))
+                let flood = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 20)
+                try? await long.raw.send(flood + flood)
+                #expect(try await long.response()?.status == 413)
+            }
+        }
+
+        @Test func theLongestBodyIsServed() async throws {
+            try await serve { _, client in
+                let ping = Requests.ping(1)
+                let body = ping + String(repeating: " ", count: WireLimits.lineBytesMax - ping.utf8.count)
+                let response = try await client.ask(HTTPClient.rpc(body))
+                #expect(response.json.id == 1)
+            }
+        }
+
+        @Test func requestsSentBehindEachOtherAreAnsweredInOrder() async throws {
+            try await serve { server, client in
+                let requests = (1...200).map { HTTPClient.rpc(Requests.grant("k\($0)", "p", 1, id: "\($0)")) }
+                try await client.send(requests.joined())
+                client.raw.closeOutput()
+                for number in 1...200 {
+                    let response = try #require(try await client.response())
+                    #expect(response.json.id == number)
+                    #expect(response.json.result["balances"]["gems"]["available"].int == number)
+                }
+                #expect(try await client.response() == nil)
+                let old = try await server.connectHTTP()
+                let response = try await old.ask(
+                    "POST /v1/rpc HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n"
+                        + Requests.ping(1).padding(toLength: 40, withPad: " ", startingAt: 0))
+                #expect(response.status == 200 && response.headers["connection"] == "close")
+                #expect(try await old.response() == nil)
+            }
+        }
+
+        @Test func aClientThatAsksLeaveToSendIsGivenItOrTheRefusal() async throws {
+            let tokens = [Token(token: "g", role: .game)]
+            try await serve(tokens: tokens) { server, client in
+                func head(_ token: String) -> String {
+                    """
+                    POST /v1/rpc HTTP/1.1\r
+                    Content-Type: application/json\r
+                    Authorization: Bearer \(token)\r
+                    Expect: 100-continue\r
+                    Content-Length: \(Requests.ping(1).utf8.count)\r
+                    \r
+
+                    """
+                }
+                let leave = try await client.ask(head("g"))
+                let response = try await client.ask(Requests.ping(1))
+                let refusal = try await server.connectHTTP().ask(head("x"))
+                #expect(leave.status == 100 && response.json.id == 1 && refusal.status == 401)
+            }
+        }
+
+        @Test func whoSendsTooSlowlyOrNothingIsCutOff() async throws {
+            try await serve(limits: { limits in
+                limits.requestMilliseconds = 200
+                limits.keptAliveMilliseconds = 400
+            }) { server, client in
+                let request = HTTPClient.rpc(Requests.ping(1))
+                let begin = ContinuousClock.now
+                try await client.send(String(request.dropLast(3)))
+                #expect(try await client.response()?.status == 408)
+                #expect(ContinuousClock.now - begin >= .milliseconds(190))
+                #expect(try await client.response() == nil)
+                // Neither a head that does not end, nor a connection that has answered, is kept for ever.
+                let head = try await server.connectHTTP()
+                try await head.send("POST /v1/rpc HTTP/1.1\r\n")
+                let idle = try await server.connectHTTP()
+                #expect(try await idle.ask(request).status == 200)
+                #expect(try await head.response() == nil)
+                #expect(try await idle.response() == nil)
+            }
+        }
+
+        @Test func aShutdownAnswersWhatTheLedgerHasAndTellsWhoIsStillSending() async throws {
+            let store = FaultyStore()
+            try await serve(store: store, limits: { $0.eventLoopThreads = 1 }) { server, client in
+                let half = try await server.connectHTTP()
+                try await half.send(String(HTTPClient.rpc(Requests.ping(1)).dropLast(3)))
+                store.hold()
+                try await client.send(HTTPClient.rpc(Requests.grant("k", "p", 1)))
+                #expect(try await eventually { store.waiting == 1 })
+                await server.shutDown()
+                let refused = try #require(try await half.response())
+                #expect(refused.status == 503 && refused.json.reason == "shutting_down")
+                #expect(try await half.response() == nil)
+                store.release()
+                let answered = try #require(try await client.response())
+                #expect(answered.status == 200 && answered.json.result["entry"].exists)
+                #expect(try await client.response() == nil)
+            }
+        }
+
+        @Test func whoIsOverTheLimitIsToldSoInHTTP() async throws {
+            try await serve(limits: { $0.connectionsMax = 1 }) { server, client in
+                #expect(try await client.ask(HTTPClient.rpc(Requests.ping(1))).status == 200)
+                let further = try await server.connectHTTP()
+                let response = try #require(try await further.response())
+                #expect(response.status == 503 && response.json.reason == "overloaded")
+                #expect(try await further.response() == nil)
+            }
+        }
+    }
+}
