@@ -23,8 +23,9 @@ final class RateLimits: Sendable {
 
     /// The header `Retry-After` of a reply, in milliseconds since the UNIX epoch, an hour from now at most.
     ///
-    /// Apple gives "a UNIX time, in milliseconds" ("Identifying rate limits"). What stands between may give seconds
-    /// from now (RFC 9110 §10.2.3); no such number of seconds is a time after 1973. Anything else says nothing.
+    /// Apple gives "a UNIX time, in milliseconds" ("Identifying rate limits"). A proxy may give seconds from now (RFC
+    /// 9110 §10.2.3). A number below 100,000,000,000 is taken for seconds: as a UNIX time it would lie in or before
+    /// 1973. Anything else says nothing.
     static func time(ofHeader text: String, now: Int64) -> Int64? {
         guard let number = Int64(text), number >= 0 else { return nil }
         let latest = now + AppStoreServerLimits.retryAfterMillisecondsMax
@@ -33,5 +34,6 @@ final class RateLimits: Sendable {
         return overflow ? latest : min(now + min(milliseconds, AppStoreServerLimits.retryAfterMillisecondsMax), latest)
     }
 
+    /// The least number that is taken for a UNIX time.
     private static let firstTime: Int64 = 100_000_000_000
 }
