@@ -13,6 +13,7 @@ let package = Package(
         .executable(name: "currency-ledger", targets: ["currency-ledger"]),
         .library(name: "LedgerClient", targets: ["LedgerClient"]),
         .library(name: "AppStore", targets: ["AppStore"]),
+        .library(name: "AppStoreServer", targets: ["AppStoreServer"]),
         .library(name: "HotPath", targets: ["HotPath"]),
         .library(name: "FuzzProperties", targets: ["FuzzProperties"]),
         .library(name: "FuzzTableProperties", targets: ["FuzzTableProperties"]),
@@ -28,6 +29,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0"),
     ],
     targets: [
@@ -37,6 +39,16 @@ let package = Package(
         .target(name: "LedgerTypes", swiftSettings: settings),
         .target(name: "Ledger", dependencies: ["LedgerTypes"], swiftSettings: settings),
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "AppStoreServer",
+            dependencies: [
+                "AppStore", "StrictJSON",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ], swiftSettings: settings),
         .target(name: "LedgerWire", dependencies: ["LedgerTypes", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
@@ -126,6 +138,16 @@ let package = Package(
         .testTarget(
             name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "LedgerTestKit", "StrictJSON"],
             swiftSettings: settings),
+        .testTarget(
+            name: "AppStoreServerTests",
+            dependencies: [
+                "AppStore", "AppStoreServer", "StrictJSON",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ], swiftSettings: settings),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
             name: "LedgerWireTests", dependencies: ["Ledger", "LedgerTestKit", "LedgerWire", "StrictJSON"],

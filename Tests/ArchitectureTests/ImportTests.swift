@@ -9,6 +9,10 @@ import Testing
         "LedgerTypes": [],
         "Ledger": ["LedgerTypes"],
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
+        "AppStoreServer": [
+            "AppStore", "StrictJSON", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Glibc", "Musl",
+            "Synchronization",
+        ],
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],

@@ -8,14 +8,7 @@ package struct Ed25519PrivateKey: Sendable {
     /// - Parameter pem: PKCS #8, not encrypted, as `openssl genpkey -algorithm ed25519` makes it.
     /// - Throws: ``KeyFault``: in words that stand behind the file's name.
     package init(pem: [UInt8]) throws(KeyFault) {
-        switch PEMLabel.all(in: pem) {
-        case ["PRIVATE KEY"]: break
-        case ["ENCRYPTED PRIVATE KEY"]:
-            throw KeyFault("is encrypted, and nobody is there to be asked for its passphrase")
-        case let labels: throw KeyFault(labels: labels, wanted: "one private key in PKCS #8 (BEGIN PRIVATE KEY)")
-        }
-        let key: Key
-        do throws(OpenSSLError) { key = try Key(pem: pem) } catch { throw KeyFault("\(error)") }
+        let key = try Key.privateKey(file: pem)
         publicKey = try Ed25519PublicKey(key)
         self.key = key
     }
@@ -54,8 +47,7 @@ package struct Ed25519PublicKey: Sendable {
 
     fileprivate init(_ key: Key) throws(KeyFault) {
         guard EVP_PKEY_get_base_id(key.handle) == EVP_PKEY_ED25519 else {
-            let kind = EVP_PKEY_get0_type_name(key.handle).map { String(cString: $0) } ?? "another kind"
-            throw KeyFault("holds a key of \(kind), not of Ed25519")
+            throw KeyFault("holds a key of \(key.kind), not of Ed25519")
         }
         var bytes = [UInt8](repeating: 0, count: Ed25519PublicKey.byteCount)
         var length = bytes.count
@@ -81,35 +73,4 @@ package struct Ed25519PublicKey: Sendable {
 extension Ed25519PublicKey: Hashable {
     package static func == (left: Ed25519PublicKey, right: Ed25519PublicKey) -> Bool { left.bytes == right.bytes }
     package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
-}
-
-/// Why a key cannot be used.
-package struct KeyFault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// To be read behind the name of the key's file.
-    package let description: String
-
-    init(_ description: String) { self.description = description }
-
-    init(labels: [String], wanted: String) {
-        self.init(
-            labels.isEmpty
-                ? "is no key in PEM; it must hold \(wanted)"
-                : "holds \(labels.joined(separator: ", ")); it must hold \(wanted)")
-    }
-}
-
-/// What the parts of a text in PEM (RFC 7468) say that they are.
-private enum PEMLabel {
-    static func all(in pem: [UInt8]) -> [String] {
-        let begin = "-----BEGIN "
-        let end = "-----"
-        return String(decoding: pem, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap { line in
-            guard line.hasPrefix(begin) else { return nil }
-            let rest = line.dropFirst(begin.count)
-            guard let last = rest.lastIndex(where: { $0 != "-" && !$0.isWhitespace }),
-                rest[rest.index(after: last)...].hasPrefix(end)
-            else { return nil }
-            return String(rest[...last])
-        }
-    }
 }

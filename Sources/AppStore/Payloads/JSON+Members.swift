@@ -1,4 +1,4 @@
-internal import StrictJSON
+package import StrictJSON
 
 extension JSONReader {
     /// A member that is null is one that is not there.
@@ -8,10 +8,10 @@ extension JSONReader {
         return true
     }
 
-    mutating func optionalString() throws(JSONError) -> String? { try isNull() ? nil : try string() }
-    mutating func optionalInteger() throws(JSONError) -> Int64? { try isNull() ? nil : try integer() }
+    package mutating func optionalString() throws(JSONError) -> String? { try isNull() ? nil : try string() }
+    package mutating func optionalInteger() throws(JSONError) -> Int64? { try isNull() ? nil : try integer() }
     mutating func optionalMilliseconds() throws(JSONError) -> Int64? { try isNull() ? nil : try milliseconds() }
-    mutating func optionalBool() throws(JSONError) -> Bool? { try isNull() ? nil : try bool() }
+    package mutating func optionalBool() throws(JSONError) -> Bool? { try isNull() ? nil : try bool() }
     mutating func optionalRaw() throws(JSONError) -> [UInt8]? {
         try isNull() ? nil : Array(bytes(try raw()))
     }
@@ -44,7 +44,7 @@ extension JSONReader {
     }
 
     /// An error for the value that comes next, which is not read.
-    mutating func failAtNext(_ message: String) -> JSONError { JSONError(.invalid(message), offset: offset) }
+    package mutating func failAtNext(_ message: String) -> JSONError { JSONError(.invalid(message), offset: offset) }
 }
 
 extension String {
@@ -64,19 +64,19 @@ extension String {
 }
 
 extension JSONWriter {
-    mutating func member(_ name: StaticString, _ value: String?) {
+    package mutating func member(_ name: StaticString, _ value: String?) {
         guard let value else { return }
         key(name)
         string(value)
     }
 
-    mutating func member(_ name: StaticString, _ value: Int64?) {
+    package mutating func member(_ name: StaticString, _ value: Int64?) {
         guard let value else { return }
         key(name)
         integer(value)
     }
 
-    mutating func member(_ name: StaticString, _ value: Bool?) {
+    package mutating func member(_ name: StaticString, _ value: Bool?) {
         guard let value else { return }
         key(name)
         bool(value)

@@ -1,0 +1,14 @@
+internal import NIOCore
+
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
+
+extension IOError {
+    /// Whether it can only come before a connection stands (connect(2)).
+    var isOfConnecting: Bool {
+        [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL].contains(errnoCode)
+    }
+}
