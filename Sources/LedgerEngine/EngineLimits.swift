@@ -139,6 +139,9 @@ package struct EngineLimits: Sendable {
     /// For each of so many nanoseconds that the last commit took, the next may have an operation: more than the above
     /// where a sync takes milliseconds, for which everybody waits anyway. Such a disk has 50,000 operations a second.
     package var sharedCommitNanosecondsPerOperation: UInt64 = 20_000
+    /// Operations in such a commit however long the last one took: where operations themselves are dear, many of them
+    /// are what took long.
+    package var operationsPerLongSharedCommitMax = 1_024
     package var sharedMilliseconds: UInt64 = 100
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
     /// of a wallet with very many lots makes one for each lot.

@@ -122,12 +122,13 @@ package final class LedgerSession: Sendable {
         }
     }
 
-    /// Whether a read that was submitted has not begun, or anything stands behind a read: that can still be dropped.
+    /// Whether a read is to begin that waits for nothing new, or anything stands behind a read: that can still be
+    /// dropped.
     package var holdsBack: Bool {
         state.withLock { state in
             switch state.barrier {
-            case .preparing, .ready, .waiting, .waitingForRoom: true
-            case .none, .reading: !state.behind.isEmpty
+            case .preparing, .ready, .waitingForRoom: true
+            case .none, .waiting, .reading: !state.behind.isEmpty
             }
         }
     }

@@ -186,15 +186,17 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// The tokens were replaced, and perhaps the certificates. Where nobody knows any more who the client is, it is a
     /// stranger again, and has a stranger's time to authenticate. What it waits for is answered with what there is, and
     /// those of its requests that are not handed on yet are refused. Where it may do less than before, and what it may
-    /// not do any more could stand behind a read, the connection is closed: nothing of that is carried out.
+    /// not do any more could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
         // It began its handshake with certificates and authorities that hold no more.
         if awaitsHandshake { return closeNow() }
         let former = state.holder
         turn { $0.renewIdentity() }
-        if let former, state.mayDoLess(than: former), sessions.holdsBack { return closeNow() }
+        if let former, state.mayDoLess(than: former) {
+            if sessions.holdsBack { return closeNow() }
+            sessions.endWaits(forGood: false)
+        }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
-        sessions.endWaits(forGood: false)
         timer?.cancel()
         look(in: service.limits.unauthenticatedMilliseconds)
     }

@@ -66,15 +66,15 @@ struct ConnectionState {
     }
 
     /// Told what is refused for security's sake, and the name of the token that asked.
-    var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
+    var noteRefusal: (SecurityRefusal, String?) -> Void {
+        get { reception.noteRefusal }
+        set { reception.noteRefusal = newValue }
+    }
 
     /// What the connection may do on its event loop now, and what it did.
     var turn = ConnectionTurn()
 
-    private let clock: @Sendable () -> UInt64
     private let directory: LedgerDirectory
-    private var choice: LedgerChoice
-    private let info: @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo
     private let limits: ServerLimits
     private let share: ReplyShare
 
@@ -88,10 +88,7 @@ struct ConnectionState {
     private var longLines = 0
     /// What the line at the front was found to need, where there was no room for it.
     private var awaitedRoom = 0
-    private var client: ClientIdentity {
-        didSet { lines.lineBytesMax = lineBytesMax }
-    }
-    private var isShuttingDown = false
+    private var reception: Reception
     /// The place of the ledger that has what is not answered yet, or had it last.
     private var place = 0
     /// Whether what is next is for another ledger, and waits until all before it is answered.
@@ -120,25 +117,23 @@ struct ConnectionState {
         share: ReplyShare, clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
     ) {
         self.directory = directory
-        choice = LedgerChoice(among: directory)
-        self.info = info
         self.limits = limits
         self.share = share
-        self.clock = clock
-        client = ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat)
+        reception = Reception(
+            ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat), directory: directory,
+            info: info, clock: clock)
         lines = LineSplitter(lineBytesMax: 0)
-        lines.lineBytesMax = lineBytesMax
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
     var inFlight: (requests: Int, bytes: Int) { (replies.requests, replies.bytes) }
 
     /// Who the client is; `nil` while nobody knows.
-    var holder: TokenHolder? { client.holder }
+    var holder: TokenHolder? { reception.holder }
 
     /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
     /// else it was may.
-    func mayDoLess(than former: TokenHolder) -> Bool { client.hasChanged || former.loses(to: holder) }
+    func mayDoLess(than former: TokenHolder) -> Bool { reception.mayDoLess(than: former) }
 
     /// Who is not known has no more to say than who it is.
     private var lineBytesMax: Int { holder == nil ? limits.strangerLineBytesMax : WireLimits.lineBytesMax }
@@ -179,36 +174,25 @@ struct ConnectionState {
 
     /// From now on new requests are answered `shutting_down`; what was accepted before is carried out.
     mutating func shutDown() {
-        isShuttingDown = true
+        reception.isShuttingDown = true
         if case .open(let input) = phase { phase = .ending(input) }
     }
 
     /// The client came with a certificate of these names, which was verified: the first that is configured says who it
     /// is. Where none is, it has to send a token.
     mutating func authenticate(byCertificate names: [String]) {
-        switch client.authenticate(by: .certificate(names)) {
-        case .known, .unknown, .refused: return
-        case .noSeat: end(.overloaded)
-        }
+        if let error = reception.authenticate(byCertificate: names) { end(error) }
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
-    mutating func renewIdentity() { client.renew() }
+    mutating func renewIdentity() { reception.renewIdentity() }
 
     /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
     /// - Parameter credential: what it shows; `nil` where it shows nothing.
     /// - Returns: why it is not served; `nil` where it is.
     mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
         self.form = form
-        guard let credential else {
-            client.showNothing()
-            return holder == nil ? .unauthenticated : nil
-        }
-        switch client.authenticate(by: credential) {
-        case .known: return nil
-        case .noSeat: return .overloaded
-        case .unknown, .refused: return refuseToken()
-        }
+        return reception.authenticate(by: credential, &turn)
     }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
@@ -361,7 +345,10 @@ struct ConnectionState {
 
     /// Whether there is a line, or what begins as one too long, that was not accepted as a whole.
     private var hasLine: Bool {
-        mutating get { batch != nil || lines.hasLine() }
+        mutating get {
+            lines.lineBytesMax = lineBytesMax
+            return batch != nil || lines.hasLine()
+        }
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
@@ -374,7 +361,8 @@ struct ConnectionState {
                 if acceptNextOfBatch() { continue }
                 return
             }
-            if client.isGuessing || strangerVainLines >= limits.strangerVainLinesMax { return ignoreInput() }
+            if reception.isGuessing || strangerVainLines >= limits.strangerVainLinesMax { return ignoreInput() }
+            lines.lineBytesMax = lineBytesMax
             switch lines.front() {
             case .unfinished:
                 // Without its end it is no line.
@@ -399,14 +387,16 @@ struct ConnectionState {
         var (line, isForeign) = lines.read(range) { bytes in
             (form.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
         }
-        var target = Target.none
+        var target = Reception.Target.none
+        var replyBytes = line.firstReplyBytesMax
         if case .single(let message) = line {
-            target = self.target(of: message)
+            target = reception.target(of: message)
             if !turns(to: target) { return false }
+            replyBytes = reception.replyBytesMax(of: message)
         }
         let hasInputRoom = inputRoom > 0
         var bytes = end + line.valueBytes
-        let room = bytes + line.firstReplyBytesMax
+        let room = bytes + replyBytes
         if !takeRoom(room, waits: !hasInputRoom) {
             guard hasInputRoom else {
                 awaitedRoom = room
@@ -461,9 +451,10 @@ struct ConnectionState {
     /// - Parameters:
     ///   - bytes: of the line, and what its values take.
     ///   - target: of its request, where it is a single one.
-    private mutating func accept(_ line: Line, _ bytes: Int, _ target: Target) {
+    private mutating func accept(_ line: Line, _ bytes: Int, _ target: Reception.Target) {
         switch line {
-        case .single(let message): accept(message, for: target, bytes: bytes, message.replyBytesMax)
+        case .single(let message):
+            accept(message, for: target, bytes: bytes, reception.replyBytesMax(of: message))
         case .batch(let messages):
             // JSON-RPC 2.0 §6: "If there are no Response objects contained within the Response array as it is to be
             // sent to the client, the server MUST NOT return an empty Array and should return nothing at all."
@@ -484,10 +475,10 @@ struct ConnectionState {
             batch = nil
             return true
         }
-        let target = target(of: message)
+        let target = reception.target(of: message)
         if !turns(to: target) { return false }
         // What is not answered takes no memory behind the ledger.
-        let replyBytes = message.id == nil ? 0 : message.replyBytesMax
+        let replyBytes = message.id == nil ? 0 : reception.replyBytesMax(of: message)
         if hasPlaceInBatch(replyBytes, message) && takeRoom(replyBytes, waits: false) {
             accept(message, for: target, bytes: 0, replyBytes)
         } else if replies.requests > 0 {
@@ -513,14 +504,14 @@ struct ConnectionState {
         if holder == nil { strangerVainLines += 1 }
     }
 
-    private mutating func accept(_ message: Message, for target: Target, bytes: Int, _ replyBytesMax: Int) {
+    private mutating func accept(_ message: Message, for target: Reception.Target, bytes: Int, _ replyBytesMax: Int) {
         turn.countLine()
         switch message.body {
         case .failure(let error):
             noteInVain()
             replies.append(.error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
         case .success(let asked):
-            if let reply = answer(asked, for: target) {
+            if let reply = reception.answer(asked, for: target, &turn) {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
                 var operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
@@ -535,80 +526,9 @@ struct ConnectionState {
         }
     }
 
-    /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
-    /// Who the client is changes in the order sent.
-    private mutating func answer(_ asked: Message.Asked, for target: Target) -> Reply? {
-        if let refusal = client.refusal(of: asked, now: clock) {
-            // Who asks too much is told so, and its limit is its own.
-            if case .tooManyRequests = refusal {} else { turn.noteInVain() }
-            noteRefusal(refusal, holder?.name)
-            return .error(refusal.error)
-        }
-        switch asked.request {
-        case .ping: return .pong
-        case .authenticate(let token): return authenticate(token, naming: asked.ledger)
-        case .info:
-            let visible = directory.visible(to: holder?.ledger)
-            switch choice.place(naming: asked.ledger, by: holder) {
-            case .success(let place): return .info(info(place, visible))
-            case .failure(let refusal): return refuse(refusal)
-            }
-        case .ledger:
-            if case .refused(let refusal) = target { return refuse(refusal) }
-            return isShuttingDown ? .error(.shuttingDown) : nil
-        }
-    }
-
-    /// The token and the ledger hold together, or neither does.
-    private mutating func authenticate(_ token: String?, naming ledger: LedgerName?) -> Reply {
-        guard let token else {
-            guard let holder else { return .error(.unauthenticated) }
-            if let refusal = choice.refusal(of: ledger, for: holder) { return refuse(refusal) }
-            choice.name(ledger)
-            return .authenticated(holder.identity)
-        }
-        switch client.authenticate(
-            by: TokenTable.credential(token), unless: { [choice] in choice.refusal(of: ledger, for: $0) })
-        {
-        case .known(let identity):
-            choice.name(ledger)
-            return .authenticated(identity)
-        case .noSeat: return .error(.overloaded)
-        case .refused(let refusal): return refuse(refusal)
-        case .unknown: return .error(refuseToken())
-        }
-    }
-
-    private mutating func refuseToken() -> WireError {
-        turn.noteInVain()
-        noteRefusal(.unknownToken, nil)
-        return .unknownToken
-    }
-
-    // MARK: Which ledger
-
-    /// Which ledger a request is for.
-    private enum Target {
-        /// None: the connection answers it.
-        case none
-        case ledger(at: Int)
-        case refused(LedgerChoice.Refusal)
-    }
-
-    /// Looks who the client is now, for the tokens may have been replaced since the request before, and which ledger
-    /// its request is for.
-    private mutating func target(of message: Message) -> Target {
-        client.renew()
-        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request else { return .none }
-        switch choice.place(of: request, naming: asked.ledger, by: holder) {
-        case .success(let place): return .ledger(at: place)
-        case .failure(let refusal): return .refused(refusal)
-        }
-    }
-
     /// Turns to the ledger that a request is for.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
-    private mutating func turns(to target: Target) -> Bool {
+    private mutating func turns(to target: Reception.Target) -> Bool {
         guard case .ledger(let target) = target, target != place else { return true }
         if replies.requests > 0 {
             awaitsOtherLedger = true
@@ -616,16 +536,5 @@ struct ConnectionState {
         }
         place = target
         return true
-    }
-
-    private mutating func refuse(_ refusal: LedgerChoice.Refusal) -> Reply {
-        turn.noteInVain()
-        switch refusal {
-        case .required: return .error(.ledgerRequired(directory.allNames))
-        case .unknown(let ledger): return .error(.unknownLedger(ledger))
-        case .other(let ledger):
-            noteRefusal(.otherLedger(ledger), holder?.name)
-            return .error(.otherLedger(ledger))
-        }
     }
 }

@@ -30,6 +30,9 @@ enum Composition {
         // What is wrong with any of them is said before one is made or opened.
         let signatures = try settings.ledgers.map { try Signatures($0) }
         let server = try server(settings, logger)
+        for ledger in settings.ledgers where !(create && isAbsentOrEmpty(ledger.path)) {
+            try LedgerFolder(ledger.path).check()
+        }
         let stop = LineService.StopSignal()
         let opened = try settings.ledgers.indices.map { place in
             let ledger = settings.ledgers[place]
@@ -37,12 +40,23 @@ enum Composition {
             if let name = ledger.name { logger[metadataKey: "ledger"] = "\(name)" }
             return try open(
                 ledger, at: place, catalogs[place], signatures[place], create: create, acceptsClock: acceptsClock,
-                scratch: scratch, logger: logger, stop: stop)
+                scratch: scratch, logger: logger
+            ) {
+                // The others go on: what is asked of this one is answered `storage_unavailable`.
+                if settings.ledgers.count == 1 { stop.stop() }
+            }
         }
         let deadline = Clock.now() + openingMilliseconds
-        for (_, store) in opened where try !store.wait(milliseconds: UInt64(max(0, deadline - Clock.now()))) {
-            logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
+        var failures: [any Error] = []
+        for (_, store) in opened {
+            do {
+                if try store.wait(milliseconds: UInt64(max(0, deadline - Clock.now()))) { continue }
+                logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
+            } catch {
+                failures.append(error)
+            }
         }
+        if failures.count == opened.count { throw failures[0] }
         let ledgers = ServedLedgers(version: Version.current, members: opened.map(\.member))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
         return LedgerService(
@@ -66,19 +80,19 @@ enum Composition {
 
     private static func open(
         _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
-        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, stop: LineService.StopSignal
+        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, failed: @escaping @Sendable () -> Void
     ) throws -> (member: ServedLedgers.Member, store: OpeningStore) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let log = try openLog(settings, create: create, logger: logger)
         // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
-        let following = try following(settings, catalog, logger: logger, stop: stop)
+        let following = try following(settings, catalog, logger: logger, failed: failed)
         let requirement = Standbys.Requirement(
             count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
         let standbys = try Standbys(requirement, report: logger.report)
         let entries = try Feed()
         let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
             logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
-            stop.stop()
+            failed()
         } open: { progress in
             try engine(
                 log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, standbys: standbys,
@@ -168,7 +182,7 @@ enum Composition {
         let server = ServerConfiguration(
             listen: settings.listen, listenHTTP: settings.listenHTTP, access: settings.access, tls: tls(settings),
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
-            limits: try serverLimits(logger))
+            limits: try serverLimits(ledgers: settings.ledgers.count, logger))
         do throws(ServerError) {
             try server.checkCertificates()
         } catch {
@@ -199,8 +213,9 @@ enum Composition {
     }
 
     /// As many connections as the system's limit of open files allows, which is raised as far as it goes.
-    private static func serverLimits(_ logger: Logger) throws(ServerError) -> ServerLimits {
-        let limits = ServerLimits()
+    private static func serverLimits(ledgers: Int, _ logger: Logger) throws(ServerError) -> ServerLimits {
+        var limits = ServerLimits()
+        limits.reservedDescriptors *= ledgers
         let descriptors = DescriptorLimit.raise()
         let fitting = try limits.fitting(descriptors: descriptors)
         if fitting.connectionsMax < limits.connectionsMax {
@@ -216,7 +231,7 @@ enum Composition {
 
     /// Whom this service follows; `nil` where it leads: nobody was configured, or it was promoted.
     private static func following(
-        _ settings: LedgerSettings, _ catalog: Catalog, logger: Logger, stop: LineService.StopSignal
+        _ settings: LedgerSettings, _ catalog: Catalog, logger: Logger, failed: @escaping @Sendable () -> Void
     ) throws -> Following? {
         guard let follow = settings.follow else { return nil }
         let folder = LedgerFolder(settings.path)
@@ -238,7 +253,7 @@ enum Composition {
             try folder.notePromotion(from: leader)
         } ended: { fault in
             logger.critical("this standby does not go on", metadata: ["reason": "\(fault)"])
-            stop.stop()
+            failed()
         }
     }
 
@@ -372,10 +387,13 @@ enum Composition {
     static func ledgerPath(
         _ path: String?, config: String?, ledger: String?
     ) throws(ConfigurationError) -> String {
+        if config == nil, ledger != nil { throw ConfigurationError([ledgerWithoutConfig]) }
         guard let config else { return path ?? "ledger" }
         if let path { return path }
         return try ledgerSettings(config: config, ledger: ledger).path
     }
+
+    private static let ledgerWithoutConfig = "--ledger: names a ledger of a configuration, so --config is required"
 
     /// The settings of the ledger that a command is for.
     /// - Parameter path: where the ledger is, where that is not the configuration's.

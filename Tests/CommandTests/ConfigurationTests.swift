@@ -86,7 +86,16 @@ import Testing
                 #""ledgers": {"a": \#(one), "b": \#(Self.ledger("Production", #", "path": "./a""#))}"#,
                 "has the path of another ledger"
             ),
-            (#""ledgers": {"a": \#(one)}, "path": "x""#, "path: is a setting of each ledger"),
+            (
+                #""ledgers": {"a": \#(one), "b": \#(Self.ledger("Production", #", "path": "x/../a/b""#))}"#,
+                "has a path that is within another ledger's"
+            ),
+            (
+                #""ledgers": {"a": \#(Self.ledger("Sandbox", #", "path": "c/d""#)), "c": \#(other)}"#,
+                "has a path that is within another ledger's"
+            ),
+            (#""ledgers": {"..": \#(one)}"#, "must have a name of 1 to 64 letters"),
+            (#""ledgers": {"a": \#(one)}, "path": "x""#, ": path: is a setting of each ledger"),
             (#""ledgers": {"a": \#(Self.ledger("Sandbox", #", "listen": ["a:1"]"#))}"#, "is a setting of the service"),
             (#""ledgers": {"a": \#(Self.ledger("Sandbox", #", "moon": 1"#))}"#, "is not a setting"),
             (#""ledgers": {"a": \#(Self.ledger("Moon"))}"#, "must be Production, Sandbox"),

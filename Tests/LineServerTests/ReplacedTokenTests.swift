@@ -81,6 +81,55 @@ extension ServerTests {
         }
 
         /// However the token is worth less.
+        @Test func whoMayDoLessIsToldNothingNewByAReadThatWaits() async throws {
+            try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
+                let (client, other) = (try await connect(server, "g"), try await connect(server, "k"))
+                let writer = try await connect(server, "k")
+                for waiting in [client, other] {
+                    try await waiting.send(Requests.journal(after: 0, wait: 30_000) + "\n")
+                }
+                try await letEventLoopsRead(server)
+                var less = Self.gone
+                less.roles = [.game]
+                server.lines.reload(tokens: [Self.kept, less])
+                #expect(try JSON(try #require(try await client.line())).result["entries"].count == 0)
+                #expect(try await writer.ask(Requests.grant("new", "b", 1)).reason == nil)
+                // Whose token is as before waits on, and is told.
+                #expect(try JSON(try #require(try await other.line())).result["entries"].count == 1)
+                #expect(try await client.ask(Requests.journal(after: 0)).reason == "forbidden")
+            }
+        }
+
+        /// In the one ledger as in the other.
+        @Test func whatStandsBehindAReadIsNotCarriedOutWhereATokenOpensAnotherLedgerNow() async throws {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            try await TestServer.run(
+                tokens: [Self.kept, Self.gone], beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await connect(server, "g")
+                func ask(_ method: String, _ params: String, of ledger: String) -> String {
+                    Requests.call(method, "{\(params),\"ledger\":\"\(ledger)\"}")
+                }
+                let grant = #""key":"k","account":"a","currency":"gems","amount":1"#
+                #expect(try await client.ask(ask("balance", #""account":"a""#, of: "second")).reason == nil)
+                let lines = [
+                    ask("journal", #""after":0,"waitMilliseconds":30000"#, of: "main"), ask("grant", grant, of: "main"),
+                    ask("grant", grant, of: "second"),
+                ]
+                try await client.send(lines.joined(separator: "\n") + "\n")
+                try await letEventLoopsRead(server)
+                var moved = Self.gone
+                moved.ledger = LedgerName("second")
+                server.lines.reload(tokens: [Self.kept, moved])
+                #expect(try await client.line() == nil)
+                let other = try await connect(server, "k")
+                for ledger in ["main", "second"] {
+                    let balance = try await other.ask(ask("balance", #""account":"a""#, of: ledger))
+                    #expect(balance.result["balances"].count == 0, "\(ledger)")
+                }
+            }
+        }
+
         @Test(arguments: 0..<5)
         func whatStandsBehindAReadIsNotCarriedOutWhereATokenMayDoLess(way: Int) async throws {
             try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in

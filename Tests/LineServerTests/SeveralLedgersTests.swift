@@ -86,6 +86,27 @@ import Testing
         #expect(bound.replies() == ["3 forbidden", "4 forbidden", "5 forbidden"])
     }
 
+    @Test func aTokenAndALedgerHoldTogetherOrNeitherDoes() {
+        let tokens = [
+            Token(token: "all", role: .game), Token(token: "one", role: .purchases, ledger: "b"),
+        ]
+        var transcript = Transcript(tokens: tokens, ledgers: ["a", "b"])
+        let named = Requests.call("authenticate", #"{"token":"all","ledger":"a"}"#, id: 1)
+        #expect(transcript.send(named, Self.balance("p", 2)) == ["a: balance p"])
+        #expect(transcript.answers(Self.done) == ["1", "2"])
+        // Neither the token of another, nor a ledger that there is not, changes who it is and what it asks.
+        let foreign = Requests.call("authenticate", #"{"token":"one","ledger":"a"}"#, id: 3)
+        let unknown = Requests.call("authenticate", #"{"token":"all","ledger":"c"}"#, id: 4)
+        transcript.send(foreign, unknown)
+        #expect(transcript.replies() == ["3 forbidden", "4 unknown_ledger"])
+        #expect(transcript.send(Requests.spend("k", "p", 1, id: "5")).count == 1)
+        #expect(transcript.answers(Self.done) == ["5"])
+        // Nobody learns from the token of one which others there are.
+        var bound = Transcript(tokens: tokens, ledgers: ["a", "b"])
+        bound.send(Requests.authenticate("one"), Self.balance("p", 2, of: "a"), Self.balance("p", 3, of: "nothing"))
+        #expect(bound.replies() == ["1", "2 forbidden", "3 forbidden"])
+    }
+
     /// Parameters of every method that a ledger answers.
     private static let params: [String: String] = [
         "spend": #""key":"k","account":"p","debits":[{"currency":"gems","amount":1}]"#,

@@ -378,7 +378,8 @@ struct SequencerQueues {
     /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has.
     private var operationsPerSharedCommit: Int {
         let worth = commitNanoseconds / limits.sharedCommitNanosecondsPerOperation
-        return min(max(limits.operationsPerSharedCommitMax, Int(worth)), limits.operationsPerCommitMax)
+        let most = min(limits.operationsPerLongSharedCommitMax, limits.operationsPerCommitMax)
+        return max(limits.operationsPerSharedCommitMax, min(Int(worth), most))
     }
 
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest

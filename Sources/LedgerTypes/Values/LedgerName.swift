@@ -5,7 +5,9 @@ public struct LedgerName: Hashable, Comparable, Sendable, CustomStringConvertibl
 
     /// `nil` where a character is not allowed, or there are too many or none.
     public init?(_ text: String) {
-        guard StandbyName(text) != nil, !text.utf8.contains(UInt8(ascii: ":")) else { return nil }
+        guard StandbyName(text) != nil, !text.utf8.contains(UInt8(ascii: ":")), text != ".", text != ".." else {
+            return nil
+        }
         self.text = text
     }
 

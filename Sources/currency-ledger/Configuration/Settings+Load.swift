@@ -86,8 +86,9 @@ private struct Source {
 
     private mutating func ledgers() -> [LedgerSettings] {
         guard let scopes = file?.ledgers else { return [ledger(name: nil)] }
-        for setting in Setting.allCases where setting.isOfLedger && given(setting) != nil {
-            note("is a setting of each ledger where there are ledgers: it stands in the file, under each name", setting)
+        for setting in Setting.allCases where setting.isOfLedger {
+            let rule = "is a setting of each ledger where there are ledgers: it stands in the file, under each name"
+            if let given = given(setting) { given.first.map { note(rule, $0) } ?? note(rule, setting) }
         }
         defer { scope = file?.service }
         var seen = Seen()
@@ -101,22 +102,31 @@ private struct Source {
 
     /// What no two ledgers may share.
     private struct Seen {
-        var paths: Set<String> = []
+        var paths: [String] = []
         var apps: Set<String> = []
         var headFiles: Set<String> = []
     }
 
     private mutating func refuse(_ ledger: LedgerSettings, beside seen: inout Seen) {
         guard let member = scope?.member else { return }
-        if !seen.paths.insert(URL(fileURLWithPath: ledger.path).standardizedFileURL.path).inserted {
+        let path = Source.realPath(ledger.path)
+        if seen.paths.contains(path) {
             file?.json.note("has the path of another ledger", member)
+        } else if let other = seen.paths.first(where: { $0.hasPrefix(path + "/") || path.hasPrefix($0 + "/") }) {
+            file?.json.note("has a path that is within another ledger's, or has that within: \(other)", member)
         }
+        seen.paths.append(path)
         if !ledger.bundleID.isEmpty, !seen.apps.insert("\(ledger.environment.rawValue) \(ledger.bundleID)").inserted {
             file?.json.note("has the app and the environment of another ledger", member)
         }
-        if let headFile = ledger.headFile, !seen.headFiles.insert(headFile).inserted {
+        if let headFile = ledger.headFile, !seen.headFiles.insert(Source.realPath(headFile)).inserted {
             file?.json.note("has the head.file of another ledger", member)
         }
+    }
+
+    /// Where a path leads, however it is written.
+    private static func realPath(_ path: String) -> String {
+        URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path
     }
 
     /// Tokens that are of one ledger must be of one that there is.

@@ -63,7 +63,8 @@ struct SettingsFile {
         if case .object = value.content, members.isEmpty { json.note("must have a ledger", value) }
         ledgers = members.map { member in
             if LedgerName(member.name) == nil {
-                json.note("must have a name of 1 to \(Limits.standbyNameBytesMax) letters, digits, _, - and .", member)
+                let bytesMax = Limits.standbyNameBytesMax
+                json.note("must have a name of 1 to \(bytesMax) letters, digits, _, - and ., not . and ..", member)
             }
             var scope = Scope(member: member)
             read(member.value, under: [], of: &scope)

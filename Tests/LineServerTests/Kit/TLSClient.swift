@@ -74,6 +74,8 @@ final class TLSClient: Sendable {
     func lines(_ count: Int) async throws -> [String] {
         var lines: [String] = []
         _ = try await eventually {
+            // What came before the end is there when the end is.
+            let isEnded = isEnded
             lines += received.withLockedValue { received in
                 var parts = received.bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
                 received.bytes = Array(parts.removeLast())

@@ -1,0 +1,163 @@
+import Ledger
+import LedgerWire
+
+/// Receives the requests of one connection: who asks, whether it may, and which ledger a request is for. What needs no
+/// ledger it answers itself.
+struct Reception {
+    /// Which ledger a request is for.
+    enum Target {
+        /// None: it is answered here.
+        case none
+        case ledger(at: Int)
+        case refused(LedgerChoice.Refusal)
+    }
+
+    /// Told what is refused for security's sake, and the name of the token that asked.
+    var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
+    /// Whether nothing new is carried out.
+    var isShuttingDown = false
+
+    private let clock: @Sendable () -> UInt64
+    private let directory: LedgerDirectory
+    private let info: @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo
+    private var choice: LedgerChoice
+    private var client: ClientIdentity
+
+    /// - Parameters:
+    ///   - info: what `info` answers on a connection of this ledger that may ask these.
+    ///   - clock: nanoseconds that never go back.
+    init(
+        _ client: ClientIdentity, directory: LedgerDirectory,
+        info: @escaping @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo,
+        clock: @escaping @Sendable () -> UInt64
+    ) {
+        self.client = client
+        self.directory = directory
+        self.info = info
+        self.clock = clock
+        choice = LedgerChoice(among: directory)
+    }
+
+    // MARK: Who asks
+
+    /// Who the client is; `nil` while nobody knows.
+    var holder: TokenHolder? { client.holder }
+
+    /// It has sent as many wrong tokens as it may.
+    var isGuessing: Bool { client.isGuessing }
+
+    /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
+    /// else it was may.
+    func mayDoLess(than former: TokenHolder) -> Bool { client.hasChanged || former.loses(to: holder) }
+
+    /// Looks up anew who it is, where the tokens were replaced.
+    mutating func renewIdentity() { client.renew() }
+
+    /// The client came with a certificate of these names, which was verified.
+    /// - Returns: why it is not served; `nil` where it is, if only as somebody whom nobody knows yet.
+    mutating func authenticate(byCertificate names: [String]) -> WireError? {
+        switch client.authenticate(by: .certificate(names)) {
+        case .known, .unknown, .refused: nil
+        case .noSeat: .overloaded
+        }
+    }
+
+    /// From now on it is who shows this, or its certificate where it shows nothing.
+    /// - Returns: why it is not served; `nil` where it is.
+    mutating func authenticate(by credential: Credential?, _ turn: inout ConnectionTurn) -> WireError? {
+        guard let credential else {
+            client.showNothing()
+            return holder == nil ? .unauthenticated : nil
+        }
+        switch client.authenticate(by: credential) {
+        case .known: return nil
+        case .noSeat: return .overloaded
+        case .unknown, .refused: return refuseToken(&turn)
+        }
+    }
+
+    // MARK: What it asks
+
+    /// Looks who the client is now, for the tokens may have been replaced since the request before, and which ledger
+    /// its request is for.
+    mutating func target(of message: Message) -> Target {
+        client.renew()
+        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request else { return .none }
+        switch choice.place(of: request, naming: asked.ledger, by: holder) {
+        case .success(let place): return .ledger(at: place)
+        case .failure(let refusal): return .refused(refusal)
+        }
+    }
+
+    /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
+    /// Who the client is changes in the order sent.
+    mutating func answer(_ asked: Message.Asked, for target: Target, _ turn: inout ConnectionTurn) -> Reply? {
+        if let refusal = client.refusal(of: asked, now: clock) {
+            // Who asks too much is told so, and its limit is its own.
+            if case .tooManyRequests = refusal {} else { turn.noteInVain() }
+            noteRefusal(refusal, holder?.name)
+            return .error(refusal.error)
+        }
+        switch asked.request {
+        case .ping: return .pong
+        case .authenticate(let token): return authenticate(token, naming: asked.ledger, &turn)
+        case .info:
+            let visible = directory.visible(to: holder?.ledger)
+            switch choice.place(naming: asked.ledger, by: holder) {
+            case .success(let place): return .info(info(place, visible))
+            case .failure(let refusal): return refuse(refusal, &turn)
+            }
+        case .ledger:
+            if case .refused(let refusal) = target { return refuse(refusal, &turn) }
+            return isShuttingDown ? .error(.shuttingDown) : nil
+        }
+    }
+
+    /// The largest reply, but for the page of a read.
+    func replyBytesMax(of message: Message) -> Int {
+        guard directory.count > 1, case .success(let asked) = message.body, case .info = asked.request else {
+            return message.replyBytesMax
+        }
+        // It tells of all ledgers, and of the connection's once more.
+        return message.replyBytesMax * (directory.count + 1)
+    }
+
+    /// The token and the ledger hold together, or neither does.
+    private mutating func authenticate(
+        _ token: String?, naming ledger: LedgerName?, _ turn: inout ConnectionTurn
+    ) -> Reply {
+        guard let token else {
+            guard let holder else { return .error(.unauthenticated) }
+            if let refusal = choice.refusal(of: ledger, for: holder) { return refuse(refusal, &turn) }
+            choice.name(ledger)
+            return .authenticated(holder.identity)
+        }
+        switch client.authenticate(
+            by: TokenTable.credential(token), unless: { [choice] in choice.refusal(of: ledger, for: $0) })
+        {
+        case .known(let identity):
+            choice.name(ledger)
+            return .authenticated(identity)
+        case .noSeat: return .error(.overloaded)
+        case .refused(let refusal): return refuse(refusal, &turn)
+        case .unknown: return .error(refuseToken(&turn))
+        }
+    }
+
+    private func refuseToken(_ turn: inout ConnectionTurn) -> WireError {
+        turn.noteInVain()
+        noteRefusal(.unknownToken, nil)
+        return .unknownToken
+    }
+
+    private func refuse(_ refusal: LedgerChoice.Refusal, _ turn: inout ConnectionTurn) -> Reply {
+        turn.noteInVain()
+        switch refusal {
+        case .required: return .error(.ledgerRequired(directory.allNames))
+        case .unknown(let ledger): return .error(.unknownLedger(ledger))
+        case .other(let ledger):
+            noteRefusal(.otherLedger(ledger), holder?.name)
+            return .error(.otherLedger(ledger))
+        }
+    }
+}
