@@ -94,6 +94,7 @@ extension ServerTests {
         @Test func whatIsNoRequestOfItsKindIsRefusedByItsStatus() async throws {
             try await serve { server, _ in
                 let ping = Requests.ping(1)
+                let head = "POST /v1/rpc HTTP/1.1\r\nHost: a\r\n"
                 let cases: [(request: String, status: Int)] = [
                     (HTTPClient.request("/", ping), 404),
                     (HTTPClient.request("/v1/rpc/", ping), 404),
@@ -106,11 +107,13 @@ extension ServerTests {
                             "/v1/rpc", ping, headers: ["Content-Type: application/json", "Origin: http://localhost"]),
                         403
                     ),
-                    ("POST /v1/rpc HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n", 413),
-                    ("POST /app-store/notifications HTTP/1.1\r\nContent-Length: 131073\r\n\r\n", 413),
+                    (head + "Content-Type: application/json\r\nContent-Length: 1048577\r\n\r\n", 413),
+                    ("POST /app-store/notifications HTTP/1.1\r\nHost: a\r\nContent-Length: 131073\r\n\r\n", 413),
                     ("\(ping)\n", 400),
-                    ("POST /v1/rpc HTTP/1.1\r\nContent-Length: two\r\n\r\n", 400),
-                    ("POST /v1/rpc HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+                    ("POST /v1/rpc HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 400),
+                    (head + "Host: b\r\nContent-Length: 0\r\n\r\n", 400),
+                    (head + "Content-Length: two\r\n\r\n", 400),
+                    (head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
                 ]
                 for (request, status) in cases {
                     let client = try await server.connectHTTP()
@@ -146,7 +149,8 @@ extension ServerTests {
                     #expect(empty.json.reason == "parse_error", "\(nothing.debugDescription)")
                 }
                 let head =
-                    "POST /v1/rpc HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "POST /v1/rpc HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n"
                 for byte in (head + Requests.ping(2).map { "1\r\n\($0)\r\n" }.joined() + "0\r\n\r\n").utf8 {
                     try await client.raw.send([byte])
                 }
@@ -197,6 +201,7 @@ extension ServerTests {
                 func head(_ token: String) -> String {
                     """
                     POST /v1/rpc HTTP/1.1\r
+                    Host: a\r
                     Content-Type: application/json\r
                     Authorization: Bearer \(token)\r
                     Expect: 100-continue\r
@@ -244,6 +249,7 @@ extension ServerTests {
                 await server.shutDown()
                 let refused = try #require(try await half.response())
                 #expect(refused.status == 503 && refused.json.reason == "shutting_down")
+                #expect(refused.headers["retry-after"] == "1")
                 #expect(try await half.response() == nil)
                 store.release()
                 let answered = try #require(try await client.response())

@@ -259,6 +259,8 @@ final class HTTPFront: ChannelDuplexHandler {
             head.headers.add(name: "content-length", value: "\(body.readableBytes)")
             if body.readableBytes > 0 { head.headers.add(name: "content-type", value: "application/json") }
         }
+        // RFC 9110 §10.2.3, in seconds.
+        if status == .serviceUnavailable { head.headers.add(name: "retry-after", value: "1") }
         if !isKeptAlive { head.headers.add(name: "connection", value: "close") }
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         if body.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }

@@ -31,6 +31,10 @@ enum HTTPRoute: String, CaseIterable {
     static func read(
         _ head: HTTPRequestHead, _ limits: ServerLimits
     ) -> Result<(route: HTTPRoute, credential: Credential?), HTTPRefusal> {
+        // RFC 9112 §3.2.
+        if head.version == .http1_1, head.headers["host"].count != 1 {
+            return .failure(HTTPRefusal(.badRequest, "a request of HTTP/1.1 has one Host"))
+        }
         let path = head.uri.prefix { $0 != "?" }
         guard let route = allCases.first(where: { $0.rawValue == path }) else {
             return .failure(HTTPRefusal(.notFound, "there is nothing at this path"))
