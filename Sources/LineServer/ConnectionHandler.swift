@@ -166,8 +166,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         return state.begin(form, from: credential)
     }
 
-    /// Nothing more of what comes is looked at, and the connection is closed soon.
-    func finish() { end(because: nil) }
+    /// Nothing more of what comes is looked at, and the connection is closed when all is answered and read.
+    func finish() { turn { $0.end(nil) } }
+
+    /// Whether the connection is not read from, for want of memory or because its client does not read.
+    var holdsReading: Bool { state.holdsReading }
 
     // MARK: From other threads, by the event loop
 
@@ -202,7 +205,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     /// Ends a connection that has not authenticated, for another needs its place.
-    func putOut(_ error: WireError) { end(because: error) }
+    func putOut(_ error: WireError) { if front == nil { end(because: error) } else { finish() } }
 
     // MARK: What was not done in time
 
@@ -235,7 +238,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Ends the connection within the time that it is given to read why.
     private func end(because error: WireError?) {
-        turn { $0.end(error) }
+        // Over HTTP it would be taken for the reply to what is under way.
+        turn { $0.end(front == nil ? error : nil) }
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
 
@@ -284,19 +288,21 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             askForTurnWhereNeeded()
         }
         if isReadingAwaited { noteUnread(context) }
-        while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
+        performAll(context)
+        // What the front holds is all that the ledger answers.
+        if state.isQuiet, front?.answer() == true {
+            lastProgress = .now()
+            performAll(context)
+            noteUnread(context)
+        }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
-        if state.isQuiet { front.map { answer($0, context) } }
         timeKeeping()
     }
 
-    /// What the front holds is all that the ledger answers.
-    private func answer(_ front: HTTPFront, _ context: ChannelHandlerContext) {
-        guard front.answer() else { return }
-        lastProgress = .now()
-        noteUnread(context)
+    private func performAll(_ context: ChannelHandlerContext) {
+        while let action = state.next(isWritable: context.channel.isWritable) { perform(action, context) }
     }
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
@@ -317,12 +323,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             noteUnread(context)
         case .read: context.read()
         case .close:
-            front?.end()
+            front?.end(isAnswered: state.hasAcceptedLine)
             whenWritten(context) { context.close(promise: nil) }
         case .linger:
-            front?.end()
-            whenWritten(context) { context.close(mode: .output, promise: nil) }
-            eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
+            front?.end(isAnswered: state.hasAcceptedLine)
+            whenWritten(context) {
+                context.close(mode: .output, promise: nil)
+                self.eventLoop.scheduleTask(in: .milliseconds(self.service.limits.lingerMilliseconds)) {
+                    self.closeNow()
+                }
+            }
         }
     }
 

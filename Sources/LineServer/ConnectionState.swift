@@ -93,8 +93,12 @@ struct ConnectionState {
     private var place = 0
     /// Whether what is next is for another ledger, and waits until all before it is answered.
     private var awaitsOtherLedger = false
+    /// Whether lines are bodies of HTTP.
+    private var isHTTP = false
     /// How the lines are read.
     private var form = LineForm.requests
+    /// Whether a line was accepted, of HTTP since the last request began.
+    private(set) var hasAcceptedLine = false
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -144,6 +148,9 @@ struct ConnectionState {
     /// What it holds of lines that were not accepted.
     var inputBytes: Int { lines.bytes }
 
+    /// Whether the channel asked to read while that was not wanted.
+    var holdsReading: Bool { isReadHeld }
+
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
 
@@ -192,6 +199,9 @@ struct ConnectionState {
     /// - Returns: why it is not served; `nil` where it is.
     mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
         self.form = form
+        isHTTP = true
+        hasAcceptedLine = false
+        reception.beginRequest()
         return reception.authenticate(by: credential, &turn)
     }
 
@@ -334,7 +344,7 @@ struct ConnectionState {
     /// Whether more of the line at the front may be read. Where it is long, all memory that it may need is taken first.
     private mutating func hasInputRoom() -> Bool {
         if inputRoom > 0 || lines.bytes < limits.freeInputBytesMax { return true }
-        let room = min(limits.longLineBytesMax, ownBytesMax)
+        let room = min(form.longLineBytesMax(limits), ownBytesMax)
         guard takeRoom(room, waits: true) else { return false }
         inputRoom = room
         longLines += 1
@@ -385,7 +395,7 @@ struct ConnectionState {
     private mutating func acceptLine(_ range: Range<Int>, end: Int) -> Bool {
         if awaitedRoom > 0 && !takeRoom(awaitedRoom, waits: true) { return false }
         var (line, isForeign) = lines.read(range) { bytes in
-            (form.parse(bytes), ConnectionState.isAnotherProtocol(bytes))
+            (form.parse(bytes), !isHTTP && ConnectionState.isAnotherProtocol(bytes))
         }
         var target = Reception.Target.none
         var replyBytes = line.firstReplyBytesMax
@@ -407,6 +417,7 @@ struct ConnectionState {
             bytes = end + line.valueBytes
         }
         removeFirstLine(end)
+        hasAcceptedLine = true
         accept(line, bytes, target)
         if isForeign { ignoreInput() }
         return true

@@ -157,9 +157,7 @@ struct Listener {
                         return try pipeline.addHandler(refusal)
                     }
                     if let front {
-                        // Nobody changes to another protocol, so nothing has to be kept for it.
-                        let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)
-                        try pipeline.addHandlers(HTTPResponseEncoder(), ByteToMessageHandler(decoder), front)
+                        try pipeline.addHandlers(HTTPResponseEncoder(), limits.makeHTTPDecoder(), front)
                     }
                     try pipeline.addHandler(handler)
                 }

@@ -76,6 +76,12 @@ struct Reception {
         }
     }
 
+    /// A request of HTTP begins, which may be another client's: what was said before holds no more.
+    mutating func beginRequest() {
+        choice = LedgerChoice(among: directory)
+        client.beginRequest()
+    }
+
     // MARK: What it asks
 
     /// Looks who the client is now, for the tokens may have been replaced since the request before, and which ledger

@@ -24,14 +24,25 @@ package struct ServerLimits: Sendable {
     /// taken from it, and it waits for nothing: longer than pauses between a game server's requests, and soon enough
     /// that forgotten connections do not pile up.
     package var idleMilliseconds: Int64 = 600_000
-    /// Milliseconds after which a connection of HTTP is closed that has no request: longer than the pauses of a client
-    /// that has something to do, and as long as load balancers keep theirs.
-    package var keptAliveMilliseconds: Int64 = 60_000
+    /// Milliseconds after which a connection of HTTP is closed that has no request: longer than the 60 seconds for
+    /// which load balancers keep theirs, so that none of them sends a request to a connection that is being closed.
+    package var keptAliveMilliseconds: Int64 = 75_000
+    /// Bytes of the head of a request of HTTP, and lines of it: those of a client, its proxies and a long token.
+    package var headBytesMax = 16 << 10
+    package var headLinesMax = 64
+    /// Bytes that are kept of what is not decoded yet: a reading (64 KiB), and the rest of a line of a head before it.
+    package var undecodedBytesMax = 96 << 10
+    /// Parts of requests (a head, a piece of a body, an end) that are kept behind one that is not answered yet. Beyond
+    /// them a client is told `overloaded` in its turn, and is not listened to any more.
+    package var partsBehindMax = 1_024
     /// Milliseconds within which the body of a request of HTTP must have come: the longest one at 300 kbit/s.
     package var requestMilliseconds: Int64 = 30_000
     /// Bytes of a notification that the App Store posts: its JWS has some 20 KiB, and the longest that is verified
     /// 64 KiB.
     package var notificationBytesMax = 128 << 10
+    /// Bytes that such a body takes before the rest of it is read, and has until it is accepted: with its values, and
+    /// the reply to it.
+    package var notificationRoomBytes = 192 << 10
     /// Seconds of silence after which TCP asks whether the peer is still there, and those between further questions:
     /// with the number of these a peer that has vanished is noticed within two minutes, before its place is missed.
     package var keepaliveSeconds = 60

@@ -175,6 +175,118 @@ extension ServerTests {
             }
         }
 
+        @Test func whatIsNoHTTPIsRefusedBehindTheAnswersToWhatCameBefore() async throws {
+            let store = FaultyStore()
+            try await serve(store: store) { _, client in
+                store.hold()
+                let requests = (1...3).map { HTTPClient.rpc(Requests.grant("k\($0)", "p", 1, id: "\($0)")) }
+                try await client.send(requests.joined() + "NO HTTP\r\n\r\n")
+                #expect(try await eventually { store.waiting == 1 })
+                store.release()
+                for number in 1...3 {
+                    let response = try #require(try await client.response())
+                    #expect(response.status == 200 && response.json.id == number)
+                }
+                #expect(try await client.response()?.status == 400)
+                #expect(try await client.response() == nil)
+            }
+        }
+
+        @Test func partOfARequestAndThenNoHTTPIsRefusedBehindTheAnswerToo() async throws {
+            let store = FaultyStore()
+            try await serve(store: store, limits: { $0.partsBehindMax = 10 }) { server, client in
+                store.hold()
+                let first = HTTPClient.rpc(Requests.grant("k", "p", 1))
+                try await client.send(first + "POST /v1/rpc HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n")
+                try await client.send("Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nno number\r\n")
+                // So is more than is kept.
+                let many = try await server.connectHTTP()
+                let pings = String(repeating: HTTPClient.rpc(Requests.ping(1)), count: 10)
+                try await many.send(HTTPClient.rpc(Requests.grant("l", "p", 1)) + pings)
+                #expect(try await eventually { store.waiting == 1 })
+                try await Task.sleep(for: .milliseconds(100))
+                store.release()
+                #expect(try await client.response()?.status == 200)
+                #expect(try await client.response()?.status == 400)
+                #expect(try await client.response() == nil)
+                var statuses: [Int] = []
+                while let response = try await many.response() { statuses.append(response.status) }
+                #expect(statuses.first == 200 && statuses.last == 503 && statuses.count < 11)
+            }
+        }
+
+        @Test func nobodyChangesToAnotherProtocol() async throws {
+            try await serve { server, client in
+                let offer = HTTPClient.request(
+                    "/v1/rpc", Requests.ping(1),
+                    headers: ["Content-Type: application/json", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"])
+                let response = try await client.ask(offer)
+                // Behind it nothing is read: so the client is told to connect anew.
+                #expect(response.status == 200 && response.headers["connection"] == "close")
+                #expect(try await client.response() == nil)
+                let tunnel = try await server.connectHTTP()
+                try await tunnel.send("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n")
+                let refusal = try #require(try await tunnel.response())
+                #expect(refusal.status == 404 || refusal.status == 405)
+                let head = try await server.connectHTTP()
+                try await head.send("HEAD /v1/rpc HTTP/1.1\r\nHost: a\r\n\r\n")
+                let none = try #require(try await head.response())
+                #expect(none.status == 405 && none.body.isEmpty)
+            }
+        }
+
+        @Test func aHeadIsBounded() async throws {
+            try await serve { server, _ in
+                let long = String(repeating: "a", count: 20_000)
+                for lines in ["X: \(long)", (1...100).map { "X\($0): a" }.joined(separator: "\r\n")] {
+                    let client = try await server.connectHTTP()
+                    let response = try await client.ask("POST /v1/rpc HTTP/1.1\r\nHost: a\r\n\(lines)\r\n\r\n")
+                    #expect(response.status == 400)
+                }
+            }
+        }
+
+        @Test func whatARequestSaysOfItsLedgerHoldsForNoOther() async throws {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await server.connectHTTP()
+                let named = Requests.call("authenticate", #"{"ledger":"second"}"#)
+                let batch = try await client.ask(HTTPClient.rpc("[\(named),\(Requests.grant("k", "p", 1))]"))
+                #expect(batch.json.array?.allSatisfy { $0.reason == nil } == true)
+                let next = try await client.ask(HTTPClient.rpc(Requests.balance("p")))
+                #expect(next.json.reason == "ledger_required")
+            }
+        }
+
+        @Test func aLongResponseIsReadWholeHoweverSlowly() async throws {
+            try await serve { server, client in
+                let grants = (0..<1_000).map { Requests.grant("k\($0)", "p", 1) }
+                _ = try await client.ask(HTTPClient.rpc("[\(grants.joined(separator: ","))]"))
+                let pages = (0..<12).map { Requests.call("journal", #"{"after":0,"limit":1000}"#, id: $0) }
+                let slow = HTTPClient(try await RawClient(server.httpAddresses[0], receiveBufferBytes: 4_096))
+                try await slow.send(
+                    HTTPClient.request(
+                        "/v1/rpc", "[\(pages.joined(separator: ","))]",
+                        headers: ["Content-Type: application/json", "Connection: close"]))
+                // Longer than the server lingers.
+                try await Task.sleep(for: .milliseconds(700))
+                let response = try #require(try await slow.response())
+                #expect(response.json.array?.count == 12 && response.headers["connection"] == "close")
+                #expect(try await slow.response() == nil)
+            }
+        }
+
+        @Test func whoHasClosedItsSideIsToldThatItsRequestHasNoAnswer() async throws {
+            try await serve { _, client in
+                try await client.send(HTTPClient.rpc(Requests.grant("k", "p", 1, id: nil)))
+                client.raw.closeOutput()
+                #expect(try await client.response()?.status == 204)
+                #expect(try await client.response() == nil)
+            }
+        }
+
         @Test func requestsSentBehindEachOtherAreAnsweredInOrder() async throws {
             try await serve { server, client in
                 let requests = (1...200).map { HTTPClient.rpc(Requests.grant("k\($0)", "p", 1, id: "\($0)")) }

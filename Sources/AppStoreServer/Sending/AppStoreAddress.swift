@@ -75,6 +75,7 @@ public struct AppStoreAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// `:` and a number of 1 … 65535.
     private static func isPort(_ text: Substring) -> Bool {
+        guard text.first == ":" else { return false }
         let digits = text.dropFirst()
         guard digits.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let number = UInt16(digits) else {
             return false

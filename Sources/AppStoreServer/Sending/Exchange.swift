@@ -119,7 +119,8 @@ struct Exchange: Sendable {
         case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout:
             .notConnected(error.shortDescription)
         case .deadlineExceeded, .readTimeout, .writeTimeout: .timedOut
-        case .cancelled: .cancelled
+        // The client was shut down meanwhile, where nobody has cancelled.
+        case .cancelled: Task.isCancelled ? .cancelled : .failed(.shutDown)
         case .alreadyShutdown: .failed(.shutDown)
         default: .lost(error.shortDescription)
         }

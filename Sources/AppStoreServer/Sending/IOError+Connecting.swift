@@ -9,6 +9,6 @@ internal import Glibc
 extension IOError {
     /// Whether it can only come before a connection stands (connect(2)).
     var isOfConnecting: Bool {
-        [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL].contains(errnoCode)
+        [ECONNREFUSED, EADDRNOTAVAIL].contains(errnoCode)
     }
 }

@@ -18,7 +18,8 @@ final class RateLimits: Sendable {
 
     /// Notes what Apple said.
     func note(_ time: Int64, for endpoint: Endpoint) {
-        notBefore.withLock { $0[endpoint] = time }
+        // Of several that were refused at once each names a time.
+        notBefore.withLock { $0[endpoint] = max($0[endpoint] ?? time, time) }
     }
 
     /// The header `Retry-After` of a reply, in milliseconds since the UNIX epoch, an hour from now at most.

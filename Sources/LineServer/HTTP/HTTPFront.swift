@@ -15,6 +15,7 @@ final class HTTPFront: ChannelDuplexHandler {
     /// A request that is not answered.
     private struct Exchange {
         let route: HTTPRoute
+        /// Whether the connection goes on behind it.
         let isKeptAlive: Bool
         var bodyBytes = 0
         /// Whether it would be no line: nothing has come but ends of lines.
@@ -39,6 +40,8 @@ final class HTTPFront: ChannelDuplexHandler {
     private var phase = Phase.idle
     /// What came behind the request that is not answered yet.
     private var behind = CircularBuffer<HTTPServerRequestPart>()
+    /// Why nothing more is looked at behind that.
+    private var refusalBehind: HTTPRefusal?
     private var isInputClosed = false
     private var isReadHeld = false
     /// Whether anything was handed on since the channel last told that a reading was over.
@@ -85,7 +88,17 @@ final class HTTPFront: ChannelDuplexHandler {
         case .refused: return
         case .idle where behind.isEmpty: received(part, context)
         case .receiving: received(part, context)
-        case .idle, .answering: behind.append(part)
+        case .idle, .answering: keep(part)
+        }
+    }
+
+    /// Keeps what came behind a request that is not answered yet.
+    private func keep(_ part: HTTPServerRequestPart) {
+        if refusalBehind != nil { return }
+        if behind.count < limits.partsBehindMax {
+            behind.append(part)
+        } else {
+            refusalBehind = .unavailable(.overloaded)
         }
     }
 
@@ -113,14 +126,17 @@ final class HTTPFront: ChannelDuplexHandler {
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
         switch HTTPRoute.read(head, limits) {
-        case .failure(let refusal): refuse(refusal, context)
+        case .failure(let refusal): refuse(refusal, context, to: head.method)
         case .success((let route, let credential)):
             if let error = connection.begin(route.form, from: credential) {
-                let isKnown = error.reason != WireReason.unauthenticated.rawValue
-                return refuse(isKnown ? .unavailable(error) : .unauthenticated(error), context)
+                return refuse(error.retryable ? .unavailable(error) : .unauthenticated(error), context)
             }
-            phase = .receiving(Exchange(route: route, isKeptAlive: head.isKeepAlive))
-            if head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" }) {
+            // Behind an offer to change the protocol nothing is decoded any more.
+            let isKeptAlive = head.version == .http1_1 && head.isKeepAlive && !head.headers.contains(name: "upgrade")
+            phase = .receiving(Exchange(route: route, isKeptAlive: isKeptAlive))
+            if head.version == .http1_1,
+                head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
+            {
                 context.write(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
                 context.flush()
             }
@@ -143,7 +159,10 @@ final class HTTPFront: ChannelDuplexHandler {
     private func awaitEnd(_ context: ChannelHandlerContext) {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
-            if let context = self.context, case .receiving = self.phase { self.refuse(.tooSlow, context) }
+            guard let context = self.context, case .receiving = self.phase else { return }
+            // It is not the client's fault where there is no memory for more of it.
+            if self.connection?.holdsReading == true { return self.awaitEnd(context) }
+            self.refuse(.tooSlow, context)
         }
     }
 
@@ -156,8 +175,20 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard error is HTTPParserError else { return context.fireErrorCaught(error) }
-        refuse(.malformed, context)
+        // After an error each further reading brings one.
+        guard
+            error is HTTPParserError || error is ByteToMessageDecoderError
+                || error is ByteToMessageDecoderError.PayloadTooLargeError
+        else {
+            return context.fireErrorCaught(error)
+        }
+        switch phase {
+        case .idle where behind.isEmpty: refuse(.malformed, context)
+        case .receiving where behind.isEmpty: refuse(.malformed, context)
+        // Its client would take this for the answer to what it sent before.
+        case .idle, .receiving, .answering: refusalBehind = refusalBehind ?? .malformed
+        case .refused: return
+        }
     }
 
     func read(context: ChannelHandlerContext) {
@@ -178,9 +209,11 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     /// All that was handed on is answered.
+    /// - Parameter ends: whether the connection does.
     /// - Returns: whether that was a request.
-    func answer() -> Bool {
+    func answer(ends: Bool = false) -> Bool {
         guard let context, case .answering(let exchange) = phase else { return false }
+        let isKeptAlive = exchange.isKeptAlive && !ends
         phase = .idle
         var body = reply
         reply = ByteBuffer()
@@ -192,11 +225,11 @@ final class HTTPFront: ChannelDuplexHandler {
             if let notice = verdict.notice { notices.note(notice, context.channel.peerWords, verdict.details) }
             (status, body) = (verdict.status, verdict.body)
         }
-        respond(context, status, body, isKeptAlive: exchange.isKeptAlive)
-        if !exchange.isKeptAlive {
+        respond(context, status, body, isKeptAlive: isKeptAlive)
+        if !isKeptAlive {
             phase = .refused
             connection?.finish()
-        } else if !behind.isEmpty || isReadHeld {
+        } else if !behind.isEmpty || isReadHeld || refusalBehind != nil {
             let front = NIOLoopBound(self, eventLoop: context.eventLoop)
             context.eventLoop.execute { front.value.resume() }
         }
@@ -213,6 +246,12 @@ final class HTTPFront: ChannelDuplexHandler {
         }
         channelReadComplete(context: context)
         if behind.isEmpty {
+            if let refusalBehind {
+                switch phase {
+                case .idle, .receiving: return refuse(refusalBehind, context)
+                case .answering, .refused: break
+                }
+            }
             if isInputClosed {
                 isInputClosed = false
                 context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -224,28 +263,33 @@ final class HTTPFront: ChannelDuplexHandler {
         }
     }
 
-    /// The connection ends, and nothing more is answered: a request that is not, may have been carried out.
-    func end() {
+    /// The connection ends: what the ledger has is answered.
+    /// - Parameter isAnswered: whether it had the request.
+    func end(isAnswered: Bool) {
         guard let context else { return }
         switch phase {
         case .idle, .refused: break
-        case .answering where reply.readableBytes > 0: _ = answer()
+        case .answering where isAnswered: _ = answer(ends: true)
         case .receiving, .answering:
             let refusal = HTTPRefusal.unavailable(.shuttingDown)
-            respond(context, refusal.status, reply.readableBytes > 0 ? reply : ByteBuffer(bytes: refusal.body))
+            respond(context, refusal.status, ByteBuffer(bytes: refusal.body))
         }
         phase = .refused
         reply = ByteBuffer()
         behind.removeAll()
     }
 
-    private func refuse(_ refusal: HTTPRefusal, _ context: ChannelHandlerContext) {
+    private func refuse(
+        _ refusal: HTTPRefusal, _ context: ChannelHandlerContext, to method: HTTPMethod = .POST
+    ) {
         if case .refused = phase { return }
         timer?.cancel()
         timer = nil
         phase = .refused
         behind.removeAll()
-        respond(context, refusal.status, ByteBuffer(bytes: refusal.body), refusal.headers)
+        // RFC 9110 §9.3.2.
+        let body = method == .HEAD ? ByteBuffer() : ByteBuffer(bytes: refusal.body)
+        respond(context, refusal.status, body, refusal.headers)
         connection?.finish()
     }
 

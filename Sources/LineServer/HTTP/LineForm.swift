@@ -7,6 +7,14 @@ enum LineForm {
     /// What the App Store posts: a notification.
     case notification
 
+    /// Bytes that a long one takes of the memory before the rest of it is read.
+    func longLineBytesMax(_ limits: ServerLimits) -> Int {
+        switch self {
+        case .requests: limits.longLineBytesMax
+        case .notification: limits.notificationRoomBytes
+        }
+    }
+
     func parse(_ line: UnsafeBufferPointer<UInt8>) -> Line {
         switch self {
         case .requests: LineParser.parse(line)

@@ -39,9 +39,15 @@ struct NotificationVerdict {
         }
     }
 
+    private static func mayBeGood(_ error: WireError) -> Bool {
+        [.string("certificate_expired"), .string("invalid_payload")].contains(error["detail"])
+    }
+
     /// Whether the same notification, sent again, would be refused again.
     private static func isFinal(_ error: WireError) -> Bool {
         switch WireReason(rawValue: error.reason) {
+        // Apple signed it, perhaps, and the clock is wrong, or a later version of the service can read it.
+        case .verificationFailed where mayBeGood(error): false
         case .parseError, .invalidRequest, .lineTooLong, .invalidParams, .verificationFailed, .wrongApp,
             .wrongEnvironment, .notConsumable, .accountMismatch, .purchaseConflict:
             true

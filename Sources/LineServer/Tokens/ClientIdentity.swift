@@ -63,6 +63,12 @@ struct ClientIdentity {
         return .known(holder.identity)
     }
 
+    /// A request of HTTP begins, and nothing before it is under way.
+    mutating func beginRequest() {
+        hasChanged = false
+        wrongTokens = 0
+    }
+
     /// The client shows nothing, and does without what it has shown before, but for its certificate.
     mutating func showNothing() {
         renew()
