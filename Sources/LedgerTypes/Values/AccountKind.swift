@@ -18,6 +18,8 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
     case expired = 8
     /// Refunded currency that could not be taken back and is not claimed.
     case writtenOff = 9
+    /// Currency on its way from a linked token's wallet to the account's: what goes in goes out in the same entry.
+    case moved = 10
 
     /// The name used on the wire, in exports and in the database's views.
     public var name: String {
@@ -31,6 +33,7 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
         case .spent: "spent"
         case .expired: "expired"
         case .writtenOff: "written_off"
+        case .moved: "moved"
         }
     }
 
@@ -38,7 +41,7 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
     package var isPersonal: Bool {
         switch self {
         case .wallet, .held, .receivable: true
-        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff: false
+        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved: false
         }
     }
 }
