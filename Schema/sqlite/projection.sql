@@ -234,7 +234,7 @@ CREATE TABLE expiry_past (
 -- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
 CREATE TABLE purchase (
     transaction_id INTEGER PRIMARY KEY,
-    -- Whose it was when it was credited, NULL while that is not known; whose it is, where that is linked, says owner.
+    -- To which it was credited, NULL while that is not known; whose it is, where that is linked, says owner.
     account INTEGER,
     entry INTEGER,                      -- the entry that opened its lots, one for each grant; NULL with account
     product TEXT NOT NULL,
@@ -342,7 +342,9 @@ SELECT
     wallet.available - wallet.paid AS free, wallet.held, wallet.debt
 FROM wallet
     JOIN account ON account.id = wallet.account
-    JOIN currency ON currency.id = wallet.currency;
+    JOIN currency ON currency.id = wallet.currency
+-- One of which only used lots moved there has had no balance yet.
+WHERE wallet.version > 0;
 
 -- Transfers in words.
 CREATE VIEW transfer_line AS

@@ -122,7 +122,7 @@ extension SignedHead {
             writer.beginObject()
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
-                if kind.mayBeLeftOut && turnover == Totals.Turnover() { continue }
+                if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 writer.key(kind.name)
                 writer.beginObject()
                 writer.key("debits")
@@ -193,7 +193,7 @@ extension SignedHead {
                 }
                 turnovers[kind] = try turnover(&reader)
             }
-            for kind in AccountKind.allCases where turnovers[kind] == nil && !kind.mayBeLeftOut {
+            for kind in AccountKind.allCases where turnovers[kind] == nil && !kind.isListedOnceUsed {
                 throw reader.fail("lacks the account \(kind.name)")
             }
             totals.append((code, turnovers))
@@ -223,10 +223,4 @@ extension SignedHead {
         }
         return sum
     }
-}
-
-extension AccountKind {
-    /// Heads that were signed before there was such an account lack it. So it is left out as long as it has no
-    /// turnover: the head of a ledger without links stays what it was.
-    fileprivate var mayBeLeftOut: Bool { self == .moved }
 }

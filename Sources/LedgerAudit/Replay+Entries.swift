@@ -355,7 +355,8 @@ extension Replay {
         }
         for lot in posting.moved.sorted() {
             expect(
-                lots[lot].isWhole, posting.block, "entry \(posting.entry.id) moves lot \(lots[lot].id), but not all of it")
+                lots[lot].isWhole, posting.block,
+                "entry \(posting.entry.id) moves lot \(lots[lot].id), but not all of it")
         }
         for wallet in posting.wallets { remember(wallets[wallet]) }
         for id in posting.ended {

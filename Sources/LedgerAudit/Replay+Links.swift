@@ -7,8 +7,8 @@ struct LinkBook {
     let block: BlockNumber
 }
 
-/// Links and consents. What a token had is of the account of its first link, from the entry on that moved it; of a token
-/// that had nothing left, from some moment of the block on.
+/// Links and consents. What a token had is of the account of its first link, from the entry on that moved it; of a
+/// token that had nothing left, from some moment of the block on.
 extension Replay {
     /// Notes a block's links, before its entries are applied.
     func link(_ block: Block) {

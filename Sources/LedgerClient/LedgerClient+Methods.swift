@@ -49,8 +49,8 @@ extension LedgerClient {
         try await call(Methods.link, Link(token: token, account: account))
     }
 
-    /// Makes a token this account's from now on, also where it is linked to another. What it had, and what came under it
-    /// until now, stays where it is.
+    /// Makes a token this account's from now on, also where it is linked to another. What it had, and what came under
+    /// it until now, stays where it is.
     ///
     /// The client does not send it again once it may have been carried out: the token may be linked to yet another
     /// account by then.

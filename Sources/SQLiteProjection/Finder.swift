@@ -30,7 +30,8 @@ struct Finder {
         while let link = try links.links(of: owner).last { owner = link.account }
         return .account(
             Finding.Account(
-                name: try AccountNames(db).name(of: owner), isLinked: owner != id, consent: try consent(of: owner, links))
+                name: try AccountNames(db).name(of: owner), isLinked: owner != id,
+                consent: try consent(of: owner, links))
         )
     }
 

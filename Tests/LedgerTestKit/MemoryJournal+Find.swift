@@ -16,7 +16,7 @@ extension MemoryJournal {
         var current = row.id
         while let next = links(of: current).last { current = next }
         let consents = zip(rows.consents, rows.requests.filter { KeyedAnswer.isConsent($0.answer) })
-        let consent = consents.last { owner(of: $0.0.account) == current }?.0
+        let consent = consents.map(\.0).last { owner(of: $0.account) == current }
         return .account(
             Finding.Account(
                 name: self.name(current), isLinked: current != row.id,

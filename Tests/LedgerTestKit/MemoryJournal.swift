@@ -70,7 +70,8 @@ struct MemoryJournal {
         }
         let (events, next) = index.events(query)
         return register.view(
-            account: register.account.map { name(index.owner(of: $0)) }, lots: books.lots(of: register), events: events, next: next
+            account: register.account.map { name(index.owner(of: $0)) }, lots: books.lots(of: register), events: events,
+            next: next
         ) { books.code($0) }
     }
 

@@ -69,7 +69,8 @@ import Testing
         #expect(try store.view(1).account == "ann")
     }
 
-    /// Nothing of the guest's is left but used lots, so nothing moves; what becomes of these is the account's all the same.
+    /// Nothing of the guest's is left but used lots, so nothing moves; what becomes of these is the account's all the
+    /// same.
     @Test func usedLotsAreTheAccountsToo() throws {
         var store = AuditedStore()
         try store.credit(jws(1, token: name))
@@ -83,7 +84,7 @@ import Testing
         store.checkpoint()
         store.forget()
         try store.credit(jws(1, signed: 2, revoked: 100_000, token: name))
-        try store.credit(jws(2, signed: 2, revoked: 100_000, token: name))
+        try store.credit(jws(2, "coins100", signed: 2, revoked: 100_000, token: name))
         #expect(try store.standing("ann") == [0, 100])
         #expect(try store.balance("ann", "coins") == Balance(), "it was written off")
         store.forget()

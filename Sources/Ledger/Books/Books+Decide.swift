@@ -75,9 +75,8 @@ extension Books {
     }
 
     /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is
-    /// kept with its account as well. It is the named one's own number, also where that is linked, so that a link changes
-    /// no fingerprint. `nil` where the key was used and the name is not known: it was used for
-    /// another's.
+    /// kept with its account as well. It is the named one's own number, also where that is linked, so that a link
+    /// changes no fingerprint. `nil` where the key was used and the name is not known: it was used for another's.
     private mutating func number(_ account: AccountName, for key: RequestKey) -> PlayerID? {
         if let known = playerIDs[account] { return known }
         return answers[key] == nil ? openPlayer(account) : nil

@@ -47,7 +47,8 @@ extension Books {
         }
         if name == link.account {
             // A token is its own account while it is not linked.
-            return .link(receipt(.alreadyLinked, openPlayer(name), moved: []))
+            let token = openPlayer(name)
+            return .link(receipt(.alreadyLinked, token, moved: []))
         }
         let isLinked = known.flatMap { players[$0] }.map { !$0.links.isEmpty } ?? false
         if isLinked && !link.moves { return .refused(Refusal(.accountMismatch)) }

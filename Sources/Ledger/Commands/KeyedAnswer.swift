@@ -147,7 +147,8 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .hold(let receipt, let trace): (.hold(expiresAt: receipt.expiresAt), trace)
         case .capture(let receipt, let trace): (.capture(drawn: receipt.drawn), trace)
         case .release: (.release, nil)
-        case .atomic, .consent, .refused: preconditionFailure("an operation of an atomic is one of six, and was carried out")
+        case .atomic, .consent, .refused:
+            preconditionFailure("an operation of an atomic is one of six, and was carried out")
         }
     }
 }

@@ -37,6 +37,10 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
         }
     }
 
+    /// Whether lists of all accounts leave it out while it has no turnover: so the reports and the signed heads of
+    /// ledgers that never needed it stay what they were.
+    package var isListedOnceUsed: Bool { self == .moved }
+
     /// Whether each player has an account of this kind (the others exist once per currency).
     package var isPersonal: Bool {
         switch self {

@@ -88,7 +88,8 @@ package enum Methods {
 
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
-        purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method, hold.method, capture.method, release.method,
+        purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method,
+        hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
         head.method, forget.method, blocks.method, promote.method,
     ]

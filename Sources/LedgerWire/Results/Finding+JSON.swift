@@ -88,7 +88,8 @@ extension Finding: WireValue {
         let whose = try reader.required(accounts, "accounts")
         switch try reader.required(kind, "kind") {
         case .unknown: self = .unknown
-        case .account: self = .account(
+        case .account:
+            self = .account(
                 Account(
                     name: try reader.required(whose.first, "accounts[0]"),
                     isLinked: try reader.required(isLinked, "linked"), consent: consent))
@@ -104,7 +105,8 @@ extension Finding: WireValue {
                 } else if let consent {
                     .recorded(
                         ConsentReceipt(consumption: consent.consumption, time: consent.time, replayed: false))
-                } else { .refused(try reader.required(refusal, "refused"))
+                } else {
+                    .refused(try reader.required(refusal, "refused"))
                 }
             self = .request(Request(key: try reader.required(key, "key"), answer: answer))
         }

@@ -62,7 +62,8 @@ struct AuditedStore {
             guard let register = store.books.purchases[query.transaction] else { return nil }
             let (events, next) = store.index.events(query)
             return register.view(
-                account: register.account.map { store.index.name(store.index.owner(of: $0)) }, lots: store.books.lots(of: register),
+                account: register.account.map { store.index.name(store.index.owner(of: $0)) },
+                lots: store.books.lots(of: register),
                 events: events, next: next
             ) { store.books.code($0) }
         }
@@ -183,14 +184,18 @@ struct AuditedStore {
             catalog: catalog ?? books.catalog, known: known, position: position, totals: projection.totals,
             closedThrough: index.rows.closedThrough ?? -1, headers: index.headers, actors: index.actors, hash: testHash)
         dirtyPlayers = []
-        var dirty: Set<PlayerID> = []
-        index.replay(into: &books, after: projection.applied) { books, player, lot in
-            load(player, withLots: true, into: &books)
-            for link in books.players[player]?.links ?? [] { load(link.account, withLots: true, into: &books) }
+        var (dirty, replayed) = (Set<PlayerID>(), books)
+        index.replay(into: &replayed, after: projection.applied) { books, player, lot in
+            loadAll(player, into: &books)
             if let lot, let currency = index.owners[lot]?.currency { load(lot, player, currency, into: &books) }
             dirty.insert(player)
         }
-        dirtyPlayers = dirty
+        (books, dirtyPlayers) = (replayed, dirty)
+    }
+
+    private func loadAll(_ id: PlayerID, into books: inout Books) {
+        load(id, withLots: true, into: &books)
+        for link in books.players[id]?.links ?? [] { loadAll(link.account, into: &books) }
     }
 
     /// A player with all lots, wherever they are kept.
@@ -224,13 +229,15 @@ struct AuditedStore {
         var lots = projection.closedLots
         for row in index.rows.accounts {
             load(row.id)
+            // One that has had no transfer only keeps used lots that came over, which any store may leave out.
             for wallet in books.players[row.id]?.wallets.sorted(by: { $0.currency < $1.currency }) ?? [] {
+                for lot in wallet.open + wallet.closed { lots[lot.id] = lot }
+                if wallet.lastTransfer == 0 { continue }
                 snapshot.wallets.append(
                     Snapshot.WalletState(
                         player: row.id, currency: wallet.currency, balance: wallet.balance,
                         lastEntry: wallet.lastEntry, lastTransfer: wallet.lastTransfer, open: wallet.open,
                         holds: books.players[row.id]!.holds.filter { $0.currency == wallet.currency }))
-                for lot in wallet.open + wallet.closed { lots[lot.id] = lot }
             }
         }
         snapshot.lots = lots.values.sorted { $0.id < $1.id }

@@ -260,7 +260,9 @@ struct Auditor {
         let movesDebt =
             transfer.debit.kind == .moved && transfer.credit.kind == .receivable
             || transfer.debit.kind == .receivable && transfer.credit.kind == .moved
-        expect((paysDebt || movesDebt) == (transfer.debtLot != nil), "transfer \(transfer.id) names a debt that it does not pay")
+        expect(
+            (paysDebt || movesDebt) == (transfer.debtLot != nil),
+            "transfer \(transfer.id) names a debt that it does not pay")
         switch (transfer.debit.kind, transfer.credit.kind) {
         case (.purchased, .wallet), (.granted, .wallet):
             expect(id == transfer.id, "transfer \(transfer.id) credits without a new lot")
@@ -403,7 +405,7 @@ struct Auditor {
         let kept = books.players[book.player]?.holds.filter { $0.currency == book.currency } ?? []
         expect(Set(kept.map(\.id)) == Set(open.map(\.0.id)), "the holds of wallet \(account.number) are others")
         let receivable = accounts[LedgerAccount(.receivable, book.currency, player: book.player)] ?? 0
-        expect(accounts[account] == -Int128(available), "wallet \(account.number) is not the sum of its lots")
+        expect((accounts[account] ?? 0) == -Int128(available), "wallet \(account.number) is not the sum of its lots")
         expect(receivable == Int128(debt), "receivable of wallet \(account.number) is not the sum of what its lots owe")
         expect(
             available >= 0 && (available == 0 || debt == 0),

@@ -120,8 +120,12 @@ struct GameModel {
             let moved = lots.removeValue(forKey: place)!
             let other = Place(account: account, currency: place.currency)
             if moved.contains(where: { $0.held > 0 }) { reached.insert("a hold moved") }
-            if moved.contains(where: { $0.owed > 0 }) && available(other) > 0 { reached.insert("a debt moved to money") }
-            if moved.contains(where: { $0.remaining > 0 }) && debt(other) > 0 { reached.insert("money moved to a debt") }
+            if moved.contains(where: { $0.owed > 0 }) && available(other) > 0 {
+                reached.insert("a debt moved to money")
+            }
+            if moved.contains(where: { $0.remaining > 0 }) && debt(other) > 0 {
+                reached.insert("money moved to a debt")
+            }
             lots[other, default: []] += moved
             lots[other]!.sort { $0.id < $1.id }
             pay(draw(other, min(available(other), debt(other)), takes: false))

@@ -2,8 +2,8 @@ import Ledger
 import LedgerTestKit
 import Testing
 
-/// A guest of hundreds of lots, with debts, holds and half-refunded purchases, who is linked to an account: whatever comes
-/// then is as if all of it had been the account's from the beginning.
+/// A guest of hundreds of lots, with debts, holds and half-refunded purchases, who is linked to an account: whatever
+/// comes then is as if all of it had been the account's from the beginning.
 @Suite struct LinkPropertyTests {
     private static let guest = AppAccountToken("5f0e8c2a-0000-4000-8000-00000000000c")!
 
@@ -103,7 +103,8 @@ import Testing
             revoked[which] = max(revoked[which], 60_000)
             try credit(which, signed: 3, &lives, &random)
         }
-        note(try #require(lives.linked.player(Self.guest.account)), lives.linked, revoked, &reached)
+        let player = lives.linked.player(Self.guest.account)
+        note(try #require(player), lives.linked, revoked, &reached)
         if random.chance(50) { lives.linked.checkpoint() }
         if random.chance(50) { lives.linked.forget() }
         try lives.linked.link(Self.guest, to: "ann")
