@@ -130,6 +130,34 @@ enum Mutation {
             }
         ),
         (
+            "a link's account",
+            { rows, generator in
+                change(&rows.links, &generator, where: { $0.entry != nil }) { link in
+                    link.account = [1, 2, 3].first { $0 != link.account && $0 != link.token } ?? 4
+                }
+            }
+        ),
+        (
+            "a link without its entry",
+            { rows, generator in change(&rows.links, &generator, where: { $0.entry != nil }) { $0.entry = nil } }
+        ),
+        (
+            "what a link moves",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.debit.kind == .moved }) { $0.amount += 1 }
+            }
+        ),
+        (
+            "a consent",
+            { rows, generator in change(&rows.consents, &generator) { $0.consumption.toggle() } }
+        ),
+        (
+            "whose a consent is",
+            { rows, generator in
+                change(&rows.consents, &generator) { $0.account = $0.account == 1 ? 2 : 1 }
+            }
+        ),
+        (
             "a transfer without a reference",
             { rows, generator in
                 change(&rows.transfers, &generator, where: { $0.reference != nil }) { $0.reference = nil }
