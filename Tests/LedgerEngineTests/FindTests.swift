@@ -95,7 +95,8 @@ import Testing
             kinds.insert(Self.kind(found))
         }
         #expect(
-            kinds == ["unknown", "account", "purchase", "unassigned", "posted", "several", "refused"], "seed \(seed)")
+            kinds == ["unknown", "account", "purchase", "unassigned", "posted", "several", "refused", "consent"],
+            "seed \(seed)")
         try bench.engine.close()
     }
 

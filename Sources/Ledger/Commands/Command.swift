@@ -15,8 +15,8 @@ package enum Command: Sendable {
     case forget(AccountName)
 }
 
-/// The state that a batch of commands reads: a store has it in the books before they decide. Each player comes with those
-/// to whom they are linked.
+/// The state that a batch of commands reads: a store has it in the books before they decide. Each player comes with
+/// those to whom they are linked.
 package struct Needs {
     /// Accounts with everything that is open of them.
     package var accounts: [AccountName] = []
