@@ -134,7 +134,7 @@ package struct Workload {
 
     /// Somebody who spends, holds and is given something.
     private mutating func gamer() -> AccountName {
-        if generator.chance(15) {
+        if generator.chance(25) {
             return Workload.token(Int.random(in: 0..<Workload.guests, using: &generator)).account
         }
         return Workload.account(Int.random(in: 0..<players - buyers, using: &generator))

@@ -31,7 +31,8 @@ extension World {
         settle(target, at: now)
         if let known, current(known) == target { return .link(receipt(.alreadyLinked, known, [])) }
         if link.token.account == link.account {
-            return .link(receipt(.alreadyLinked, open(link.account), []))
+            let token = open(link.account)
+            return .link(receipt(.alreadyLinked, token, []))
         }
         let isLinked = known.map { links[$0] != nil } ?? false
         if isLinked && !link.moves { return .refused(Refusal(.accountMismatch)) }

@@ -246,7 +246,7 @@ struct Auditor {
         expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
-            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid,
+            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: row?.lotClass == .paid,
             granted: transfer.amount,
             expiresAt: expiresAt)
         expect(!isPaid || expiresAt == nil, "lot \(transfer.id) is paid and expires")
