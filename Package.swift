@@ -214,7 +214,7 @@ let package = Package(
                 "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire",
                 "currency-ledger",
             ],
-            exclude: ["Format1"],
+            exclude: ["Format1", "Format2"],
             swiftSettings: settings),
     ]
 )

@@ -66,7 +66,7 @@ def first_error(validator, value):
 
 def is_map(path, value):
     """Whether the members of an object are names of accounts or currencies."""
-    return "balances" in path[-2:] and "available" not in value
+    return not {"balances", "moved"}.isdisjoint(path[-2:]) and "available" not in value
 
 
 def mutants(value, path=(), is_reply=True):

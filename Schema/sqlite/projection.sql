@@ -81,7 +81,7 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     time INTEGER NOT NULL,
     kind TEXT NOT NULL,                 -- credit, refund, reinstatement, spend, grant, reversal, hold, capture,
-                                        -- release, hold_expiry, expiry, atomic
+                                        -- release, hold_expiry, expiry, atomic, link
     first_transfer INTEGER NOT NULL,
     transaction_id INTEGER,             -- the purchase that it is about
     key TEXT,                           -- the request that asked for it
@@ -90,18 +90,18 @@ CREATE TABLE entry (
 ) STRICT;
 
 -- Movements between two accounts of one currency. The kinds of account are wallet, held and receivable, of which each
--- player has one, and purchased, refunded, granted, spent, expired and written_off, of which there is one each.
+-- player has one, and purchased, refunded, granted, spent, expired, written_off and moved, of which there is one each.
 CREATE TABLE transfer (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     entry INTEGER NOT NULL,
-    account INTEGER NOT NULL,           -- whose wallet the lot is in
+    account INTEGER NOT NULL,           -- whose wallet it is that the transfer changes
     currency INTEGER NOT NULL,
     debit TEXT NOT NULL,
     credit TEXT NOT NULL,
     amount INTEGER NOT NULL CHECK (amount > 0),
     -- The lot that it opens (then its own id), fills, draws or refunds.
     lot INTEGER NOT NULL,
-    debt_lot INTEGER,                   -- where it pays a debt: the lot whose refund the debt came from
+    debt_lot INTEGER,                   -- where it pays or moves a debt: the lot whose refund the debt came from
     -- The one before it of the same wallet; 0 for the first.
     previous INTEGER NOT NULL,
     -- Where a spend or a hold chose the lot: under free_first, paid_first, oldest or dearest_first.
@@ -159,7 +159,7 @@ CREATE TABLE wallet_past (
 -- Lots: what is left of each credit, and where the rest went.
 CREATE TABLE lot (
     id INTEGER PRIMARY KEY,             -- the transfer that opened it
-    account INTEGER NOT NULL,
+    account INTEGER NOT NULL,           -- to which it was credited; whose it is, where that is linked, says owner
     currency INTEGER NOT NULL,
     class TEXT NOT NULL,                -- paid, free
     transaction_id INTEGER,             -- the purchase that it came from
@@ -190,7 +190,7 @@ CREATE INDEX lot_expiry ON lot (expires_at, account) WHERE is_open AND expires_a
 CREATE TABLE hold (
     id INTEGER PRIMARY KEY CHECK (id > 0), -- its first transfer
     entry INTEGER NOT NULL,
-    account INTEGER NOT NULL,
+    account INTEGER NOT NULL,           -- that asked for it; whose it is, where that is linked, says owner
     currency INTEGER NOT NULL,
     amount INTEGER NOT NULL CHECK (amount > 0 AND amount <= 9007199254740991),
     expires_at INTEGER NOT NULL,
@@ -234,7 +234,8 @@ CREATE TABLE expiry_past (
 -- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
 CREATE TABLE purchase (
     transaction_id INTEGER PRIMARY KEY,
-    account INTEGER,                    -- whose it is; NULL while that is not known
+    -- To which it was credited, NULL while that is not known; whose it is, where that is linked, says owner.
+    account INTEGER,
     entry INTEGER,                      -- the entry that opened its lots, one for each grant; NULL with account
     product TEXT NOT NULL,
     quantity INTEGER NOT NULL,
@@ -294,7 +295,45 @@ CREATE TABLE notification (
     block INTEGER NOT NULL              -- where it stands
 ) STRICT, WITHOUT ROWID;
 
+------------------------------------------------------------------------------------ links, consents
+
+-- Tokens that were linked to accounts. What a token had is that of its first link's account, for ever; what comes under
+-- it is that of its last one's.
+CREATE TABLE link (
+    token INTEGER NOT NULL,             -- the account that has the token as its name
+    number INTEGER NOT NULL CHECK (number > 0), -- of the token's links, from 1 without gaps
+    account INTEGER NOT NULL CHECK (account <> token),
+    entry INTEGER,                      -- what moved that the token's wallets had; NULL where they had nothing
+    time INTEGER NOT NULL,
+    actor INTEGER,                      -- who asked for it
+    PRIMARY KEY (token, number)
+) STRICT, WITHOUT ROWID;
+
+-- Finds the tokens of which an account has everything.
+CREATE INDEX link_account ON link (account) WHERE number = 1;
+
+-- What players said of telling Apple how much they consumed; the newest counts, of all accounts of one owner.
+CREATE TABLE consent (
+    id INTEGER PRIMARY KEY CHECK (id > 0), -- the number of the request that recorded it
+    account INTEGER NOT NULL,
+    consumption INTEGER NOT NULL CHECK (consumption IN (0, 1)), -- whether Apple may be told
+    time INTEGER NOT NULL,
+    actor INTEGER                       -- who recorded it
+) STRICT;
+
+CREATE INDEX consent_account ON consent (account);
+
 ----------------------------------------------------------------------------------------------- views
+
+-- Whose everything is that a linked account had. Of accounts that are not linked there is no row. It is computed of all
+-- links together, however few are asked for.
+CREATE VIEW owner AS
+WITH RECURSIVE step (account, owner) AS (
+    SELECT token, account FROM link WHERE number = 1
+    UNION ALL
+    SELECT step.account, link.account FROM step JOIN link ON link.token = step.owner AND link.number = 1
+)
+SELECT account, owner FROM step WHERE NOT EXISTS (SELECT 1 FROM link WHERE link.token = step.owner);
 
 -- What players have.
 CREATE VIEW balance AS
@@ -303,7 +342,9 @@ SELECT
     wallet.available - wallet.paid AS free, wallet.held, wallet.debt
 FROM wallet
     JOIN account ON account.id = wallet.account
-    JOIN currency ON currency.id = wallet.currency;
+    JOIN currency ON currency.id = wallet.currency
+-- One of which only used lots moved there has had no balance yet.
+WHERE wallet.version > 0;
 
 -- Transfers in words.
 CREATE VIEW transfer_line AS

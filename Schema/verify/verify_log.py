@@ -6,8 +6,9 @@
 
 Checked are: the chain (numbers, previous hashes, terms, times), SHA-256 of each body, the first block, the canonical
 form of every section, dense sequences, salted names, that names are gone where a block erases them and nowhere else,
-that each JWS can be put together again from its stored parts, that the debits of each currency are its credits, and
-that nobody's wallet or held account is ever below zero.
+that each JWS can be put together again from its stored parts, that the debits of each currency are its credits, that
+nobody's wallet or held account is ever below zero, and that what is moved by a link comes in as it went out, of lots
+that the player had.
 
 The first fault is told with its block's number, and the exit status is 1. Otherwise a summary is printed.
 """
@@ -22,7 +23,7 @@ SEQUENCES = ("currency", "actor", "account", "header", "entry", "transfer", "evi
              "request")
 DENSE = {2: "currency", 3: "actor", 4: "account", 5: "header", 6: "entry", 7: "transfer", 10: "evidence",
          11: "assignment", 12: "notification", 13: "request"}
-WALLET, HELD, RECEIVABLE = 1, 2, 3
+WALLET, HELD, RECEIVABLE, MOVED = 1, 2, 3, 10
 AMOUNT_MAX = 2**53 - 1
 
 
@@ -111,11 +112,16 @@ class Ledger:
         self.balances = collections.Counter()  # (player or 0, currency, kind): credits less debits
         self.purchases, self.jws, self.skipped = 0, 0, collections.Counter()
         self.erased, self.erasures, self.last_erasures = set(), set(), set()
+        self.lots = {}  # by number the currency, and the account of the wallet that each is in, or was opened in
+        self.owners = {}  # of each linked token the account of its first link
+        self.leads = {}  # of each linked token the account of its last link
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
         reader = Reader(body)
-        need(reader.take(4) == b"CLB\x01", "the body does not begin as a block of version 1")
+        magic = reader.take(4)
+        need(magic in (b"CLB\x01", b"CLB\x02"), "the body does not begin as a block of version 1 or 2")
+        self.version = magic[3]
         number, term, self.now = reader.i64(), reader.i64(), reader.i64()
         need(number == self.number + 1, f"its number is {number}")
         need(term >= max(1, self.term), "its term is less than that of the block before")
@@ -176,7 +182,13 @@ class Ledger:
         for row in self.rows[10]:
             need(row["entry"] is None or not entries[row["entry"] - self.position["entry"] - 1]["transaction"],
                  "an entry names the transaction of its evidence by itself")
+        need((self.version == 2) == any(transfer["moved"] for transfer in transfers),
+             "it is of version 2, and no transfer names a lot that moved, or the reverse")
+        answers = sum(row["consent"] for row in self.rows[13])
+        need(len(self.rows[17]) == answers, "its consents are not those that its requests recorded")
         self.purchases += len(self.rows[9])
+        for transfer in transfers:
+            need(transfer["player"] in self.holders(transfer["lot"]), "a transfer names a lot of another wallet")
         upcoming = iter(transfers)
         for entry in entries:
             touched = [next(upcoming) for _ in range(entry["transfers"])]
@@ -184,10 +196,26 @@ class Ledger:
                 for kind, units in (transfer["debit"], -transfer["amount"]), (transfer["credit"], transfer["amount"]):
                     # A receivable is the player's debt: it grows by debits.
                     self.balances[transfer["player"] if kind <= 3 else 0, transfer["currency"], kind] += units
+            need((entry["kind"] == 13) == any(10 in (transfer["debit"], transfer["credit"]) for transfer in touched),
+                 "an entry of a link moves nothing, or another one moves something")
+            for currency in {transfer["currency"] for transfer in touched}:
+                need(self.balances[0, currency, MOVED] == 0, "an entry moves not as much in as out")
             for transfer in touched:
                 place = transfer["player"], transfer["currency"]
                 need(self.balances[*place, WALLET] >= 0 and self.balances[*place, HELD] >= 0
                      and self.balances[*place, RECEIVABLE] <= 0, "an entry leaves a player's account below zero")
+        for row in self.rows[16]:
+            for currency in self.codes:
+                need(not any(self.balances[row, currency, kind] for kind in (WALLET, HELD, RECEIVABLE)),
+                     f"account {row} is linked, and has something left")
+
+    def holders(self, lot):
+        """All who ever had a lot: whoever it was opened for, and the accounts of first links from there on."""
+        holder = self.lots[lot][0]
+        yield holder
+        while holder in self.owners:
+            holder = self.owners[holder]
+            yield holder
 
     # One row of each section.
 
@@ -232,7 +260,8 @@ class Ledger:
         time = reader.time(self.now) if row == 0 else self.rows[6][-1]["time"] + reader.number()
         transfers = reader.number()
         need(transfers >= 1, "it has no transfer")
-        entry = {"time": time, "transfers": transfers, "transaction": reader.number() + 1 if flags & 0x20 else None}
+        entry = {"time": time, "transfers": transfers, "kind": flags & 0x1F,
+                 "transaction": reader.number() + 1 if flags & 0x20 else None}
         if flags & 0x40:
             reader.text()
         if flags & 0x80:
@@ -250,17 +279,22 @@ class Ledger:
         self.known("currency", currency)
         amount, distance, opens = reader.number(), reader.number(), flags >> 5 & 1
         need(1 <= amount <= AMOUNT_MAX, "its amount is not within 1 … 2^53 − 1")
-        need(opens or distance >= 1, "it draws from a wallet without a transfer")
+        need(opens or self.version == 2 or distance >= 1, "it draws from a wallet without a transfer")
         previous = number - distance if distance else 0
         need(previous == self.chains.get((player, currency), 0), "the transfer before it is another")
         self.chains[player, currency] = number
-        need(opens or previous - reader.number() >= 1, "its lot is none")
+        lot = number if opens else previous - (reader.integer() if self.version == 2 else reader.number())
+        need(1 <= lot <= number and (opens or lot < number), "its lot is none")
         for bit in (0x40, 0x80):
             need(not flags & bit or 1 <= reader.number() < number, "it refers to no earlier transfer")
         debit, credit = kinds >> 4, kinds & 15
         need(debit and credit and debit != credit, "its kinds of accounts are 0 or the same")
+        if opens:
+            self.lots[number] = player, currency
+        # Links stand behind the transfers: whose the lot is by now is looked at when they were read.
+        need(lot in self.lots and self.lots[lot][1] == currency, "its lot was not opened, or is of another currency")
         return {"player": player, "currency": currency, "amount": amount, "debit": debit, "credit": credit,
-                "opens": opens}
+                "opens": opens, "lot": lot, "moved": lot > previous and not opens}
 
     def lot_row(self, reader, row):
         flags = reader.flags(0x0F)
@@ -350,7 +384,8 @@ class Ledger:
         need(1 <= len(key) <= 64 and all(0x20 <= byte <= 0x7E for byte in key), "it has no key")
         need(bytes(key) not in self.keys, "its key has an answer already")
         self.keys.add(bytes(key))
-        reader.digest(), self.step(reader), reader.bytes()
+        reader.digest(), self.step(reader)
+        return {"consent": reader.bytes()[:1] == b"\x09"}
 
     def hold_row(self, reader, row):
         step = reader.number()
@@ -370,8 +405,19 @@ class Ledger:
 
     def link_row(self, reader, row):
         flags = reader.flags(1)
-        self.known("account", reader.number()), self.known("account", reader.number())
-        self.step(reader), reader.time(self.now), self.actor(reader, flags)
+        token, account = self.known("account", reader.number()), self.known("account", reader.number())
+        entry = self.step(reader)
+        reader.time(self.now), self.actor(reader, flags)
+        need(token != account and account not in self.leads, "it leads to an account that is linked itself")
+        need(token not in self.leads or entry is None, "it moves something once more")
+        need(entry is None or self.rows[6][entry - self.position["entry"] - 1]["kind"] == 13, "its entry is another's")
+        lead = self.leads.get(token)
+        while lead in self.leads:
+            lead = self.leads[lead]
+        need(lead != account, "it leads where the token's last link does")
+        self.owners.setdefault(token, account)
+        self.leads[token] = account
+        return token
 
     def consent_row(self, reader, row):
         flags = reader.flags(3)

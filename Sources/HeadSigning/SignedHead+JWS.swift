@@ -122,6 +122,7 @@ extension SignedHead {
             writer.beginObject()
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
+                if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 writer.key(kind.name)
                 writer.beginObject()
                 writer.key("debits")
@@ -192,7 +193,7 @@ extension SignedHead {
                 }
                 turnovers[kind] = try turnover(&reader)
             }
-            for kind in AccountKind.allCases where turnovers[kind] == nil {
+            for kind in AccountKind.allCases where turnovers[kind] == nil && !kind.isListedOnceUsed {
                 throw reader.fail("lacks the account \(kind.name)")
             }
             totals.append((code, turnovers))

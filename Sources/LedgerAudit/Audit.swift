@@ -170,9 +170,9 @@ private struct AuditRun {
 
     /// What is signed in blocks of which no earlier audit verified it.
     private func signed(_ blocks: [CheckedBlock], _ replay: Replay) -> [EvidenceCheck.Item] {
-        let account = replay.accounts(with: blocks)
+        let names = replay.names(with: blocks)
         return blocks.filter { $0.sealed.number > configuration.since }.flatMap { checked in
-            checked.block.map { EvidenceCheck.items($0, account: account) } ?? []
+            checked.block.map { EvidenceCheck.items($0, names: names) } ?? []
         }
     }
 
@@ -315,12 +315,27 @@ private struct Chunk {
 }
 
 extension Replay {
-    /// The names of accounts, of which some stand in blocks that are not applied yet.
-    fileprivate func accounts(with blocks: [CheckedBlock]) -> (PlayerID) -> AccountName? {
+    /// The names of accounts, those of linked tokens with them. Some of them stand in blocks that are not applied yet.
+    fileprivate func names(with blocks: [CheckedBlock]) -> (PlayerID) -> Set<AccountName>? {
         var added: [PlayerID: AccountName] = [:]
-        for row in blocks.lazy.compactMap({ $0.block?.rows.accounts }).joined() { added[row.id] = row.name }
-        return { [accountNames] id in
-            added[id] ?? (id <= accountNames.count ? accountNames[Int(id) - 1].map { AccountName(stored: $0) } : nil)
+        var tokens = tokens
+        for rows in blocks.lazy.compactMap({ $0.block?.rows }) {
+            for row in rows.accounts { added[row.id] = row.name }
+            for row in rows.links { tokens[row.account, default: []].append(row.token) }
+        }
+        return { [accountNames, tokens, added] account in
+            var names: Set<AccountName> = []
+            var all = [account]
+            var next = 0
+            while next < all.count {
+                let id = all[next]
+                let known = id <= accountNames.count ? accountNames[Int(id) - 1].map { AccountName(stored: $0) } : nil
+                guard let name = added[id] ?? known else { return nil }
+                names.insert(name)
+                all += (tokens[id] ?? []).filter { !all.contains($0) }
+                next += 1
+            }
+            return names
         }
     }
 

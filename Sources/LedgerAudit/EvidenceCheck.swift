@@ -14,8 +14,9 @@ final class EvidenceCheck: Sendable {
 
         var block: BlockNumber
         var row: Row
-        /// The name of the purchase's account, where the log has it.
-        var account: AccountName?
+        /// The names that the purchase's account has, its own and those of tokens that are linked to it; `nil` where
+        /// the log does not have all of them.
+        var names: Set<AccountName>?
     }
 
     private let verifier: Verifier
@@ -43,14 +44,14 @@ final class EvidenceCheck: Sendable {
     }
 
     /// What of a block is signed.
-    static func items(_ block: Block, account: (PlayerID) -> AccountName?) -> [Item] {
+    static func items(_ block: Block, names: (PlayerID) -> Set<AccountName>?) -> [Item] {
         var purchases: [TransactionID: BlockRows.PurchaseRow] = [:]
         for row in block.rows.purchases { purchases[row.facts.transaction] = row }
         return block.rows.evidence.map { row in
             let purchase = row.isFirst ? purchases[row.transaction] : nil
             return Item(
                 block: block.number, row: .evidence(row, purchase: purchase),
-                account: purchase?.account.flatMap(account))
+                names: purchase?.account.flatMap(names))
         } + block.rows.notifications.map { Item(block: block.number, row: .notification($0)) }
     }
 
@@ -153,9 +154,8 @@ extension EvidenceCheck.Item {
         if let token = payload.appAccountToken {
             if row.account == nil { return "appAccountToken" }
             // Until 2026-11-23 a token was lower-cased also where it is no UUID.
-            if let account, AccountName(token) != account, AccountName(token.lowercased()) != account {
-                return "appAccountToken"
-            }
+            let possible = [AccountName(token), AccountName(token.lowercased())]
+            if let names, !possible.contains(where: { $0.map(names.contains) ?? false }) { return "appAccountToken" }
         }
         return nil
     }

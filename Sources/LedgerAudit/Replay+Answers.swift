@@ -37,7 +37,9 @@ extension Replay {
         guard let first = own.first,
             let requests = requests(of: entry, first, own, request.key, answer)
         else { return }
-        let isAsked = requests.contains { $0.fingerprint(of: first.player, hash) == request.fingerprint }
+        let isAsked = names(of: first.player).contains { account in
+            requests.contains { $0.fingerprint(of: account, hash) == request.fingerprint }
+        }
         expect(isAsked, block, "key \(request.key) asked for something else than entry \(entry.id) did")
     }
 
@@ -52,7 +54,7 @@ extension Replay {
     ) -> [KeyedOperation]? {
         let account = AccountName.erased(first.player)
         switch answer {
-        case .spend, .atomic, .refused: return nil
+        case .spend, .atomic, .consent, .refused: return nil
         case .grant:
             guard case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
                 let amount = amount(first.amount, of: first)
@@ -128,7 +130,7 @@ extension Replay {
                     case .release: Operation(kind: .release)
                     }
                 } : nil
-        case .refused: nil
+        case .consent, .refused: nil
         }
     }
 
@@ -233,7 +235,7 @@ extension EntryKind {
     fileprivate var isKeyed: Bool {
         switch self {
         case .spend, .grant, .reversal, .hold, .capture, .release, .atomic: true
-        case .credit, .refund, .reinstatement, .holdExpiry, .expiry: false
+        case .credit, .refund, .reinstatement, .holdExpiry, .expiry, .link: false
         }
     }
 }
@@ -249,7 +251,7 @@ extension KeyedAnswer {
         case .capture: .capture
         case .release: .release
         case .atomic: .atomic
-        case .refused: nil
+        case .consent, .refused: nil
         }
     }
 
@@ -262,7 +264,7 @@ extension KeyedAnswer {
         case .hold(let receipt, _): receipt.balances
         case .capture(let receipt, _): receipt.balances
         case .release(let receipt): receipt.balances
-        case .atomic, .refused: []
+        case .atomic, .consent, .refused: []
         }
     }
 }

@@ -13,6 +13,8 @@ extension Replay {
         var ended: [TransferID] = []
         /// Lots that a purchase opened.
         var purchased = 0
+        /// The places of lots of which something moved from a token to its account.
+        var moved: Set<Int> = []
     }
 
     /// Applies a block's entries in their order.
@@ -57,6 +59,7 @@ extension Replay {
                 holdRows.removeFirst()
             }
             finish(&posting)
+            checkMoves(own, posting)
             check(own, openings[index], posting)
             check(entry, own, request, answer, block.number)
         }
@@ -106,13 +109,15 @@ extension Replay {
         if let begun { keyBook.add(begun, at: id) }
         continues.append(before.map { $0 == (debit, credit) } ?? false && begun == nil)
         last = (debit, credit)
-        returnable.append(credit == .spent || credit == .held ? amount : 0)
+        let begins = credit == .spent || credit == .held && debit != .moved
+        returnable.append(begins ? amount : 0)
         drawnLots.append(transfer.lot)
         lotPlaces.append(-1)
         addToTotals(transfer)
         if transfer.lot == id { open(transfer, row, posting) }
         guard transfer.lot >= 1, transfer.lot <= id, case let place = Int(lotPlaces[Int(transfer.lot) - 1]), place >= 0,
-            lots[place].account == transfer.player, lots[place].currency == transfer.debit.currency
+            may(posting.entry, block, postTo: transfer.player, of: lots[place].account),
+            lots[place].currency == transfer.debit.currency
         else { return fault(block, "transfer \(id) names lot \(transfer.lot), which is none of its wallet") }
 
         let wallet = wallet(transfer.player, transfer.debit.currency)
@@ -177,16 +182,42 @@ extension Replay {
             lots[place].remaining &-= amount
             lots[place].repaid &+= amount
             debt = -amount
-            pay(transfer, block)
+            pay(transfer, posting)
+        case (.wallet, .moved):
+            lots[place].remaining &-= amount
+        case (.moved, .wallet):
+            lots[place].remaining &+= amount
+        case (.held, .moved):
+            lots[place].held &-= amount
+        case (.moved, .held):
+            lots[place].held &+= amount
+        case (.moved, .receivable):
+            debt = -amount
+            lots[place].recovered &+= amount
+        case (.receivable, .moved):
+            debt = amount
+            lots[place].recovered &-= amount
         case (let debit, let credit):
             fault(block, "transfer \(id) debits \(debit.name) and credits \(credit.name), which nothing does")
         }
         expect(opens == mustOpen, block, "transfer \(id) opens a lot that is no credit, or credits without a lot")
+        let movesDebt = (debit, credit) == (.moved, .receivable) || (debit, credit) == (.receivable, .moved)
         expect(
-            (transfer.debtLot != nil) == ((debit, credit) == (.wallet, .receivable)), block,
+            movesDebt
+                ? transfer.debtLot == transfer.lot
+                : (transfer.debtLot != nil) == ((debit, credit) == (.wallet, .receivable)), block,
             "transfer \(id) names a debt that it does not pay, or pays none that it names")
         lots[place].lastTransfer = id
-        expect(lots[place].isWhole, block, "transfer \(id) leaves lot \(transfer.lot) with parts that cannot be")
+        if debit == .moved || credit == .moved {
+            // It is whole again when all of it has moved.
+            posting.moved.insert(place)
+            expect(
+                lots[place].expiresAt ?? .max > posting.entry.time || debit == .held || credit == .held, block,
+                "transfer \(id) moves what has expired")
+        } else {
+            expect(
+                lots[place].isWhole, block, "transfer \(id) leaves lot \(transfer.lot) with parts that cannot be")
+        }
         refer(transfer, place, &posting)
 
         let change = (
@@ -237,9 +268,11 @@ extension Replay {
                 granted: transfer.amount, expiresAt: row.expiresAt))
     }
 
-    private func pay(_ transfer: Transfer, _ block: BlockNumber) {
+    private func pay(_ transfer: Transfer, _ posting: Posting) {
+        let block = posting.block
         guard let debtLot = transfer.debtLot, case let place = Int(lotPlaces[Int(debtLot) - 1]), place >= 0,
-            lots[place].account == transfer.player, lots[place].currency == transfer.debit.currency
+            may(posting.entry, block, postTo: transfer.player, of: lots[place].account),
+            lots[place].currency == transfer.debit.currency
         else { return fault(block, "transfer \(transfer.id) pays the debt of a lot that is none of its wallet") }
         lots[place].recovered &+= transfer.amount
         lots[place].lastTransfer = transfer.id
@@ -259,7 +292,7 @@ extension Replay {
         if credit == .expired {
             expect(expiresAt <= posting.entry.time, block, "transfer \(id) lets expire what has not expired")
         }
-        let returns = debit == .spent || debit == .held
+        let returns = debit == .spent || debit == .held && credit != .moved
         guard let reference = transfer.reference else {
             return expect(!returns, block, "transfer \(id) gives back, and does not say what")
         }
@@ -268,7 +301,9 @@ extension Replay {
             return fault(block, "transfer \(id) gives back \(reference), with which nothing begins")
         }
         if debit == .held {
-            if let hold = holds[reference], hold.state == .open, hold.row.account == transfer.player {
+            if let hold = holds[reference], hold.state == .open,
+                may(posting.entry, block, postTo: transfer.player, of: hold.row.account)
+            {
                 holds[reference]?.left &-= transfer.amount
                 if !posting.ended.contains(reference) { posting.ended.append(reference) }
             } else {
@@ -317,6 +352,11 @@ extension Replay {
                 posting.block,
                 "entry \(posting.entry.id) leaves the wallet of account \(wallets[wallet].account), currency "
                     + "\(code(wallets[wallet].currency)) with what cannot be")
+        }
+        for lot in posting.moved.sorted() {
+            expect(
+                lots[lot].isWhole, posting.block,
+                "entry \(posting.entry.id) moves lot \(lots[lot].id), but not all of it")
         }
         for wallet in posting.wallets { remember(wallets[wallet]) }
         for id in posting.ended {

@@ -21,7 +21,7 @@ extension Replay {
                 return fault(posting.block, "entry \(entry.id) is about a purchase that has no account")
             }
             expect(
-                own.allSatisfy { $0.player == account }, posting.block,
+                own.allSatisfy { may(entry, posting.block, postTo: $0.player, of: account) }, posting.block,
                 "entry \(entry.id) moves what is not the owner's of purchase \(transaction)")
         }
         guard let opening else {
@@ -64,12 +64,15 @@ extension EntryKind {
         case (.held, .wallet): self == .capture || self == .release || self == .holdExpiry || self == .atomic
         case (.wallet, .expired):
             switch self {
-            case .credit, .refund, .reinstatement, .spend, .hold: false
+            case .credit, .refund, .reinstatement, .spend, .hold, .link: false
             case .grant, .reversal, .capture, .release, .holdExpiry, .expiry, .atomic: true
             }
         case (.wallet, .refunded), (.receivable, .refunded), (.writtenOff, .refunded): self == .refund
         case (.refunded, .wallet), (.refunded, .writtenOff): self == .reinstatement
         case (.wallet, .receivable): self != .spend && self != .hold && self != .expiry
+        case (.wallet, .moved), (.moved, .wallet), (.held, .moved), (.moved, .held), (.moved, .receivable),
+            (.receivable, .moved):
+            self == .link
         case (_, _): false
         }
     }

@@ -58,6 +58,12 @@ final class Replay {
     var purchases: [TransactionID: PurchaseBook] = [:]
     /// Those without an account, as their rows were.
     var unassigned: [TransactionID: Unassigned] = [:]
+    /// The links of each token, the first one first.
+    var links: [PlayerID: [LinkBook]] = [:]
+    /// Of each account the tokens that were ever linked to it.
+    var tokens: [PlayerID: [PlayerID]] = [:]
+    /// Of the block's entries that links made: the token of each.
+    var linkedBy: [EntryID: PlayerID] = [:]
     private var notifications: Set<Fingerprint> = []
     private var keys: Set<Fingerprint> = []
 
@@ -101,10 +107,13 @@ final class Replay {
         if isBroken { return }
         number(block)
         name(block.rows, block, areNamesRead: checked.areNamesRead)
+        link(block)
         record(block)
         if !isBroken { post(block, checked.answers) }
         if isBroken { return }
         checkPurchases(block)
+        checkLinks(block)
+        checkConsents(block, checked.answers)
         note(block, checked.answers)
         close(block)
         position = block.position
@@ -252,7 +261,7 @@ final class Replay {
         }
         var sums = wallets.map { WalletBook(account: $0.account, currency: $0.currency) }
         for lot in lots {
-            guard let place = walletPlaces[Replay.key(lot.account, lot.currency)] else { continue }
+            guard let place = walletPlaces[Replay.key(owner(of: lot.account), lot.currency)] else { continue }
             sums[place].available &+= lot.remaining
             sums[place].held &+= lot.held
             sums[place].debt &+= lot.owed
@@ -263,7 +272,7 @@ final class Replay {
         }
         var held: [Int64: Int64] = [:]
         for hold in holds.values where hold.state == .open {
-            held[Replay.key(hold.row.account, hold.row.currency), default: 0] &+= hold.row.amount
+            held[Replay.key(owner(of: hold.row.account), hold.row.currency), default: 0] &+= hold.row.amount
         }
         for (wallet, sum) in zip(wallets, sums) {
             let isSum =

@@ -10,6 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
+    case link, consent
 
     var columns: [String] {
         switch self {
@@ -61,15 +62,17 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .walletPast: ["account", "currency", "transfer", "available", "paid", "held", "debt", "version"]
         case .totalPast: ["transfer", "currency", "kind", "debits", "credits"]
         case .expiryPast: ["transfer", "expires_at"]
+        case .link: ["token", "number", "account", "entry", "time", "actor"]
+        case .consent: ["id", "account", "consumption", "time", "actor"]
         }
     }
 
     var keyColumns: Int {
         switch self {
         case .walletPast, .totalPast: 3
-        case .wallet, .total, .event: 2
+        case .wallet, .total, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification, .expiryPast:
+            .purchase, .notification, .expiryPast, .consent:
             1
         }
     }

@@ -43,6 +43,26 @@ extension LedgerClient {
         try await call(Methods.consumption, query)
     }
 
+    /// Makes a token, under which an app buys, an account's. What the token's own wallets had moves there.
+    /// - Throws: ``WireError`` `account_mismatch` where the token is linked to another account.
+    public func link(_ token: AppAccountToken, to account: AccountName) async throws -> LinkReceipt {
+        try await call(Methods.link, Link(token: token, account: account))
+    }
+
+    /// Makes a token this account's from now on, also where it is linked to another. What it had, and what came under
+    /// it until now, stays where it is.
+    ///
+    /// The client does not send it again once it may have been carried out: the token may be linked to yet another
+    /// account by then.
+    public func relink(_ token: AppAccountToken, to account: AccountName) async throws -> LinkReceipt {
+        try await call(Methods.relink, Link(token: token, account: account, moves: true))
+    }
+
+    /// Records whether a player consents to Apple being told how much of their purchases was consumed.
+    public func consent(_ consent: Consent) async throws -> ConsentReceipt {
+        try await call(Methods.consent, consent)
+    }
+
     /// Debits a player's wallets, all or nothing.
     public func spend(_ spend: Spend) async throws -> SpendReceipt { try await call(Methods.spend, spend) }
 

@@ -60,8 +60,8 @@ extension LedgerRequest {
         switch self {
         case .credit(let credit): .transaction(credit.signedTransaction)
         case .notify(let notify): .notification(notify.signedPayload)
-        case .keyed, .atomic, .consumption, .forget, .balance, .history, .report, .journal, .purchase, .find, .blocks,
-            .promote, .head:
+        case .keyed, .atomic, .link, .consent, .consumption, .forget, .balance, .history, .report, .journal, .purchase,
+            .find, .blocks, .promote, .head:
             nil
         }
     }

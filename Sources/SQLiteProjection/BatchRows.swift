@@ -18,6 +18,12 @@ struct BatchRows {
         var block: BlockNumber
     }
 
+    struct NewConsent {
+        /// The number of the request that recorded it.
+        var request: Int64
+        var row: BlockRows.ConsentRow
+    }
+
     struct NewEvent {
         var event: BlockRows.PurchaseEvent
         var block: BlockNumber
@@ -38,6 +44,8 @@ struct BatchRows {
     private(set) var events: [NewEvent] = []
     private(set) var notifications: [NewNotification] = []
     private(set) var requests: [BlockRows.RequestRow] = []
+    private(set) var links: [BlockRows.LinkRow] = []
+    private(set) var consents: [NewConsent] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
@@ -60,6 +68,8 @@ struct BatchRows {
             append(rows.holds, to: &holds)
             append(rows.requests, to: &requests)
             append(rows.assignments, to: &assignments)
+            append(rows.links, to: &links)
+            try addConsents(opened.block)
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
             for event in rows.purchaseEvents { events.append(NewEvent(event: event, block: opened.block.number)) }
@@ -73,6 +83,18 @@ struct BatchRows {
     /// The rows of a block that comes alone are not copied.
     private func append<Row>(_ rows: [Row], to all: inout [Row]) {
         if all.isEmpty { all = rows } else { all += rows }
+    }
+
+    /// Consents and the requests that recorded them are in the same order.
+    private mutating func addConsents(_ block: Block) throws {
+        if block.rows.consents.isEmpty { return }
+        let requests = block.rows.requests.filter { KeyedAnswer.isConsent($0.answer) }
+        guard requests.count == block.rows.consents.count else {
+            throw StoreError.corrupt("block \(block.number): consents are not those that requests recorded")
+        }
+        for (request, row) in zip(requests, block.rows.consents) {
+            consents.append(NewConsent(request: request.id, row: row))
+        }
     }
 
     private mutating func addPurchases(_ block: Block) throws {

@@ -34,6 +34,9 @@ final class BatchWriter {
     private let eventCount: EventCount
     private let insertEvent: RowInsertion
     private let insertNotification: RowInsertion
+    private let insertLink: RowInsertion
+    private let insertConsent: RowInsertion
+    private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
     private let writeTotal: PreparedStatement
@@ -73,6 +76,9 @@ final class BatchWriter {
         eventCount = try EventCount(db)
         insertEvent = try RowInsertion(db, into: .event)
         insertNotification = try RowInsertion(db, into: .notification)
+        insertLink = try RowInsertion(db, into: .link)
+        insertConsent = try RowInsertion(db, into: .consent)
+        links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
         writeTotal = try PreparedStatement(
@@ -89,7 +95,10 @@ final class BatchWriter {
         state.add(rows.currencies)
         var changes = WalletChanges(after: before.position)
         try changes.load(rows.transfers, currencies: state.position.currency, wallets)
-        try changes.apply(rows.transfers, rows.entries, opening: rows.lots)
+        // Before the lots that move are looked at.
+        try insert(rows.links, &state.sums)
+        try links.begin()
+        try changes.apply(rows.transfers, rows.entries, opening: rows.lots, links)
         let totals = state.totals
         try state.add(changes.turnovers)
 
@@ -104,6 +113,7 @@ final class BatchWriter {
         for row in assigned { try assign(row, &state.sums) }
         try insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
+        try insert(rows.consents, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
         try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
@@ -292,6 +302,34 @@ final class BatchWriter {
             parameters.bind(7, notification.time)
             parameters.bind(8, notification.transaction?.number)
             parameters.bind(9, row.pointee.block)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.LinkRow], _ sums: inout TableSums) throws {
+        if rows.isEmpty { return }
+        try links.begin()
+        // How many links the tokens have before the next row.
+        var counts: [PlayerID: Int64] = [:]
+        try insertLink.run(rows, &sums) { parameters, row in
+            let token = row.pointee.token
+            let number = try (counts[token] ?? Int64(links.links(of: token).count)) + 1
+            counts[token] = number
+            parameters.bind(1, token)
+            parameters.bind(2, number)
+            parameters.bind(3, row.pointee.account)
+            parameters.bind(4, row.pointee.entry)
+            parameters.bind(5, row.pointee.time)
+            parameters.bind(6, row.pointee.actor)
+        }
+    }
+
+    private func insert(_ rows: [BatchRows.NewConsent], _ sums: inout TableSums) throws {
+        try insertConsent.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.request)
+            parameters.bind(2, row.pointee.row.account)
+            parameters.bind(3, Int64(row.pointee.row.consumption ? 1 : 0))
+            parameters.bind(4, row.pointee.row.time)
+            parameters.bind(5, row.pointee.row.actor)
         }
     }
 

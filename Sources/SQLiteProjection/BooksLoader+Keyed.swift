@@ -18,7 +18,7 @@ extension BooksLoader {
                 drawn[part.lot, default: 0] &+= part.amount.units
             }
             for (currency, ids) in lots {
-                try load(lots: ids, of: spend.trace.player, currency, into: &books)
+                try load(lots: ids, of: books.owner(of: spend.trace.player), currency, into: &books)
             }
             if books.returned[first] != nil { continue }
             var returned: [LotID: Int64] = [:]
@@ -39,7 +39,8 @@ extension BooksLoader {
             let first = hold.trace.first
             try load(player: hold.trace.player, into: &books)
             if books.holdEnds[first] != nil { continue }
-            if books.players[hold.trace.player]?.holds.contains(where: { $0.id == first }) == true { continue }
+            let owner = books.owner(of: hold.trace.player)
+            if books.players[owner]?.holds.contains(where: { $0.id == first }) == true { continue }
             try suspects.check(.hold)
             selectHoldState.bind(1, first)
             switch try selectHoldState.first({ Stored.holdStates.item($0.text(0)) }) ?? nil {
@@ -51,20 +52,16 @@ extension BooksLoader {
     }
 
     /// The player's open holds with what each set aside; together they are what the wallets have held.
-    func loadOpenHolds(_ player: inout Player) throws {
+    /// - Parameter members: the accounts that asked for them.
+    func loadOpenHolds(_ player: inout Player, _ members: [PlayerID]) throws {
         if player.wallets.allSatisfy({ $0.held == 0 }) { return }
-        var amounts: [Int64] = []
-        selectOpenHolds.bind(1, player.id)
-        try selectOpenHolds.forEach { row in
-            guard let currency = CurrencyID(exactly: row.integer(1)), player.walletIndex(currency) != nil,
-                row.integer(2) > 0, row.integer(2) <= Limits.amountMax, Plausible.isTime(row.integer(3))
-            else {
-                throw StoreError.corrupt("hold \(row.integer(0)) has a currency, an amount or a time that cannot be")
-            }
-            player.holds.append(OpenHold(id: row.integer(0), currency: currency, expiresAt: row.integer(3)))
-            amounts.append(row.integer(2))
+        var asked: [AskedHold] = []
+        for account in members { try readOpenHolds(of: account, player, &asked) }
+        asked.sort { $0.hold.id < $1.hold.id }
+        for asked in asked {
+            player.holds.append(asked.hold)
+            try loadParts(asked, &player)
         }
-        for (index, amount) in amounts.enumerated() { try loadParts(index, amount, &player) }
         for wallet in player.wallets {
             var held: Int64 = 0
             // Each at most 2^53, and a wallet has as much as all of them together or they end here.
@@ -78,15 +75,38 @@ extension BooksLoader {
         }
     }
 
-    private func loadParts(_ index: Int, _ amount: Int64, _ player: inout Player) throws {
-        let hold = player.holds[index]
+    /// A hold of which the parts are to be read.
+    private struct AskedHold {
+        /// Without its parts.
+        var hold: OpenHold
+        var amount: Int64
+        /// Who asked for it: the player, or a token that was linked since.
+        var account: PlayerID
+    }
+
+    private func readOpenHolds(of account: PlayerID, _ player: Player, _ asked: inout [AskedHold]) throws {
+        selectOpenHolds.bind(1, account)
+        try selectOpenHolds.forEach { row in
+            guard let currency = CurrencyID(exactly: row.integer(1)), player.walletIndex(currency) != nil,
+                row.integer(2) > 0, row.integer(2) <= Limits.amountMax, Plausible.isTime(row.integer(3))
+            else {
+                throw StoreError.corrupt("hold \(row.integer(0)) has a currency, an amount or a time that cannot be")
+            }
+            let hold = OpenHold(id: row.integer(0), currency: currency, expiresAt: row.integer(3))
+            asked.append(AskedHold(hold: hold, amount: row.integer(2), account: account))
+        }
+    }
+
+    /// Reads what the player's last hold set aside.
+    private func loadParts(_ asked: AskedHold, _ player: inout Player) throws {
+        let (hold, amount, index) = (asked.hold, asked.amount, player.holds.count - 1)
         let wallet = player.wallets.first { $0.currency == hold.currency }
         selectHeldParts.bind(1, hold.id)
         defer { selectHeldParts.reset() }
         while player.holds[index].amount < amount, try selectHeldParts.next() {
             let lot = wallet?.lot(selectHeldParts.integer(3))
             let units = selectHeldParts.integer(4)
-            guard selectHeldParts.integer(0) == player.id, selectHeldParts.integer(1) == Int64(hold.currency),
+            guard selectHeldParts.integer(0) == asked.account, selectHeldParts.integer(1) == Int64(hold.currency),
                 selectHeldParts.text(2) == AccountKind.held.name, units > 0, units <= amount, let lot,
                 lot.held >= units
             else { throw StoreError.corrupt("the transfers of hold \(hold.id) are not what it set aside") }

@@ -15,6 +15,7 @@ final class BooksLoader {
     let selectOpenLots: PreparedStatement
     let selectLot: PreparedStatement
     let purchases: StoredPurchases
+    let links: StoredLinks
     let selectRequest: PreparedStatement
     let selectNotification: PreparedStatement
     let selectOpenHolds: PreparedStatement
@@ -42,6 +43,7 @@ final class BooksLoader {
             db, "SELECT \(StoredLot.columns) FROM lot WHERE account = ? AND currency = ? AND is_open")
         selectLot = try PreparedStatement(db, "SELECT \(StoredLot.columns) FROM lot WHERE id = ?")
         purchases = try StoredPurchases(db)
+        links = try StoredLinks(db)
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
         selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
         selectOpenHolds = try PreparedStatement(
@@ -66,6 +68,7 @@ final class BooksLoader {
     func load(_ needs: Needs, into books: inout Books) throws {
         // The first read says what this transaction sees; what `usedKeys` says must not be older.
         _ = try selectState.first { _ in }
+        try links.begin()
         for name in needs.accounts { try load(name, withLots: true, into: &books) }
         for name in needs.wallets { try load(name, withLots: false, into: &books) }
         // What of suspect tables seems never to have been used may have been.
@@ -89,14 +92,32 @@ final class BooksLoader {
 
     /// Loads a player by number with all that is open, for a purchase, a spend, a hold, or what expires.
     func load(player id: PlayerID, into books: inout Books) throws {
-        if books.players.slot(of: id) != nil { return try complete(id, &books) }
-        books.load(try player(id, try name(of: id), withLots: true, books))
+        if books.players.slot(of: id) == nil {
+            books.load(try player(id, try name(of: id), withLots: true, books))
+        } else {
+            try complete(id, &books)
+        }
+        try loadLinked(id, withLots: true, into: &books)
+    }
+
+    /// Loads those to whom a player in memory is linked. Links lead to no circle: an account is never linked to one
+    /// that is linked itself.
+    private func loadLinked(_ id: PlayerID, withLots: Bool, into books: inout Books) throws {
+        for link in books.players[id]?.links ?? [] {
+            if books.players.slot(of: link.account) == nil {
+                let name = try name(of: link.account)
+                books.load(try player(link.account, name, withLots: withLots, books))
+            } else if withLots {
+                try complete(link.account, &books)
+            }
+            try loadLinked(link.account, withLots: withLots, into: &books)
+        }
     }
 
     private func load(_ name: AccountName, withLots: Bool, into books: inout Books) throws {
         if let id = books.playerIDs[name] {
             if withLots { try complete(id, &books) }
-            return
+            return try loadLinked(id, withLots: withLots, into: &books)
         }
         try suspects.check(.account)
         selectAccountByName.bind(1, name.text)
@@ -110,6 +131,7 @@ final class BooksLoader {
             throw StoreError.corrupt("account \(id) is found by a name that it does not have")
         }
         books.load(try player(id, name, withLots: withLots, books))
+        try loadLinked(id, withLots: withLots, into: &books)
     }
 
     func name(of id: PlayerID) throws -> AccountName {
@@ -134,7 +156,7 @@ final class BooksLoader {
     private func complete(_ id: PlayerID, _ books: inout Books) throws {
         if !suspects.isEmpty && !books.walletsWithoutLots(of: id).isEmpty { try suspects.check(.lot) }
         for currency in books.walletsWithoutLots(of: id) {
-            let stored = try readOpenLots(id, currency)
+            let stored = try readOpenLots(try members(of: id), currency)
             guard let slot = books.players.slot(of: id),
                 var wallet = books.players[slot: slot].wallets.first(where: { $0.currency == currency })
             else { preconditionFailure("a wallet without lots is in memory") }
@@ -150,7 +172,9 @@ final class BooksLoader {
         _ id: PlayerID, _ name: AccountName, withLots: Bool, _ books: borrowing Books
     ) throws -> Player {
         try suspects.check(.wallet, .lot, .hold, .transfer)
-        var player = Player(id: id, name: name)
+        let members = try members(of: id)
+        var player = Player(
+            id: id, name: name, links: try links.links(of: id), consent: try consent(of: id, members))
         let currencies = books.currencies.count
         var stored: [StoredWallet] = []
         selectWallets.bind(1, id)
@@ -162,7 +186,7 @@ final class BooksLoader {
             stored.append(wallet)
         }
         // All at once, so that lots without a wallet are noticed as well.
-        let openLots = withLots || stored.isEmpty ? try readOpenLots(id) : nil
+        let openLots = withLots || stored.isEmpty ? try readOpenLots(members) : nil
         for currency in openLots?.keys.sorted() ?? [] where !stored.contains(where: { $0.currency == currency }) {
             throw StoreError.corrupt("the wallet of account \(id), currency \(currency) is missing, but has lots")
         }
@@ -171,7 +195,7 @@ final class BooksLoader {
             if !withLots && wallet.isCreditedWithoutLots {
                 wallet.leaveLots()
             } else {
-                let lots = try openLots.map { $0[row.currency] ?? [] } ?? readOpenLots(id, row.currency)
+                let lots = try openLots.map { $0[row.currency] ?? [] } ?? readOpenLots(members, row.currency)
                 wallet.complete(with: lots)
                 try check(wallet, id)
                 let heldPaid = lots.reduce(0) { $0 + ($1.lotClass == .paid ? $1.held : 0) }
@@ -181,8 +205,19 @@ final class BooksLoader {
             }
             player.wallets.append(wallet)
         }
-        try loadOpenHolds(&player)
+        try loadOpenHolds(&player, members)
         return player
+    }
+
+    /// The accounts whose lots and holds are the player's.
+    private func members(of id: PlayerID) throws -> [PlayerID] {
+        try suspects.check(.link)
+        return try links.members(of: id)
+    }
+
+    private func consent(of id: PlayerID, _ members: [PlayerID]) throws -> ConsentRecord? {
+        try suspects.check(.consent)
+        return try links.consent(of: members.isEmpty ? [id] : members)
     }
 
     /// Whenever a wallet's lots are read it is compared with them.
@@ -200,29 +235,33 @@ final class BooksLoader {
         }
     }
 
-    private func readOpenLots(_ player: PlayerID) throws -> [CurrencyID: [Lot]] {
+    private func readOpenLots(_ members: [PlayerID]) throws -> [CurrencyID: [Lot]] {
         var lots: [CurrencyID: [Lot]] = [:]
-        selectAllOpenLots.bind(1, player)
-        try selectAllOpenLots.forEach { row in
-            let stored = try StoredLot(row)
-            guard stored.account == player, stored.lot.isOpen else {
-                throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+        for account in members {
+            selectAllOpenLots.bind(1, account)
+            try selectAllOpenLots.forEach { row in
+                let stored = try StoredLot(row)
+                guard stored.account == account, stored.lot.isOpen else {
+                    throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+                }
+                lots[stored.currency, default: []].append(stored.lot)
             }
-            lots[stored.currency, default: []].append(stored.lot)
         }
         return lots.mapValues(inOrder)
     }
 
-    private func readOpenLots(_ player: PlayerID, _ currency: CurrencyID) throws -> [Lot] {
+    private func readOpenLots(_ members: [PlayerID], _ currency: CurrencyID) throws -> [Lot] {
         var lots: [Lot] = []
-        selectOpenLots.bind(1, player)
-        selectOpenLots.bind(2, Int64(currency))
-        try selectOpenLots.forEach { row in
-            let stored = try StoredLot(row)
-            guard stored.account == player, stored.currency == currency, stored.lot.isOpen else {
-                throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+        for account in members {
+            selectOpenLots.bind(1, account)
+            selectOpenLots.bind(2, Int64(currency))
+            try selectOpenLots.forEach { row in
+                let stored = try StoredLot(row)
+                guard stored.account == account, stored.currency == currency, stored.lot.isOpen else {
+                    throw StoreError.corrupt("lot \(stored.lot.id) is found where it does not belong")
+                }
+                lots.append(stored.lot)
             }
-            lots.append(stored.lot)
         }
         return inOrder(lots)
     }
@@ -233,25 +272,41 @@ final class BooksLoader {
     /// Loads lots of a loaded wallet that are not open.
     func load(lots ids: [LotID], of player: PlayerID, _ currency: CurrencyID, into books: inout Books) throws {
         var lots: [Lot] = []
+        // Used lots that came over with a token may be all that an account has of a currency.
+        var needsWallet = false
         for id in books.missing(ids, player, currency) {
             try suspects.check(.lot)
             selectLot.bind(1, id)
             guard let stored = try selectLot.first({ try StoredLot($0) }) else {
                 throw StoreError.corrupt("lot \(id) is missing")
             }
-            guard stored.account == player, stored.currency == currency else {
+            guard try stored.account == player || owner(of: stored.account, books) == player,
+                stored.currency == currency
+            else {
                 throw StoreError.corrupt("lot \(id) is not in the wallet of account \(player), currency \(currency)")
             }
             guard !stored.lot.isOpen else {
                 throw StoreError.corrupt("lot \(id) is open, but not among the open lots of its wallet")
             }
             lots.append(stored.lot)
+            needsWallet = needsWallet || stored.account == player
         }
         if lots.isEmpty { return }
-        guard books.players[player]?.walletIndex(currency) != nil else {
+        guard !needsWallet || books.players[player]?.walletIndex(currency) != nil else {
             throw StoreError.corrupt("the wallet of account \(player), currency \(currency) is missing")
         }
         books.load(lots, player: player, currency: currency)
+    }
+
+    /// Whose everything is that an account ever had. A player in memory may have been linked since.
+    private func owner(of account: PlayerID, _ books: borrowing Books) throws -> PlayerID {
+        try suspects.check(.link)
+        var owner = account
+        for account in try links.owners(of: account) {
+            owner = account
+            if books.players.slot(of: account) != nil { return books.owner(of: account) }
+        }
+        return owner
     }
 
     // MARK: Keys
@@ -289,7 +344,7 @@ final class BooksLoader {
         var seen: Set<PlayerID> = []
         defer { selectExpiries.reset() }
         while due.count < Limits.expirationsPerBatchMax, try selectExpiries.next(), selectExpiries.integer(0) <= time {
-            let id = selectExpiries.integer(1)
+            let id = try owner(of: selectExpiries.integer(1), books)
             if let slot = books.players.slot(of: id),
                 books.players[slot: slot].deadline != selectExpiries.integer(0)
             {

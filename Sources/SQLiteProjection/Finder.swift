@@ -25,7 +25,32 @@ struct Finder {
         guard try AccountNames(db).name(of: id) == name else {
             throw StoreError.corrupt("account \(id) is found by a name that it does not have")
         }
-        return .account(name)
+        let links = try StoredLinks(db)
+        var owner = id
+        while let link = try links.links(of: owner).last { owner = link.account }
+        return .account(
+            Finding.Account(
+                name: try AccountNames(db).name(of: owner), isLinked: owner != id,
+                consent: try consent(of: owner, links))
+        )
+    }
+
+    private func consent(of account: PlayerID, _ links: StoredLinks) throws -> Finding.Account.Consent? {
+        guard let record = try links.consent(of: try links.members(of: account)) else { return nil }
+        let select = try PreparedStatement(
+            db,
+            """
+            SELECT consent.consumption, consent.time, actor.name, consent.actor IS NOT NULL AND actor.name IS NULL
+            FROM consent LEFT JOIN actor ON actor.id = consent.actor WHERE consent.id = ?
+            """)
+        select.bind(1, record.request)
+        return try select.first { row in
+            guard Plausible.isTime(row.integer(1)), row.integer(3) == 0 else {
+                throw StoreError.corrupt("consent \(record.request) names a time or a token that cannot be")
+            }
+            return Finding.Account.Consent(
+                consumption: row.integer(0) == 1, time: row.integer(1), actor: row.optionalText(2))
+        }
     }
 
     private func request(_ key: RequestKey) throws -> Finding {
@@ -41,6 +66,9 @@ struct Finder {
         if case .refused(let reason, let operation) = answer {
             return .request(Finding.Request(key: key, answer: .refused(Refusal(reason, operation: operation))))
         }
+        if case .consent(let receipt) = answer {
+            return .request(Finding.Request(key: key, answer: .recorded(receipt)))
+        }
         let entry = try row.entry.map { try JournalReader(db).entry($0) }
         guard let entry, entry.key == key else {
             throw StoreError.corrupt("request \(key) names an entry that it did not post")
@@ -55,7 +83,9 @@ struct Finder {
             (account: row.optionalInteger(0), entry: row.optionalInteger(1), product: row.text(2))
         }
         guard let row else { return .unknown }
-        let account = try row.account.map { try AccountNames(db).name(of: $0) }
+        let account = try row.account.map { account in
+            try AccountNames(db).name(of: try StoredLinks(db).owner(of: account))
+        }
         let entry = try row.entry.map { try JournalReader(db).entry($0) }
         guard (account == nil) == (entry == nil), entry == nil || entry?.transaction == id else {
             throw StoreError.corrupt("purchase \(id) has an account without the entry that opened its lots")

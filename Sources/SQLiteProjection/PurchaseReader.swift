@@ -16,7 +16,9 @@ struct PurchaseReader {
         guard let read else { throw StoreError.corrupt("purchase \(query.transaction) is missing") }
         let events = try events(query, read)
         return read.register.view(
-            account: try read.register.account.map { try AccountNames(db).name(of: $0) },
+            account: try read.register.account.map { account in
+                try AccountNames(db).name(of: try StoredLinks(db).owner(of: account))
+            },
             lots: try lots(of: read.register), events: events,
             next: events.first.flatMap { $0.number > 1 ? $0.number : nil }
         ) { codes[Int($0) - 1] }

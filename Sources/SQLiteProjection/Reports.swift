@@ -112,6 +112,7 @@ struct Reports {
         for number in codes.indices.map({ Int64($0 + 1) }) where currency == nil || currency == number {
             for kind in AccountKind.allCases {
                 let turnover = totals[try self.number(number), kind]
+                if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 rows.append(
                     .trial(
                         currency: try code(number), account: kind, debits: turnover.debits, credits: turnover.credits))

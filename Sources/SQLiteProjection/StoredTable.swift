@@ -4,7 +4,7 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block, walletPast, totalPast, expiryPast
+    case total, block, walletPast, totalPast, expiryPast, link, consent
 
     var name: String {
         switch self {
@@ -26,6 +26,8 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .walletPast: "wallet_past"
         case .totalPast: "total_past"
         case .expiryPast: "expiry_past"
+        case .link: "link"
+        case .consent: "consent"
         }
     }
 
@@ -56,6 +58,8 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .walletPast: StoredPastWallet.columns
         case .totalPast: "transfer, currency, kind, debits, credits"
         case .expiryPast: "transfer, expires_at"
+        case .link: "token, number, account, entry, time, actor"
+        case .consent: "id, account, consumption, time, actor"
         }
     }
 

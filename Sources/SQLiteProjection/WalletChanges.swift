@@ -30,6 +30,8 @@ struct WalletChanges {
     /// Those that the table has, then those that the batch opens, by their numbers.
     private(set) var lots: ContiguousArray<ChangedLot> = []
     private(set) var endedHolds: [EndedHold] = []
+    /// The places of lots of which something moved from a token to its account.
+    private var movedLots: [Int] = []
     private(set) var turnovers = Turnovers(currencies: 0)
     /// What wallets had after entries that are to be remembered.
     private(set) var pastWallets: [StoredPastWallet] = []
@@ -103,7 +105,10 @@ struct WalletChanges {
     // MARK: Changing
 
     /// Applies the transfers, which were loaded for, in their order.
-    mutating func apply(_ transfers: [Transfer], _ entries: [Entry], opening lotRows: [BlockRows.LotRow]) throws {
+    /// - Parameter links: those of the batch included.
+    mutating func apply(
+        _ transfers: [Transfer], _ entries: [Entry], opening lotRows: [BlockRows.LotRow], _ links: StoredLinks
+    ) throws {
         newLotPlaces = [Int32](repeating: -1, count: transfers.count)
         var entry = 0
         var opened = 0
@@ -121,7 +126,7 @@ struct WalletChanges {
             }
             let wallet = Int(walletOfTransfer[index])
             if wallets[wallet].entry != transfer.entry { begin(transfer.entry, wallet) }
-            try apply(transfer, wallet)
+            try apply(transfer, wallet, links)
             if transfer.debit.kind == .held { end(transfer, entries[entry]) }
             if transfer.id % PastTotals.interval == 0 { pastTurnovers.append((transfer.id, turnovers)) }
         }
@@ -158,7 +163,7 @@ struct WalletChanges {
         pastWallets.append(StoredPastWallet(wallets[wallet].stored))
     }
 
-    private mutating func apply(_ transfer: Transfer, _ wallet: Int) throws {
+    private mutating func apply(_ transfer: Transfer, _ wallet: Int, _ links: StoredLinks) throws {
         let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
         guard transfer.amount > 0, transfer.amount <= Limits.amountMax,
             let effect = TransferEffect(debit: debit, credit: credit, amount: transfer.amount)
@@ -171,11 +176,11 @@ struct WalletChanges {
                 """)
         }
         turnovers.add(transfer)
-        let lot = try place(transfer.lot, of: transfer)
+        let lot = try place(transfer.lot, of: transfer, links)
         lots[lot].stored.lot.apply(effect)
         lots[lot].stored.lot.lastTransfer = transfer.id
-        if effect.recovered > 0 {
-            let debtLot = try place(transfer.debtLot ?? 0, of: transfer)
+        if effect.recovered != 0 {
+            let debtLot = try place(transfer.debtLot ?? 0, of: transfer, links)
             lots[debtLot].stored.lot.recovered += effect.recovered
             lots[debtLot].stored.lot.lastTransfer = transfer.id
             try check(debtLot, transfer)
@@ -187,20 +192,27 @@ struct WalletChanges {
         }
     }
 
-    private func check(_ lot: Int, _ transfer: Transfer) throws {
+    private mutating func check(_ lot: Int, _ transfer: Transfer) throws {
+        if transfer.debit.kind == .moved || transfer.credit.kind == .moved {
+            // It is whole again when all of it has moved.
+            if movedLots.last != lot { movedLots.append(lot) }
+            return
+        }
         guard lots[lot].stored.lot.isWhole else {
             throw StoreError.corrupt("transfer \(transfer.id) does not fit lot \(lots[lot].stored.lot.id)")
         }
     }
 
     /// Where a lot of the transfer's wallet is.
-    private func place(_ id: LotID, of transfer: Transfer) throws -> Int {
+    private func place(_ id: LotID, of transfer: Transfer, _ links: StoredLinks) throws -> Int {
         let new = Int(id &- before.transfer &- 1)
         let found = new < 0 ? lotPlaces[id] : new < newLotPlaces.count ? Int(newLotPlaces[new]) : nil
         guard let found, found >= 0 else {
             throw StoreError.corrupt("transfer \(transfer.id) names lot \(id), which no transfer opened")
         }
-        guard lots[found].stored.account == transfer.player,
+        let account = lots[found].stored.account
+        // Audits find out whether it had moved there by then.
+        guard try account == transfer.player || links.owners(of: account).contains(transfer.player),
             lots[found].stored.currency == transfer.debit.currency
         else {
             throw StoreError.corrupt("transfer \(transfer.id) names lot \(id), which is in another wallet")
@@ -216,6 +228,9 @@ struct WalletChanges {
     }
 
     private func checkEnd() throws {
+        for lot in movedLots where !lots[lot].stored.lot.isWhole {
+            throw StoreError.corrupt("lot \(lots[lot].stored.lot.id) moved, but not all of it")
+        }
         for wallet in wallets where !wallet.stored.isWhole {
             throw StoreError.corrupt("\(wallet.stored) was left with values that do not fit each other")
         }

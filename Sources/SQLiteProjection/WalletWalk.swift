@@ -38,8 +38,13 @@ struct WalletWalk {
             selectDue = try PreparedStatement(
                 db,
                 """
-                SELECT remaining FROM lot
-                WHERE account = ? AND currency = ? AND is_open AND expires_at <= ?
+                WITH RECURSIVE member (id) AS (
+                    VALUES (?1)
+                    UNION ALL
+                    SELECT link.token FROM member JOIN link ON link.account = member.id WHERE link.number = 1
+                )
+                SELECT lot.remaining FROM member JOIN lot ON lot.account = member.id
+                WHERE lot.currency = ?2 AND lot.is_open AND lot.expires_at <= ?3
                 """)
             selectPast = try PreparedStatement(
                 db,

@@ -27,6 +27,9 @@ import Testing
         notify        unauthenticated  yes        forbidden  forbidden  forbidden  yes
         purchase      unauthenticated  yes        forbidden  yes        forbidden  yes
         consumption   unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        link          unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        relink        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
+        consent       unauthenticated  yes        yes        forbidden  forbidden  yes
         spend         unauthenticated  forbidden  yes        forbidden  forbidden  yes
         grant         unauthenticated  forbidden  yes        forbidden  forbidden  yes
         reverse       unauthenticated  forbidden  yes        forbidden  forbidden  yes
@@ -62,6 +65,9 @@ import Testing
         "notify": #"{"signedPayload":"x"}"#,
         "purchase": #"{"transactionId":"1"}"#,
         "consumption": #"{"transactionId":"1","customerConsented":true}"#,
+        "link": #"{"token":"5f0e8c2a-0000-4000-8000-00000000000c","account":"a"}"#,
+        "relink": #"{"token":"5f0e8c2a-0000-4000-8000-00000000000c","account":"b"}"#,
+        "consent": #"{"key":"y","account":"a","consumption":true}"#,
         "spend": #"{"key":"s","account":"a","debits":[{"currency":"gems","amount":1}]}"#,
         "grant": #"{"key":"g","account":"a","currency":"gems","amount":1}"#,
         "reverse": #"{"key":"r","spendKey":"none"}"#,

@@ -43,7 +43,8 @@ import Testing
             transaction: transaction, product: "com.example.game.gems500", account: names[0], entry: journal[0])
         #expect(
             first == [
-                .account(names[0]), .account(names[1]), .request(.init(key: keys[0], answer: .posted(journal[1]))),
+                .account(.init(name: names[0])), .account(.init(name: names[1])),
+                .request(.init(key: keys[0], answer: .posted(journal[1]))),
                 .request(.init(key: keys[1], answer: .posted(journal[2]))),
                 .request(.init(key: keys[2], answer: .refused(refusal))),
                 .request(.init(key: keys[3], answer: .posted(journal[3]))), .unknown, .purchase(purchase), .unknown,

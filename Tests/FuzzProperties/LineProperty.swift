@@ -148,6 +148,8 @@ extension RequestWriter {
         case .keyed(.capture(let capture)): write(Methods.capture, capture, id: id)
         case .keyed(.release(let release)): write(Methods.release, release, id: id)
         case .atomic(let atomic): write(Methods.atomic, atomic, id: id)
+        case .link(let link): write(link.moves ? Methods.relink : Methods.link, link, id: id)
+        case .consent(let consent): write(Methods.consent, consent, id: id)
         case .balance(let query): write(Methods.balance, query, id: id)
         case .purchase(let query): write(Methods.purchase, query, id: id)
         case .consumption(let query): write(Methods.consumption, query, id: id)

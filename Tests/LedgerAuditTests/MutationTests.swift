@@ -11,7 +11,7 @@ import Testing
     func whateverIsChangedInABlockIsFound(run: UInt64) async throws {
         try await apart {
             let seed = Seed.drawn() &+ run
-            let ledger = try RandomLedger(seed: seed, commands: 600)
+            let ledger = try RandomLedger(seed: seed, commands: 1_000)
             var generator = SplitMix64(seed: seed ^ 0x5EED)
             for (name, change) in Mutation.all {
                 // In blocks chosen at random, however few there are that can be changed so.
@@ -127,6 +127,34 @@ enum Mutation {
                 return change(&rows.requests, &generator, where: { $0.entry.map(entries.contains) ?? false }) {
                     $0.fingerprint = .zero
                 }
+            }
+        ),
+        (
+            "a link's account",
+            { rows, generator in
+                change(&rows.links, &generator, where: { $0.entry != nil }) { link in
+                    link.account = [1, 2, 3].first { $0 != link.account && $0 != link.token } ?? 4
+                }
+            }
+        ),
+        (
+            "a link without its entry",
+            { rows, generator in change(&rows.links, &generator, where: { $0.entry != nil }) { $0.entry = nil } }
+        ),
+        (
+            "what a link moves",
+            { rows, generator in
+                change(&rows.transfers, &generator, where: { $0.debit.kind == .moved }) { $0.amount += 1 }
+            }
+        ),
+        (
+            "a consent",
+            { rows, generator in change(&rows.consents, &generator) { $0.consumption.toggle() } }
+        ),
+        (
+            "whose a consent is",
+            { rows, generator in
+                change(&rows.consents, &generator) { $0.account = $0.account == 1 ? 2 : 1 }
             }
         ),
         (

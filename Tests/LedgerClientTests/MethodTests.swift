@@ -34,6 +34,10 @@ import Testing
         let done = AtomicReceipt(
             entry: 8, replayed: false, results: [.capture(drawn: drawn), .release],
             balances: [AccountBalances(account: player, balances: balances)])
+        let token = try #require(AppAccountToken("7E3FB204-14E0-4D0B-9D0E-C6E3E2A1B0AF"))
+        let linked = LinkReceipt(outcome: .linked, account: player, entry: 9, moved: balances, balances: balances)
+        let consented = ConsentReceipt(consumption: true, time: 9, replayed: true)
+        let consent = Consent(key: try key("y"), account: player, consumption: true)
         let feed = JournalPage(
             entries: [
                 JournalEntry(entry: 3, time: 1, kind: .hold, key: nil, note: nil, transaction: nil, transfers: [])
@@ -62,6 +66,8 @@ import Testing
             case .ledger(.keyed(.release)): .outcome(.release(released))
             case .ledger(.keyed(.grant)): .outcome(.grant(granted))
             case .ledger(.atomic): .outcome(.atomic(done))
+            case .ledger(.link): .outcome(.link(linked))
+            case .ledger(.consent): .outcome(.consent(consented))
             case .ledger(.balance): .outcome(.balance(AccountBalances(account: player, balances: balances)))
             case .ledger(.history): .outcome(.history(page))
             case .ledger(.report): .outcome(.report(report))
@@ -107,6 +113,9 @@ import Testing
             #expect(try await client.release(release) == released)
             #expect(try await client.grant(grant) == granted)
             #expect(try await client.atomic(atomic) == done)
+            #expect(try await client.link(token, to: player) == linked)
+            #expect(try await client.relink(token, to: player) == linked)
+            #expect(try await client.consent(consent) == consented)
             #expect(try await client.balance(player, currency: gems, asOf: 7).balances == balances)
             #expect(try await client.history(query) == page)
             #expect(try await client.report(.trial, asOf: 9, currency: gems, limit: 2, after: "trial.1.2") == report)
@@ -137,7 +146,8 @@ import Testing
                     .ledger(.purchase(PurchaseQuery(transaction: transaction, limit: 3, before: 9))),
                     .ledger(.consumption(asked)),
                 ] + operations.map { .ledger(.keyed($0)) } + [
-                    .ledger(.atomic(atomic)),
+                    .ledger(.atomic(atomic)), .ledger(.link(Link(token: token, account: player))),
+                    .ledger(.link(Link(token: token, account: player, moves: true))), .ledger(.consent(consent)),
                     .ledger(.balance(BalanceQuery(account: player, currency: gems, asOf: 7))),
                     .ledger(.history(query)),
                     .ledger(

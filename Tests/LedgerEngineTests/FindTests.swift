@@ -72,7 +72,8 @@ import Testing
                 switch command {
                 case .keyed(let operation): keys.insert(operation.key)
                 case .atomic(let atomic): keys.insert(atomic.key)
-                case .credit, .notify, .expire, .balance, .consumption, .forget: break
+                case .consent(let consent): keys.insert(consent.key)
+                case .credit, .notify, .link, .expire, .balance, .consumption, .forget: break
                 }
             }
             Self.ask(memory, commands, at: workload.now)
@@ -94,7 +95,8 @@ import Testing
             kinds.insert(Self.kind(found))
         }
         #expect(
-            kinds == ["unknown", "account", "purchase", "unassigned", "posted", "several", "refused"], "seed \(seed)")
+            kinds == ["unknown", "account", "purchase", "unassigned", "posted", "several", "refused", "consent"],
+            "seed \(seed)")
         try bench.engine.close()
     }
 
@@ -104,7 +106,13 @@ import Testing
         case .account: "account"
         case .purchase(let purchase): purchase.account == nil ? "unassigned" : "purchase"
         case .request(let request):
-            if case .refused = request.answer { "refused" } else { finding.accounts.count == 1 ? "posted" : "several" }
+            if case .refused = request.answer {
+                "refused"
+            } else if case .recorded = request.answer {
+                "consent"
+            } else {
+                finding.accounts.count == 1 ? "posted" : "several"
+            }
         }
     }
 

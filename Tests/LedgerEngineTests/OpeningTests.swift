@@ -52,7 +52,7 @@ import Testing
             return
         }
         #expect(try store.history(HistoryQuery(account: account)).entries.count == 1)
-        #expect(try store.find(.account(account)) == .account(account))
+        #expect(try store.find(.account(account)) == .account(Finding.Account(name: account)))
         try store.close()
         #expect(throws: StoreError.self) { try bench.ask(.grant("b", "ann", 5)) }
     }

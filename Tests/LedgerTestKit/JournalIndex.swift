@@ -40,6 +40,8 @@ package struct JournalIndex {
         rows.requests += new.requests
         rows.holds += new.holds
         rows.lots += new.lots
+        rows.links += new.links
+        rows.consents += new.consents
         rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
         for row in new.lots { lots[row.id] = row }
@@ -76,6 +78,72 @@ package struct JournalIndex {
         for transfer in new.transfers where transfer.lot == transfer.id {
             owners[transfer.id] = (transfer.credit.player, transfer.credit.currency)
         }
+    }
+
+    /// Applies transfers, links and consents to books in the order in which they were decided.
+    /// - Parameters:
+    ///   - applied: the numbers of those of each that the books have.
+    ///   - load: has in the books whom it concerns.
+    package func replay(
+        into books: inout Books, after applied: Applied = Applied(), load: (inout Books, PlayerID, LotID?) -> Void
+    ) {
+        var links = rows.links[applied.links...]
+        for transfer in rows.transfers[applied.transfers...] {
+            load(&books, transfer.player, nil)
+            if transfer.lot != transfer.id, let opened = owners[transfer.lot]?.player {
+                load(&books, opened, nil)
+                // Where the lot is another's by then, the links up to that are due.
+                while books.owner(of: opened) != transfer.player, let link = links.popFirst() {
+                    apply(link, to: &books, load)
+                }
+                load(&books, transfer.player, transfer.lot)
+            }
+            _ = books.apply(transfer, opening: opening(transfer), hold: hold(transfer))
+        }
+        for link in links { apply(link, to: &books, load) }
+        let requests = rows.requests.filter { KeyedAnswer.isConsent($0.answer) }
+        for (row, request) in zip(rows.consents, requests).dropFirst(applied.consents) {
+            let owner = owner(of: row.account)
+            load(&books, owner, nil)
+            var row = row
+            row.account = owner
+            books.apply(row, request: request.id)
+        }
+    }
+
+    /// How many rows of each kind books have.
+    package struct Applied: Sendable {
+        package var transfers = 0
+        package var links = 0
+        package var consents = 0
+
+        package init(transfers: Int = 0, links: Int = 0, consents: Int = 0) {
+            self.transfers = transfers
+            self.links = links
+            self.consents = consents
+        }
+    }
+
+    package var applied: Applied {
+        Applied(transfers: rows.transfers.count, links: rows.links.count, consents: rows.consents.count)
+    }
+
+    private func apply(
+        _ link: BlockRows.LinkRow, to books: inout Books, _ load: (inout Books, PlayerID, LotID?) -> Void
+    ) {
+        load(&books, link.token, nil)
+        load(&books, link.account, nil)
+        books.apply(link)
+    }
+
+    /// The accounts to which a token was linked, the first one first.
+    package func links(of token: PlayerID) -> [PlayerID] { rows.links.filter { $0.token == token }.map(\.account) }
+
+    /// Whose everything is that an account had.
+    package func owner(of account: PlayerID) -> PlayerID {
+        var account = account
+        while let next = links(of: account).first { account = next }
+        return account
     }
 
     package func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }

@@ -12,7 +12,19 @@ extension MemoryJournal {
     }
 
     private func find(_ name: AccountName) -> Finding {
-        rows.accounts.contains { $0.name == name } ? .account(name) : .unknown
+        guard let row = rows.accounts.first(where: { $0.name == name }) else { return .unknown }
+        var current = row.id
+        while let next = links(of: current).last { current = next }
+        let consents = zip(rows.consents, rows.requests.filter { KeyedAnswer.isConsent($0.answer) })
+        let consent = consents.map(\.0).last { owner(of: $0.account) == current }
+        return .account(
+            Finding.Account(
+                name: self.name(current), isLinked: current != row.id,
+                consent: consent.map { row in
+                    Finding.Account.Consent(
+                        consumption: row.consumption, time: row.time,
+                        actor: row.actor.flatMap { id in rows.actors.first { $0.id == id }?.name })
+                }))
     }
 
     /// A request that was carried out is told by its entry alone.
@@ -21,8 +33,12 @@ extension MemoryJournal {
             return .request(Finding.Request(key: key, answer: .posted(told(entry))))
         }
         guard let row = rows.requests.first(where: { $0.key == key }) else { return .unknown }
-        guard case .refused(let reason, let operation) = KeyedAnswer(encoded: row.answer, name: { name($0) }) else {
-            preconditionFailure("a request without an entry was refused")
+        let answer = KeyedAnswer(encoded: row.answer, name: { name($0) })
+        if case .consent(let receipt) = answer {
+            return .request(Finding.Request(key: key, answer: .recorded(receipt)))
+        }
+        guard case .refused(let reason, let operation) = answer else {
+            preconditionFailure("a request without an entry was refused, or recorded a consent")
         }
         return .request(Finding.Request(key: key, answer: .refused(Refusal(reason, operation: operation))))
     }
@@ -33,7 +49,9 @@ extension MemoryJournal {
         let opening = rows.entries.first { $0.transaction == id }.map { told($0) }
         return .purchase(
             Finding.Purchase(
-                transaction: id, product: row.facts.product, account: opening?.transfers.first?.account,
+                transaction: id, product: row.facts.product,
+                account: opening?.transfers.first.flatMap { rows.transfers[Int($0.transfer) - 1].player }
+                    .map { name(owner(of: $0)) },
                 entry: opening))
     }
 }

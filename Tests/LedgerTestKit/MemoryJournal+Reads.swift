@@ -35,8 +35,9 @@ extension MemoryJournal {
     }
 
     private func owner(_ transfer: Transfer) -> PlayerID {
-        guard let owner = owner(transfer.lot) else { preconditionFailure("a lot that nothing opened") }
-        return owner
+        if transfer.debit.kind.isPersonal { return transfer.debit.player }
+        if transfer.credit.kind.isPersonal { return transfer.credit.player }
+        return transfer.player
     }
 
     private func transfers(of entry: Entry) -> ArraySlice<Transfer> {
@@ -179,19 +180,25 @@ extension MemoryJournal {
     private func debtsReport(_ query: ReportQuery) -> ReportPage {
         let wanted = query.currency.map { books.currencyID($0) ?? 0 }
         let after = query.after.flatMap { ReportCursor(query.kind, $0) } ?? ReportCursor(query.kind)
-        var owed: [LotID: Int64] = [:]
+        struct Debt: Hashable {
+            var account: PlayerID
+            var lot: LotID
+        }
+        var owed: [Debt: Int64] = [:]
         var since: [LotID: Timestamp] = [:]
         for transfer in rows.transfers where entry(transfer.entry).time <= query.asOf {
-            if transfer.debit.kind == .receivable { owed[transfer.lot, default: 0] += transfer.amount }
+            if transfer.debit.kind == .receivable {
+                owed[Debt(account: transfer.player, lot: transfer.lot), default: 0] += transfer.amount
+            }
             if transfer.credit.kind == .receivable, let lot = transfer.debtLot {
-                owed[lot, default: 0] -= transfer.amount
+                owed[Debt(account: transfer.player, lot: lot), default: 0] -= transfer.amount
             }
             if transfer.credit.kind == .refunded, since[transfer.lot] == nil {
                 since[transfer.lot] = entry(transfer.entry).time
             }
         }
-        let all = owed.filter { $0.value > 0 }.map { lot, debt in
-            (cursor: ReportCursor(query.kind, account: owner(rows.transfers[Int(lot) - 1]), item: lot), debt: debt)
+        let all = owed.filter { $0.value > 0 }.map { place, debt in
+            (cursor: ReportCursor(query.kind, account: place.account, item: place.lot), debt: debt)
         }.filter {
             $0.cursor > after && (wanted == nil || rows.transfers[Int($0.cursor.item) - 1].debit.currency == wanted)
         }
@@ -221,6 +228,7 @@ extension MemoryJournal {
             guard query.currency == nil || query.currency == currency.code else { continue }
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
+                if kind == .moved && turnover == Totals.Turnover() { continue }
                 page.append(
                     .trial(
                         currency: currency.code, account: kind, debits: turnover.debits, credits: turnover.credits))

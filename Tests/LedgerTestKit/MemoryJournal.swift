@@ -39,9 +39,7 @@ struct MemoryJournal {
             catalog, known: rows.currencies.map(\.code), position,
             closedThrough: rows.closedThrough ?? -1, headers: index.headers, actors: index.actors)
         for row in rows.accounts { books.load(Player(id: row.id, name: name(row.id))) }
-        for transfer in rows.transfers {
-            _ = books.apply(transfer, opening: index.opening(transfer), hold: index.hold(transfer))
-        }
+        index.replay(into: &books) { _, _, _ in }
     }
 
     private static func emptyBooks(
@@ -72,14 +70,16 @@ struct MemoryJournal {
         }
         let (events, next) = index.events(query)
         return register.view(
-            account: register.account.map { name($0) }, lots: books.lots(of: register), events: events, next: next
+            account: register.account.map { name(index.owner(of: $0)) }, lots: books.lots(of: register), events: events,
+            next: next
         ) { books.code($0) }
     }
 
     func entry(_ id: EntryID) -> Entry { index.entry(id) }
     func name(_ player: PlayerID) -> AccountName { index.name(player) }
     func player(_ name: AccountName) -> PlayerID? { index.players[name] }
-    func owner(_ lot: LotID) -> PlayerID? { index.owners[lot]?.player }
+    func owner(of account: PlayerID) -> PlayerID { index.owner(of: account) }
+    func links(of token: PlayerID) -> [PlayerID] { index.links(of: token) }
 }
 
 extension Books {
@@ -87,12 +87,13 @@ extension Books {
     package mutating func forgetAllButPlayers() {
         _ = takeRecords()
         _ = takeClosers()
+        _ = takeChangedAccounts()
     }
 
     /// The lots of a purchase, all of which are in memory.
     package func lots(of register: PurchaseRegister) -> [Lot] {
         zip(register.grants, register.lots).map { grant, id in
-            let player = register.account.flatMap { players[$0] }
+            let player = register.account.flatMap { players[owner(of: $0)] }
             guard let lot = player?.wallets.first(where: { $0.currency == grant.currency })?.lot(id) else {
                 preconditionFailure("lot \(id) of a purchase is not in memory")
             }

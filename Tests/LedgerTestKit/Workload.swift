@@ -46,6 +46,12 @@ package struct Workload {
 
     package static func account(_ number: Int) -> AccountName { AccountName("player-\(number)")! }
 
+    /// Players who have not told yet who they are: each buys as a token, and is linked to an account at some time.
+    package static let guests = 6
+    package static func token(_ number: Int) -> AppAccountToken {
+        AppAccountToken("a0000000-0000-4000-8000-00000000000\(number)")!
+    }
+
     package static func transaction(_ number: Int) -> TransactionID {
         TransactionID(number: Int64(2_000_000_000 + number))
     }
@@ -69,13 +75,18 @@ package struct Workload {
 
     package mutating func next() -> Command {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
-        let gamer = Workload.account(Int.random(in: 0..<players - buyers, using: &generator))
-        switch Int.random(in: 0..<16, using: &generator) {
+        let gamer = self.gamer()
+        switch Int.random(in: 0..<17, using: &generator) {
         case 10..<15: return game(gamer)
         case 15: return .expire
+        case 16: return ofAccount(gamer)
         case 0..<4:
             let number = Int.random(in: 0..<purchases, using: &generator)
-            let owner = number % 5 == 4 ? nil : Workload.account(number % players)
+            let owner =
+                number % 5 == 4
+                ? nil
+                : number % 6 == 2
+                    ? Workload.token(number % Workload.guests).account : Workload.account(number % players)
             let share: [Int64] = [0, 0, 0, 100_000, 33_333]
             let signed = Workload.purchase(
                 number, signedDate: Int64.random(in: 1...40, using: &generator),
@@ -121,6 +132,27 @@ package struct Workload {
         }
     }
 
+    /// Somebody who spends, holds and is given something.
+    private mutating func gamer() -> AccountName {
+        if generator.chance(25) {
+            return Workload.token(Int.random(in: 0..<Workload.guests, using: &generator)).account
+        }
+        return Workload.account(Int.random(in: 0..<players - buyers, using: &generator))
+    }
+
+    /// A link, seldom, so that guests live for a while, or a consent.
+    private mutating func ofAccount(_ account: AccountName) -> Command {
+        if generator.chance(25) {
+            let token = Workload.token(Int.random(in: 0..<Workload.guests, using: &generator))
+            return .link(Link(token: token, account: account, moves: generator.chance(20)))
+        }
+        issued += 1
+        let consent = Command.consent(
+            Consent(key: RequestKey("consent-\(issued)")!, account: account, consumption: generator.chance(50)))
+        others.append(consent)
+        return consent
+    }
+
     /// A hold, a capture, a release, a reversal, or several operations together; sometimes one that was sent before.
     private mutating func game(_ player: AccountName) -> Command {
         if generator.chance(15), let old = others.randomElement(using: &generator) { return old }
@@ -130,7 +162,7 @@ package struct Workload {
         if generator.chance(25) {
             let count = Int.random(in: 2...5, using: &generator)
             let operations = (0..<count).map { _ in
-                operation(key, Workload.account(Int.random(in: 0..<players - buyers, using: &generator)))
+                operation(key, gamer())
             }
             command = .atomic(Atomic(key: key, operations: operations))
             spendKeys.append(key)

@@ -23,7 +23,11 @@ import Testing
     @Test func everyFindingIsReadAsItWasWritten() throws {
         let texts = [
             #"{"kind":"unknown","accounts":[]}"#,
-            #"{"kind":"account","accounts":["player-1"]}"#,
+            #"{"kind":"account","accounts":["player-1"],"linked":false,"consent":null}"#,
+            #"""
+            {"kind":"account","accounts":["player-1"],"linked":true,"consent":{"consumption":false,"time":9,\#
+            "actor":"pipeline"}}
+            """#,
             #"""
             {"kind":"purchase","accounts":["player-1"],"transactionId":"12","product":"com.example.gems",\#
             "entry":\#(Self.bought)}
@@ -32,6 +36,10 @@ import Testing
             {"kind":"purchase","accounts":[],"transactionId":"12","product":"com.example.gems","entry":null}
             """#,
             #"{"kind":"request","accounts":["player-1"],"key":"k","entry":\#(Self.bought),"refused":null}"#,
+            #"""
+            {"kind":"request","accounts":[],"key":"k","entry":null,"refused":null,\#
+            "consent":{"consumption":true,"time":9}}
+            """#,
             #"""
             {"kind":"request","accounts":[],"key":"k","entry":null,"refused":{"code":-32012,\#
             "message":"operation 3: only 7 gems can be spent","data":{"reason":"insufficient_funds",\#

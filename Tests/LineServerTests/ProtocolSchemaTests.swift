@@ -152,6 +152,7 @@ private struct RecordedConversation {
             try await talk.atomics(client)
             try await talk.reads(client)
             try await talk.finds(client, app)
+            try await talk.linking(client)
             try await talk.forgetting(client)
             try await talk.standbys(client)
             try await talk.malformed(client, server)
@@ -278,6 +279,27 @@ private struct RecordedConversation {
         try await say(
             client, Requests.notify(try app.notification("u-3", type: "X", transaction: try app.transaction(70))))
         try await call(client, "find", #"{"transactionId":"70"}"#)
+    }
+
+    /// A guest who is linked, twice and to another account, and what players say of consumption.
+    private mutating func linking(_ client: RawClient) async throws {
+        let token = "7e3fb204-14e0-4d0b-9d0e-c6e3e2a1b0af"
+        try await say(client, Requests.grant("of a guest", token, 5))
+        for account in ["linked", "linked", "another"] {
+            try await call(client, "link", #"{"token":"\#(token)","account":"\#(account)"}"#)
+        }
+        for _ in 0..<2 { try await call(client, "relink", #"{"token":"\#(token)","account":"another"}"#) }
+        for consumption in [true, true, false] {
+            let key = consumption ? "given" : "withdrawn"
+            try await call(
+                client, "consent", #"{"key":"\#(key)","account":"linked","consumption":\#(consumption)}"#)
+        }
+        for asked in [#""token":"\#(token)""#, #""account":"linked""#, #""key":"given""#] {
+            try await call(client, "find", "{\(asked)}")
+        }
+        try await say(client, Requests.report("trial"))
+        try await call(client, "link", #"{"token":"linked","account":"another"}"#, malformed: true)
+        try await call(client, "consent", #"{"key":"k","account":"linked"}"#, malformed: true)
     }
 
     /// An erased name is told as what stands in its place.

@@ -105,7 +105,7 @@ import Testing
         let tables = try open(store.folder)
         let error = #expect(throws: StoreError.self) { try tables.find(.account(Workload.account(1))) }
         #expect(error?.kind == .corrupt)
-        #expect(try tables.find(.account(Workload.account(2))) == .account(Workload.account(2)))
+        #expect(try tables.find(.account(Workload.account(2))) == .account(.init(name: Workload.account(2))))
         try tables.close()
     }
 }

@@ -173,6 +173,7 @@ struct Ledger {
         var references: Set<TransferID> = []
         for rows in waiting.map(\.rows) {
             players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
+            players.formUnion(rows.links.flatMap { [$0.token, $0.account] } + rows.consents.map(\.account))
             transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
             keys.formUnion(rows.requests.map(\.key))
             notifications.formUnion(rows.notifications.map(\.uuid))
@@ -273,5 +274,6 @@ extension FindQuery {
         keys.map { .key($0) } + [.key(RequestKey("never used")!)]
             + (0..<61).map { .transaction(Workload.transaction($0)) }
             + (0..<13).map { .account(Workload.account($0)) }
+            + (0..<Workload.guests).map { .token(Workload.token($0)) }
     }
 }

@@ -11,6 +11,8 @@ enum Ask {
     case signed(SignedItem, account: AccountName?)
     case keyed(KeyedOperation)
     case atomic(Atomic)
+    case link(Link)
+    case consent(Consent)
     case balance(AccountName, CurrencyCode?)
     case forget(AccountName)
     case query(Query)
@@ -34,6 +36,8 @@ enum Ask {
                 by: actor)
         case .keyed(let operation): .command(.keyed(operation), by: actor)
         case .atomic(let atomic): .command(.atomic(atomic), by: actor)
+        case .link(let link): .command(.link(link), by: actor)
+        case .consent(let consent): .command(.consent(consent), by: actor)
         case .balance(let account, let currency): .command(.balance(account: account, currency: currency))
         case .forget(let account): .command(.forget(account), by: actor)
         case .query(let query): .query(query)
@@ -383,10 +387,10 @@ final class Auditor: @unchecked Sendable {
         switch item.ask {
         case nil: return sweep(&world, result, now)
         case .probe(let account), .balance(let account, nil):
-            world.settle(world.account(account), at: now)
+            world.settle(world.whose(account), at: now)
             expected = .balance(world.balances(account, nil))
         case .balance(let account, let currency):
-            world.settle(world.account(account), at: now)
+            world.settle(world.whose(account), at: now)
             expected =
                 currency.map { World.settings[$0] == nil } == true
                 ? .refused(Refusal(.unknownCurrency(currency: currency!)))
@@ -400,6 +404,8 @@ final class Auditor: @unchecked Sendable {
             expected = world.take(item, named: account, at: now)
         case .keyed(let operation): expected = world.take(operation, at: now)
         case .atomic(let atomic): expected = world.take(atomic, at: now)
+        case .link(let link): expected = world.take(link, at: now)
+        case .consent(let consent): expected = world.take(consent, at: now)
         case .forget(let account): expected = .forgotten(world.forget(account))
         case .query(let query): return prepare(query, &world, result, now, mayClose: !batch.isReading)
         }
@@ -435,9 +441,9 @@ final class Auditor: @unchecked Sendable {
         var prepared = query
         var refusal: Refusal?
         switch query {
-        case .history(let query): if mayClose { world.settle(world.account(query.account), at: now) }
+        case .history(let query): if mayClose { world.settle(world.whose(query.account), at: now) }
         case .purchase(let query):
-            if mayClose { world.settle(world.purchases[query.transaction]?.account, at: now) }
+            if mayClose { world.settle(world.purchases[query.transaction]?.account.map { world.owner($0) }, at: now) }
             if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
         case .journal, .find, .head, .blocks: break
         case .report(var request):

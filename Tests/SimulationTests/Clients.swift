@@ -57,6 +57,10 @@ struct Clients {
             spendKeys.append(key)
         case 68..<76: return .balance(player(), random.chance(30) ? currency() : nil)
         case 76..<77: ask = .forget(player())
+        case 77..<79:
+            let token = AppAccountToken(AppStoreItems.tokens.randomElement(using: &random)!.text)!
+            ask = .link(Link(token: token, account: player(), moves: random.chance(25)))
+        case 79..<81: ask = .consent(Consent(key: key(), account: player(), consumption: random.chance(50)))
         default: return .query(query(now))
         }
         sent.append(ask)

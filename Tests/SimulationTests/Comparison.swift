@@ -16,6 +16,8 @@ enum Comparison {
         case (.atomic(let left), .atomic(let right)): left == right
         case (.expired(let left), .expired(let right)): left == right
         case (.balance(let left), .balance(let right)): left == right
+        case (.link(let left), .link(let right)): left == right
+        case (.consent(let left), .consent(let right)): left == right
         case (.forgotten(let left), .forgotten(let right)): left == right
         case (.refused(let left), .refused(let right)): left == right
         case (.report(let left), .report(let right)): left == right

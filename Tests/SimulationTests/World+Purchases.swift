@@ -46,17 +46,21 @@ extension World {
     ) throws(Refusal.Reason) -> PurchaseReceipt {
         let known = purchases[item.transaction]
         let name = item.token ?? named
-        settle(known?.account ?? name.flatMap { account($0) }, at: now)
+        settle(known?.account.map { owner($0) } ?? name.flatMap { whose($0) }, at: now)
         guard known != nil || World.products[item.product] != nil else {
             throw .unknownProduct(product: item.product)
         }
         if isCredit && name == nil { throw .accountRequired }
-        if item.token != nil && named != nil && named != item.token { throw .accountMismatch }
+        if let token = item.token, let named, named != token, whose(token) == nil || whose(token) != whose(named) {
+            throw .accountMismatch
+        }
         if let known {
             // A notification that names no account reaches the owner; and so does whoever comes after the owner was
             // forgotten.
             let claimed = isCredit ? name : named
-            if let owner = known.account, let claimed, account(claimed) != owner, !names[owner].isErased {
+            if let owner = known.account.map({ owner($0) }), let claimed, !mayBe(claimed, owner),
+                !names[owner].isErased
+            {
                 throw .accountMismatch
             }
             if known.product != item.product { throw .purchaseConflict(member: "productId") }
@@ -75,7 +79,7 @@ extension World {
         let wasAssigned = purchase.account != nil
         var posted: [PostedAmount] = []
         if !wasAssigned, let name {
-            let account = open(name)
+            let account = current(open(name))
             purchase.account = account
             posted = openLots(&purchase, item.transaction, account, at: now)
         } else if wasAssigned && before != purchase.revoked {
@@ -97,9 +101,9 @@ extension World {
             outcome = purchase.revoked == 0 ? .alreadyCredited : .alreadyReversed
         }
         return PurchaseReceipt(
-            outcome: outcome, transaction: item.transaction, account: purchase.account.map { names[$0] },
+            outcome: outcome, transaction: item.transaction, account: purchase.account.map { names[owner($0)] },
             posted: posted,
-            balances: purchase.account.map { balances($0, purchase.grants.map(\.currency)) } ?? [],
+            balances: purchase.account.map { balances(owner($0), purchase.grants.map(\.currency)) } ?? [],
             entry: purchase.lastEntry, finish: purchase.account != nil)
     }
 

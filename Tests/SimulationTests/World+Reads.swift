@@ -42,7 +42,7 @@ extension World {
         var wallets: [Place: Balance] = [:]
         var last: [Place: EntryID] = [:]
         for line in lines[..<extent.lines] {
-            let place = lots[line.lot].place
+            let place = line.place
             add(line, to: &wallets[place, default: Balance()], &last[place, default: 0])
         }
         return wallets
@@ -53,7 +53,7 @@ extension World {
         var due: [Place: Int64] = [:]
         for line in lines[..<extent.lines] {
             guard let expiresAt = lots[line.lot].expiresAt, expiresAt <= time else { continue }
-            due[lots[line.lot].place, default: 0] += World.available(line)
+            due[line.place, default: 0] += World.available(line)
         }
         return due
     }
@@ -69,7 +69,7 @@ extension World {
     // MARK: Balances
 
     func balances(_ name: AccountName, _ currency: CurrencyCode?) -> AccountBalances {
-        guard let account = account(name) else { return AccountBalances(account: name, balances: []) }
+        guard let account = whose(name) else { return AccountBalances(account: name, balances: []) }
         return AccountBalances(
             account: name, balances: balances(account, wallets(account).filter { currency == nil || $0 == currency }))
     }
@@ -100,20 +100,20 @@ extension World {
         var all: [HistoryEntry] = []
         for entry in entries {
             let own = lines(of: entry).filter {
-                let place = lots[$0.lot].place
+                let place = $0.place
                 return place.account == account && (query.currency == nil || place.currency == query.currency)
             }
             if own.isEmpty { continue }
             var touched: Set<CurrencyCode> = []
             for line in own {
-                let code = lots[line.lot].place.currency
+                let code = line.place.currency
                 touched.insert(code)
                 add(line, to: &wallets[code, default: Balance()], &last[code, default: 0])
             }
             if let before = query.before, entry.id >= before { continue }
             let transfers = own.map { line in
                 HistoryEntry.Movement(
-                    debit: line.debit, credit: line.credit, currency: lots[line.lot].place.currency,
+                    debit: line.debit, credit: line.credit, currency: line.place.currency,
                     amount: Amount(line.units)!, change: World.available(line), lot: lots[line.lot].id,
                     debtLot: line.debtLot.map { lots[$0].id })
             }
@@ -134,8 +134,8 @@ extension World {
             transaction: entry.transaction,
             transfers: zip(lines(of: entry), 1...).map { line, number in
                 JournalEntry.Line(
-                    transfer: Int64(entry.firstLine + number), account: names[lots[line.lot].place.account],
-                    debit: line.debit, credit: line.credit, currency: lots[line.lot].place.currency,
+                    transfer: Int64(entry.firstLine + number), account: names[line.place.account],
+                    debit: line.debit, credit: line.credit, currency: line.place.currency,
                     amount: Amount(line.units)!, lot: lots[line.lot].id, debtLot: line.debtLot.map { lots[$0].id })
             })
     }
@@ -164,7 +164,7 @@ extension World {
             var debits: [CurrencyCode: [AccountKind: Int128]] = [:]
             var credits: [CurrencyCode: [AccountKind: Int128]] = [:]
             for line in lines[..<then.lines] {
-                let code = lots[line.lot].place.currency
+                let code = line.place.currency
                 debits[code, default: [:]][line.debit, default: 0] += Int128(line.units)
                 credits[code, default: [:]][line.credit, default: 0] += Int128(line.units)
             }
@@ -173,26 +173,34 @@ extension World {
                 credits[place.currency, default: [:]][.expired, default: 0] += Int128(units)
             }
             return World.currencies.filter { currency == nil || $0 == currency }.flatMap { code in
-                AccountKind.allCases.map { kind in
+                AccountKind.allCases.filter { $0 != .moved || debits[code]?[$0] != nil }.map { kind in
                     .trial(
                         currency: code, account: kind, debits: debits[code]?[kind] ?? 0,
                         credits: credits[code]?[kind] ?? 0)
                 }
             }
         case .debts:
-            var owed: [Int: Int64] = [:]
-            for line in lines[..<then.lines] {
-                if line.debit == .receivable { owed[line.lot, default: 0] += line.units }
-                if line.credit == .receivable { owed[line.debtLot!, default: 0] -= line.units }
+            struct Debt: Hashable {
+                var account: Int
+                var lot: Int
             }
-            return owed.filter { $0.value != 0 }.map { (lot: $0.key, units: $0.value) }
-                .sorted { (lots[$0.lot].place.account, $0.lot) < (lots[$1.lot].place.account, $1.lot) }
-                .filter { currency == nil || lots[$0.lot].place.currency == currency }
-                .map { lot, units in
+            var owed: [Debt: Int64] = [:]
+            for line in lines[..<then.lines] {
+                let account = line.place.account
+                if line.debit == .receivable { owed[Debt(account: account, lot: line.lot), default: 0] += line.units }
+                if line.credit == .receivable {
+                    owed[Debt(account: account, lot: line.debtLot!), default: 0] -= line.units
+                }
+            }
+            return owed.filter { $0.value != 0 }
+                .sorted { ($0.key.account, $0.key.lot) < ($1.key.account, $1.key.lot) }
+                .filter { currency == nil || lots[$0.key.lot].place.currency == currency }
+                .map { debt, units in
+                    let lot = debt.lot
                     let transaction = lots[lot].transaction!
                     let since = purchases[transaction]?.refundedSince ?? 0
                     return .debt(
-                        account: names[lots[lot].place.account], currency: lots[lot].place.currency,
+                        account: names[debt.account], currency: lots[lot].place.currency,
                         transaction: transaction, lot: lots[lot].id, debt: units, since: since, age: time - since)
                 }
         }
@@ -224,7 +232,7 @@ extension World {
             purchase.account == nil
             ? .unassigned : purchase.revoked == 0 ? .standing : purchase.revoked == 100_000 ? .revoked : .partlyRevoked
         return PurchaseView(
-            transaction: transaction, state: state, account: purchase.account.map { names[$0] },
+            transaction: transaction, state: state, account: purchase.account.map { names[owner($0)] },
             product: purchase.product, quantity: purchase.quantity, purchaseDate: purchaseDate, price: nil,
             priceCurrency: nil, revoked: purchase.revoked, grants: grants,
             consumption: consumption / (Int64(purchase.grants.count) * 1_000_000), events: [], next: nil)
@@ -232,12 +240,15 @@ extension World {
 
     func find(_ query: FindQuery) -> Finding {
         switch query {
-        case .account(let name): return account(name) == nil ? .unknown : .account(name)
-        case .token(let token): return account(token.account) == nil ? .unknown : .account(token.account)
+        case .account(let name): return finding(name)
+        case .token(let token): return finding(token.account)
         case .key(let key):
             guard let answered = answers[key] else { return .unknown }
             if case .refused(let refusal) = answered.outcome {
                 return .request(Finding.Request(key: key, answer: .refused(refusal)))
+            }
+            if case .consent(let receipt) = answered.outcome {
+                return .request(Finding.Request(key: key, answer: .recorded(receipt)))
             }
             guard let entry = entries.first(where: { $0.key == key }) else { return .unknown }
             return .request(Finding.Request(key: key, answer: .posted(journal(entry))))
@@ -246,7 +257,8 @@ extension World {
             let entry = entries.first { $0.transaction == transaction }
             return .purchase(
                 Finding.Purchase(
-                    transaction: transaction, product: purchase.product, account: purchase.account.map { names[$0] },
+                    transaction: transaction, product: purchase.product,
+                    account: purchase.account.map { names[owner($0)] },
                     entry: purchase.account == nil ? nil : entry.map { journal($0) }))
         }
     }

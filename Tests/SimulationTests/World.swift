@@ -41,6 +41,8 @@ struct World {
     /// A transfer.
     struct Line {
         var entry: EntryID
+        /// Whose wallet it changes.
+        var place: Place
         var lot: Int
         var debit: AccountKind
         var credit: AccountKind
@@ -85,6 +87,7 @@ struct World {
     enum Request: Equatable {
         case one(KeyedOperation)
         case several(Atomic)
+        case consent(Consent)
     }
 
     struct Answered {
@@ -93,6 +96,14 @@ struct World {
         var accounts: [Int?]
         var outcome: Outcome
         var traces: [Trace]
+    }
+
+    /// What somebody said of consumption.
+    struct Spoken {
+        var account: Int
+        var consumption: Bool
+        var time: Timestamp
+        var actor: String?
     }
 
     struct Purchase {
@@ -127,6 +138,11 @@ struct World {
     var answers: [RequestKey: Answered] = [:]
     var purchases: [TransactionID: Purchase] = [:]
     var notifications: Set<String> = []
+    /// Of each token to whom it was linked, the first one first.
+    var links: [Int: [Int]] = [:]
+    /// Of each linked token the entry that moved what it had.
+    var linkEntries: [Int: EntryID] = [:]
+    var consents: [Spoken] = []
     var closedThrough: Timestamp = -1
     var actor: String?
     /// The world before the last block, where one is kept, which keeps none itself.
@@ -149,6 +165,12 @@ struct World {
         hasher.combine(names)
         hasher.combine(Set(answers.keys))
         hasher.combine(notifications)
+        hasher.combine(links)
+        for spoken in consents {
+            hasher.combine(spoken.account)
+            hasher.combine(spoken.time)
+            hasher.combine(spoken.actor)
+        }
         hasher.combine(closedThrough)
         for purchase in purchases.sorted(by: { $0.key < $1.key }) {
             hasher.combine(purchase.key)
@@ -192,7 +214,7 @@ struct World {
             balance.debt += lots[lot].owed
         }
         var last: EntryID = 0
-        for line in lines where lots[line.lot].place == place && line.entry != last && World.changes(line) {
+        for line in lines where line.place == place && line.entry != last && World.changes(line) {
             last = line.entry
             balance.version += 1
         }
@@ -211,7 +233,8 @@ struct World {
 
     /// The currencies in which an account ever had something.
     func wallets(_ account: Int) -> [CurrencyCode] {
-        World.currencies.filter { currency in lots.contains { $0.place == Place(account: account, currency: currency) }
+        World.currencies.filter { currency in
+            lines.contains { $0.place == Place(account: account, currency: currency) && World.changes($0) }
         }
     }
 
@@ -233,7 +256,8 @@ struct World {
         guard units > 0 else { return }
         lines.append(
             Line(
-                entry: entries[entries.count - 1].id, lot: lot, debit: debit, credit: credit, units: units,
+                entry: entries[entries.count - 1].id, place: lots[lot].place, lot: lot, debit: debit, credit: credit,
+                units: units,
                 debtLot: debtLot))
         func change(_ kind: AccountKind, _ units: Int64, isDebit: Bool) {
             switch kind {
@@ -247,9 +271,9 @@ struct World {
                     lots[lot].owed += units
                 } else {
                     lots[debtLot!].owed -= units
-                    lots[lot].repaid += units
+                    if debit == .wallet { lots[lot].repaid += units }
                 }
-            case .purchased, .granted, .expired: break
+            case .purchased, .granted, .expired, .moved: break
             }
         }
         change(debit, units, isDebit: true)
@@ -441,7 +465,7 @@ extension World {
         } else {
             copy.isInAtomic = false
             self = copy
-            let touched = Set(lines[firstLine...].map { lots[$0.lot].place })
+            let touched = Set(lines[firstLine...].map(\.place))
             let balances = Set(touched.map(\.account)).map { account in
                 AccountBalances(
                     account: names[account],
@@ -482,7 +506,7 @@ extension World {
     }
 
     /// One key, one answer.
-    private func repeated(_ key: RequestKey, _ request: Request, _ accounts: [Int?]) -> Outcome? {
+    func repeated(_ key: RequestKey, _ request: Request, _ accounts: [Int?]) -> Outcome? {
         guard let answered = answers[key] else { return nil }
         if answered.request != request || answered.accounts != accounts { return .refused(Refusal(.keyReused)) }
         switch answered.outcome {
@@ -507,6 +531,9 @@ extension World {
         case .atomic(var receipt):
             receipt.replayed = true
             return .atomic(receipt)
+        case .consent(var receipt):
+            receipt.replayed = true
+            return .consent(receipt)
         case .refused(var refusal):
             refusal.replayed = true
             return .refused(refusal)
@@ -516,7 +543,7 @@ extension World {
 
     private func owner(_ operation: KeyedOperation) -> Int? {
         switch operation {
-        case .spend, .grant, .hold: return operation.account.flatMap { account($0) }
+        case .spend, .grant, .hold: return operation.account.flatMap { whose($0) }
         case .reverse(let reversal):
             return spend(reversal.spendKey, reversal.operation).map { lots[$0.parts[0].lot].place.account }
         case .capture(let capture): return hold(capture.holdKey, capture.operation).map { holds[$0].account }
@@ -557,7 +584,7 @@ extension World {
         switch operation {
         case .spend(let spend): return try post(spend, at: now)
         case .grant(let grant):
-            let account = open(grant.account)
+            let account = current(open(grant.account))
             settle(account, at: now)
             guard World.settings[grant.currency] != nil else { throw .unknownCurrency(currency: grant.currency) }
             begin(.grant, at: now, key: grant.key, note: grant.note)
@@ -610,7 +637,7 @@ extension World {
     }
 
     private mutating func post(_ spend: Spend, at now: Timestamp) throws(Refusal.Reason) -> (Outcome, Trace) {
-        let account = open(spend.account)
+        let account = current(open(spend.account))
         settle(account, at: now)
         for debit in spend.debits where World.settings[debit.currency] != nil {
             let place = Place(account: account, currency: debit.currency)
@@ -696,7 +723,7 @@ extension World {
     }
 
     private mutating func post(_ hold: Ledger.Hold, at now: Timestamp) throws(Refusal.Reason) -> (Outcome, Trace) {
-        let account = open(hold.account)
+        let account = current(open(hold.account))
         settle(account, at: now)
         guard World.settings[hold.currency] != nil else { throw .unknownCurrency(currency: hold.currency) }
         let place = Place(account: account, currency: hold.currency)

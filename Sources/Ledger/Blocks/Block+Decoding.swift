@@ -83,6 +83,8 @@ struct BlockHead {
     var time: Timestamp = 0
     var previous: Digest
     var position = LastNumbers()
+    /// Whether it is of version 2.
+    var namesMovedLots = false
 
     init(_ body: [UInt8], block: BlockNumber) throws(BlockError) {
         let head: Result<BlockHead, BlockError> = body.withUnsafeBytes { bytes in
@@ -96,8 +98,9 @@ struct BlockHead {
 
     init(_ reader: inout BlockReader, block: BlockNumber) throws(BlockError) {
         let magic = reader.fixed32()
-        if magic != BlockForm.magic {
-            throw BlockError(.unknownVersion, block: block, "the body does not begin as a block of version 1")
+        namesMovedLots = magic == BlockForm.magicOfMovedLots
+        if magic != BlockForm.magic && !namesMovedLots {
+            throw BlockError(.unknownVersion, block: block, "the body does not begin as a block of version 1 or 2")
         }
         number = reader.fixed64()
         term = reader.fixed64()
@@ -140,6 +143,8 @@ struct BlockDecoder {
     /// The evidence that stands for the first of a purchase: what the purchases announced, and what of it was read.
     var firstEvidence: [TransactionID] = []
     var firstEvidenceRead = 0
+    /// Whether the block is of version 2.
+    var namesMovedLots = false
     /// Where the names of the redactable part end.
     var namesEnd = 0
 
@@ -179,6 +184,7 @@ struct BlockDecoder {
         let head = try BlockHead(&reader, block: sealed.number)
         time = head.time
         position = head.position
+        namesMovedLots = head.namesMovedLots
         var last: UInt8 = 0
         while !reader.isAtEnd {
             let (tag, count, size) = try sectionHead(after: last)
@@ -262,6 +268,9 @@ struct BlockDecoder {
         }
         if let last = rows.entries.last, last.time != position.time {
             throw error(.inconsistent, .entries, "the position's time is not that of the last")
+        }
+        if namesMovedLots != rows.transfers.contains(where: \.namesMovedLot) {
+            throw error(.malformed, .transfers, "none names a lot that moved, and the block is of version 2")
         }
         let opened = rows.transfers.reduce(into: 0) { if $1.lot == $1.id { $0 += 1 } }
         if opened != rows.lots.count { throw error(.inconsistent, .lots, "there are not as many as transfers open") }

@@ -189,10 +189,11 @@ extension BlockDecoder {
         reader.require(amount >= 1 && amount <= Limits.amountMax, "its amount is not within 1 … 2^53 − 1")
         let isOpening = flags & BlockForm.TransferFlag.opens != 0
         let distance = reader.number()
-        reader.require(distance < id && (isOpening || distance >= 1), "the transfer before it is none")
+        reader.require(
+            distance < id && (isOpening || namesMovedLots || distance >= 1), "the transfer before it is none")
         let previous = distance == 0 ? 0 : id - distance
-        let lot = isOpening ? id : previous - reader.number()
-        reader.require(lot >= 1, "its lot is none")
+        let lot = isOpening ? id : lot(before: previous)
+        reader.require(lot >= 1 && lot <= id && (isOpening || lot < id), "its lot is none")
         let reference = flags & BlockForm.TransferFlag.reference == 0 ? nil : id - reader.number()
         let debtLot = flags & BlockForm.TransferFlag.debtLot == 0 ? nil : id - reader.number()
         reader.require(
@@ -213,6 +214,13 @@ extension BlockDecoder {
             id: id, entry: entry, player: player, debit: LedgerAccount(debit, currency, player: player),
             credit: LedgerAccount(credit, currency, player: player), amount: amount, lot: lot, debtLot: debtLot,
             previous: previous, spendOrder: spendOrder, reference: reference)
+    }
+
+    /// The lot of a transfer that opens none.
+    private mutating func lot(before previous: TransferID) -> LotID {
+        if !namesMovedLots { return previous - reader.number() }
+        let (lot, isOver) = previous.subtractingReportingOverflow(reader.integer())
+        return isOver ? 0 : lot
     }
 
     mutating func lots(_ count: Int) throws(BlockError) {

@@ -56,7 +56,7 @@ extension Block {
         precondition(
             position.currency <= Limits.currenciesMax && position.account <= BlockForm.playerMax,
             "there are more currencies or accounts than an account's number can tell apart")
-        writer.add(fixed32: BlockForm.magic)
+        writer.add(fixed32: namesMovedLots ? BlockForm.magicOfMovedLots : BlockForm.magic)
         writer.add(fixed64: number)
         writer.add(fixed64: term)
         writer.add(fixed64: time)
@@ -85,6 +85,9 @@ extension Block {
         writeHolds(to: &writer)
         writeLater(to: &writer)
     }
+
+    /// Whether a transfer names a lot that only version 2 can name.
+    private var namesMovedLots: Bool { rows.transfers.contains(where: \.namesMovedLot) }
 
     /// Ledger, currencies, actors and accounts.
     private func writeNames(to writer: inout BlockWriter, _ redactable: [UInt8], _ hash: HashFunction) {
@@ -202,6 +205,7 @@ extension Block {
         var currency: CurrencyID = 0
         var opened = rows.lots.startIndex
         var entry = rows.entries.startIndex
+        let namesMovedLots = namesMovedLots
         let section = writer.begin(.transfers, rows: rows.transfers.count)
         for row in rows.transfers {
             id += 1
@@ -231,12 +235,14 @@ extension Block {
             if row.debit.currency != currency { writer.add(byte: row.debit.currency) }
             writer.add(number: row.amount)
             precondition(row.previous < id, "a transfer is before itself")
-            if isOpening {
-                writer.add(number: row.previous == 0 ? 0 : id - row.previous)
-            } else {
-                precondition(row.lot >= 1, "a lot has no number")
-                writer.add(number: id - row.previous)
-                writer.add(number: row.previous - row.lot)
+            writer.add(number: row.previous == 0 ? 0 : id - row.previous)
+            if !isOpening {
+                precondition(row.lot >= 1 && row.lot < id, "a lot has no number, or a later one")
+                if namesMovedLots {
+                    writer.add(integer: row.previous - row.lot)
+                } else {
+                    writer.add(number: row.previous - row.lot)
+                }
             }
             if let reference = row.reference { writer.add(number: before(id, reference)) }
             if let debtLot = row.debtLot { writer.add(number: before(id, debtLot)) }
@@ -265,6 +271,11 @@ extension Block {
         }
         writer.end(section)
     }
+}
+
+extension Transfer {
+    /// Whether its lot was opened in another wallet, later than whatever is before it in this one's chain.
+    var namesMovedLot: Bool { lot > previous && lot != id }
 }
 
 extension LedgerAccount {

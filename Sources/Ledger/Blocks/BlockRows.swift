@@ -272,9 +272,9 @@ package struct BlockRows: Sendable {
     package var erasures: [ErasureRow] = []
     /// The end of the period that was closed last: entries from now on are later.
     package var closedThrough: Timestamp?
-    // Rows of operations that later versions write; this one writes none (BlockRows+LaterRows).
     package var links: [LinkRow] = []
     package var consents: [ConsentRow] = []
+    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var adjustments: [AdjustmentRow] = []
     package var externals: [ExternalRow] = []
     package var catalogs: [CatalogRow] = []
@@ -285,20 +285,19 @@ package struct BlockRows: Sendable {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
-            && closedThrough == nil
-            && !hasLaterRows
+            && closedThrough == nil && links.isEmpty && consents.isEmpty && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
-            && currencies.isEmpty && erasures.isEmpty && ledger == nil
+            && currencies.isEmpty && erasures.isEmpty && ledger == nil && links.isEmpty && consents.isEmpty
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 
     /// Whether it has rows that later versions write: what they change this one does not know.
     package var hasLaterRows: Bool {
-        !(links.isEmpty && consents.isEmpty && adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty)
+        !(adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty)
     }
 
     /// How much of it there is, of the rows that an atomic may add.

@@ -30,6 +30,9 @@ package enum BlockSection: UInt8, CaseIterable, Sendable {
 enum BlockForm {
     /// `CLB` and the version, which begin every body.
     static let magic: UInt32 = 0x434C_4201
+    /// The same of version 2, in which a transfer can name a lot that moved: one that is later than the transfer before
+    /// it in the wallet's chain. A block that has no such transfer is of version 1.
+    static let magicOfMovedLots: UInt32 = 0x434C_4202
     /// Bytes of a salt before an account's name.
     static let saltBytes = 16
     /// Bytes of the redactable part for an account, beside the name: flag, length and salt.

@@ -55,12 +55,14 @@ extension Books {
     /// Whom an operation concerns, where they are known yet.
     private func player(_ operation: KeyedOperation) -> PlayerID? {
         switch operation {
-        case .spend, .grant, .hold: operation.account.flatMap { playerIDs[$0] }
-        case .reverse(let reversal): answers[reversal.spendKey]?.answer.spend(reversal.operation)?.trace.player
-        case .capture(let capture): answers[capture.holdKey]?.answer.hold(capture.operation)?.trace.player
-        case .release(let release): answers[release.holdKey]?.answer.hold(release.operation)?.trace.player
+        case .spend, .grant, .hold: operation.account.flatMap { account($0) }
+        case .reverse(let reversal): owner(answers[reversal.spendKey]?.answer.spend(reversal.operation)?.trace)
+        case .capture(let capture): owner(answers[capture.holdKey]?.answer.hold(capture.operation)?.trace)
+        case .release(let release): owner(answers[release.holdKey]?.answer.hold(release.operation)?.trace)
         }
     }
+
+    private func owner(_ trace: KeyedAnswer.Trace?) -> PlayerID? { trace.map { owner(of: $0.player) } }
 
     /// The wallets that transfers moved, by account in the order of their names.
     private func balances(

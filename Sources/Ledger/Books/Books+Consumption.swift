@@ -17,7 +17,8 @@ extension Books {
 
     private func lots(of register: PurchaseRegister) -> [Lot] {
         zip(register.grants, register.lots).map { grant, id in
-            guard let lot = place(register.account, grant.currency).flatMap({ self[$0].lot(id) }) else {
+            guard let lot = place(register.account.map { owner(of: $0) }, grant.currency).flatMap({ self[$0].lot(id) })
+            else {
                 preconditionFailure("lot \(id) of a purchase is not loaded")
             }
             return lot

@@ -16,13 +16,17 @@ extension Books {
             return decide(operation, at: now)
         case .atomic(let atomic):
             return decide(atomic, at: now)
+        case .link(let link):
+            return self.link(link, at: now)
+        case .consent(let consent):
+            return decide(consent, at: now)
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
-            settle(playerIDs[account], at: now)
+            settle(self.account(account), at: now)
             return balance(account, currency)
         case .consumption(let query):
-            settle(purchases[query.transaction]?.account, at: now)
+            settle(query.transaction, at: now)
             return consumption(query)
         case .forget(let account):
             return forget(account, at: now)
@@ -34,7 +38,8 @@ extension Books {
         switch command {
         case .keyed(let operation): answers[operation.key] != nil
         case .atomic(let atomic): answers[atomic.key] != nil
-        case .credit, .notify, .expire, .balance, .consumption, .forget: false
+        case .consent(let consent): answers[consent.key] != nil
+        case .credit, .notify, .link, .expire, .balance, .consumption, .forget: false
         }
     }
 
@@ -62,9 +67,16 @@ extension Books {
         return decide(atomic.key, atomic.fingerprint(of: accounts, hash)) { $0.post(atomic, at: now) }
     }
 
+    private mutating func decide(_ consent: Consent, at now: Timestamp) -> Outcome {
+        guard let account = number(consent.account, for: consent.key) else { return .refused(Refusal(.keyReused)) }
+        return decide(consent.key, consent.fingerprint(of: account, hash)) {
+            $0.record(consent, of: account, at: now)
+        }
+    }
+
     /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is
-    /// kept with its account as well. `nil` where the key was used and the name is not known: it was used for
-    /// another's.
+    /// kept with its account as well. It is the named one's own number, also where that is linked, so that a link
+    /// changes no fingerprint. `nil` where the key was used and the name is not known: it was used for another's.
     private mutating func number(_ account: AccountName, for key: RequestKey) -> PlayerID? {
         if let known = playerIDs[account] { return known }
         return answers[key] == nil ? openPlayer(account) : nil
@@ -156,7 +168,7 @@ extension Books {
         if let currency, currencyID(currency) == nil {
             return .refused(Refusal(.unknownCurrency(currency: currency)))
         }
-        guard let id = playerIDs[account], let player = players[id] else {
+        guard let id = self.account(account), let player = players[id] else {
             return .balance(AccountBalances(account: account, balances: []))
         }
         let balances = balances(player).filter { currency == nil || $0.currency == currency }

@@ -22,11 +22,11 @@ extension Books {
     }
 
     /// Posts what has expired by now of an account, so that a history that is read next shows it.
-    package mutating func settle(_ account: AccountName, at now: Timestamp) { settle(playerIDs[account], at: now) }
+    package mutating func settle(_ account: AccountName, at now: Timestamp) { settle(self.account(account), at: now) }
 
     /// Posts what has expired by now of a purchase's account, so that the purchase, when it is read next, shows it.
     package mutating func settle(_ transaction: TransactionID, at now: Timestamp) {
-        settle(purchases[transaction]?.account, at: now)
+        settle(purchases[transaction]?.account.map { owner(of: $0) }, at: now)
     }
 
     /// Posts what has expired by now of the players in memory, the earliest first, so many of them as one batch takes,

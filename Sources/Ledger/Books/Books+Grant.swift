@@ -1,19 +1,19 @@
 extension Books {
     /// Gives free currency. Guards stand in the protocol's order of precedence.
     mutating func post(_ grant: Grant, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
-        settle(playerIDs[grant.account], at: now)
+        settle(account(grant.account), at: now)
         guard let currency = currencyID(grant.currency) else {
             return .failure(.unknownCurrency(currency: grant.currency))
         }
         let amount = grant.amount.units
         let grantMax = settings(currency).grantMax
         if amount > grantMax { return .failure(.grantLimit(currency: grant.currency, grantMax: grantMax)) }
-        if exceeds(amount, currency, of: playerIDs[grant.account]) {
+        if exceeds(amount, currency, of: account(grant.account)) {
             return .failure(.balanceLimit(currency: grant.currency))
         }
 
         // Nothing below can fail.
-        let player = openPlayer(grant.account)
+        let player = openAccount(grant.account)
         beginEntry(.grant, at: now, key: grant.key, note: grant.note)
         let id = position.transfer + 1
         let lot = Lot(

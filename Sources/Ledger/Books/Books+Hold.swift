@@ -1,7 +1,7 @@
 extension Books {
     /// Sets currency aside. Guards stand in the protocol's order of precedence.
     mutating func post(_ hold: Hold, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
-        let player = playerIDs[hold.account]
+        let player = account(hold.account)
         settle(player, at: now)
         guard let currency = currencyID(hold.currency) else {
             return .failure(.unknownCurrency(currency: hold.currency))
@@ -104,9 +104,10 @@ extension Books {
         _ key: RequestKey, _ operation: Int?, at now: Timestamp
     ) -> Result<(PlayerID, OpenHold), Refusal.Reason> {
         guard let named = answers[key]?.answer.hold(operation) else { return .failure(.unknownHold) }
-        settle(named.trace.player, at: now)
-        if let hold = players[named.trace.player]?.holds.first(where: { $0.id == named.trace.first }) {
-            return .success((named.trace.player, hold))
+        let player = owner(of: named.trace.player)
+        settle(player, at: now)
+        if let hold = players[player]?.holds.first(where: { $0.id == named.trace.first }) {
+            return .success((player, hold))
         }
         guard let end = holdEnds[named.trace.first] else {
             preconditionFailure("hold \(named.trace.first) is not open, and how it ended is not loaded")

@@ -28,7 +28,7 @@ extension Books {
     func assertPosted(_ register: PurchaseRegister) {
         precondition(
             register.lots.isEmpty == (register.account == nil), "a purchase has lots and no account, or the reverse")
-        guard let player = register.account else { return }
+        guard let player = register.account.map({ owner(of: $0) }) else { return }
         for (grant, id) in zip(register.grants, register.lots) {
             guard let lot = place(player, grant.currency).flatMap({ self[$0].lot(id) }) else {
                 preconditionFailure("lot \(id) of a purchase is not loaded")

@@ -68,7 +68,7 @@ extension Books {
     private mutating func actorID(of kind: EntryKind) -> ActorID? {
         switch kind {
         case .expiry, .holdExpiry: return nil
-        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic:
+        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link:
             return actorID()
         }
     }

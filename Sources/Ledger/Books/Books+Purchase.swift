@@ -6,22 +6,23 @@ extension Books {
     ) -> Result<PurchaseReceipt, Refusal> {
         let facts = signed.facts
         let known = purchases[facts.transaction]
-        settle(known?.account ?? (facts.token ?? named).flatMap { playerIDs[$0] }, at: now)
+        let owner = known?.account.map { self.owner(of: $0) }
+        settle(owner ?? (facts.token ?? named).flatMap { account($0) }, at: now)
         guard let grants = known?.grants ?? grants(of: facts) else {
             return .failure(Refusal(.unknownProduct(product: facts.product)))
         }
-        let former = formerName(of: facts.token, owner: known?.account)
+        let former = formerName(of: facts.token, owner: owner)
         let named = former != nil && named == former ? facts.token : named
         let name = facts.token ?? named
         if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
-        if let token = facts.token, let named, token != named { return .failure(Refusal(.accountMismatch)) }
+        if let token = facts.token, let named, !isSame(token, named) { return .failure(Refusal(.accountMismatch)) }
         if let known {
             // A notification that claims no account reaches the owner whatever token the JWS has by now: Apple lets a
             // token be set after the purchase, and a refund must not be lost for it.
             // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
             // answered, and it stays where it is.
             let claimed = requiresAccount ? name : named
-            if let owner = known.account, let claimed, playerIDs[claimed] != owner, former == nil,
+            if let owner, let claimed, !mayBe(claimed, of: owner), former == nil,
                 self.name(of: owner)?.isErased != true
             {
                 return .failure(Refusal(.accountMismatch))
@@ -41,6 +42,13 @@ extension Books {
         return .success(advance(&register, signed, name: name, at: now))
     }
 
+    /// Whether two names are one account's. A purchase's token may be linked to the account that a request names.
+    private func isSame(_ left: AccountName, _ right: AccountName) -> Bool {
+        if left == right { return true }
+        guard hasLinks, let left = account(left), let right = account(right) else { return false }
+        return left == right
+    }
+
     /// The owner's name where that is the token in lower case, and not the token itself: until 2026-11-23 tokens were
     /// lower-cased that are no UUID, and whose a purchase was then it stays.
     private func formerName(of token: AccountName?, owner: PlayerID?) -> AccountName? {
@@ -56,7 +64,7 @@ extension Books {
     ) -> PurchaseReceipt {
         let time = entryTime(now)
         var register = PurchaseRegister(
-            facts: signed.facts, grants: grants, account: name.map { openPlayer($0) }, signedDate: signed.signedDate,
+            facts: signed.facts, grants: grants, account: name.map { openAccount($0) }, signedDate: signed.signedDate,
             revoked: signed.revoked, lots: [], lastEntry: nil)
         var posted: [PostedAmount] = []
         if register.account != nil { posted = open(&register, at: now) }
@@ -88,7 +96,7 @@ extension Books {
         var entry: EntryID?
         let wasAssigned = register.account != nil
         if !wasAssigned, let name {
-            let player = openPlayer(name)
+            let player = openAccount(name)
             register.account = player
             posted = open(&register, at: now)
             entry = register.lastEntry
@@ -157,7 +165,9 @@ extension Books {
     private mutating func adjust(
         _ register: inout PurchaseRegister, from before: Int64, at now: Timestamp
     ) -> [PostedAmount] {
-        guard let player = register.account else { preconditionFailure("a purchase without an account posts nothing") }
+        guard let player = register.account.map({ owner(of: $0) }) else {
+            preconditionFailure("a purchase without an account posts nothing")
+        }
         var changes: [(currency: CurrencyID, lot: LotID, units: Int64)] = []
         for (grant, lot) in zip(register.grants, register.lots) {
             let units =
@@ -237,10 +247,10 @@ extension Books {
     private func receipt(
         _ register: PurchaseRegister, _ outcome: PurchaseOutcome, _ posted: [PostedAmount]
     ) -> PurchaseReceipt {
-        PurchaseReceipt(
-            outcome: outcome, transaction: register.facts.transaction,
-            account: name(of: register.account), posted: posted,
-            balances: register.account.map { balances($0, register.grants.lazy.map(\.currency)) } ?? [],
+        let owner = register.account.map { self.owner(of: $0) }
+        return PurchaseReceipt(
+            outcome: outcome, transaction: register.facts.transaction, account: name(of: owner), posted: posted,
+            balances: owner.map { balances($0, register.grants.lazy.map(\.currency)) } ?? [],
             entry: register.lastEntry, finish: register.account != nil)
     }
 
@@ -263,7 +273,7 @@ extension Books {
     private func exceeded(
         by signed: SignedPurchase, _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, named: AccountName?
     ) -> CurrencyID? {
-        if let known, let owner = known.account {
+        if let known, let owner = known.account.map({ self.owner(of: $0) }) {
             guard known.isSuperseded(by: signed) else { return nil }
             return zip(grants, known.lots).first { grant, lot in
                 let units =
@@ -277,7 +287,7 @@ extension Books {
             // What is recorded without an account must fit a wallet as well.
             guard grant.units <= Limits.amountMax else { return true }
             guard let named else { return false }
-            return exceeds(grant.units, grant.currency, of: playerIDs[named])
+            return exceeds(grant.units, grant.currency, of: account(named))
         }?.currency
     }
 

@@ -17,7 +17,7 @@ extension Books {
         guard let spend = answers[reversal.spendKey]?.answer.spend(reversal.operation) else {
             return .failure(.unknownSpend)
         }
-        let player = spend.trace.player
+        let player = owner(of: spend.trace.player)
         settle(player, at: now)
         let returns: [Return]
         switch plan(reversal, spend.drawn, spend.trace) {
@@ -76,7 +76,7 @@ extension Books {
                 short = short ?? .alreadyReversed(currency: debit.currency, reversible: reversible)
             }
             let units = min(debit.amount.units, reversible)
-            if exceeds(units, currency, of: trace.player) {
+            if exceeds(units, currency, of: owner(of: trace.player)) {
                 return .failure(.balanceLimit(currency: debit.currency))
             }
             returns.append(Return(currency: currency, parts: newest(units, of: own)))

@@ -8,7 +8,7 @@ extension Books {
 
     /// Debits wallets, all or nothing. Guards stand in the protocol's order of precedence.
     mutating func post(_ spend: Spend, at now: Timestamp) -> Result<KeyedAnswer, Refusal.Reason> {
-        let player = playerIDs[spend.account]
+        let player = account(spend.account)
         settle(player, at: now)
         var debits: [Debit] = []
         debits.reserveCapacity(spend.debits.count)

@@ -87,6 +87,10 @@ package struct Books {
     var isInAtomic = false
     /// What was loaded since it was asked for last.
     private var loaded = Loaded()
+    /// Whether a player with links is, or was, in memory; mostly none is, and then a name is its own account.
+    var hasLinks = false
+    /// Players of whom something changed that no transfer tells, since it was asked for last.
+    var changedAccounts: [PlayerID] = []
     /// Players of whom a lot was used up since it was asked for last, perhaps more than once.
     var closers: [PlayerID] = []
     /// The numbers of the header segments of JWS that the blocks have, by their SHA-256. Apple signs with two or three
@@ -146,6 +150,7 @@ package struct Books {
         player.deadline = player.exactDeadline
         playerIDs[player.name] = player.id
         players.insert(player)
+        if !player.links.isEmpty { hasLinks = true }
         loaded.lots += player.lotCount
         if player.deadline < Timestamp.max { expect(player.id, at: player.deadline) }
     }
@@ -155,11 +160,14 @@ package struct Books {
         loaded.transactions.append(register.facts.transaction)
     }
 
-    /// Adds lots that their wallet no longer keeps; those that it has stay as they are.
+    /// Adds lots that their wallet no longer keeps; those that it has stay as they are. Of lots that came over with a
+    /// token, all of them used up by then, the account may have no wallet yet.
     package mutating func load(_ lots: [Lot], player: PlayerID, currency: CurrencyID) {
-        guard let place = place(player, currency) else {
-            preconditionFailure("lots of player \(player) were loaded before their wallet")
+        guard let slot = players.slot(of: player) else {
+            preconditionFailure("lots of player \(player) were loaded before them")
         }
+        _ = players[slot: slot].openWallet(currency)
+        guard let place = place(player, currency) else { preconditionFailure("a wallet was opened") }
         let missing = lots.filter { self[place].index($0.id) == nil }
         if missing.isEmpty { return }
         loaded.lots += missing.count
@@ -249,6 +257,13 @@ package struct Books {
         return closers
     }
 
+    /// Players of whom something changed that no transfer tells, since it was asked for last.
+    package mutating func takeChangedAccounts() -> [PlayerID] {
+        if changedAccounts.isEmpty { return [] }
+        defer { changedAccounts = [] }
+        return changedAccounts
+    }
+
     /// Hands over the rows that were added since it was asked last.
     package mutating func takeRows() -> BlockRows {
         assertLastEntryIsWhole()
@@ -322,7 +337,9 @@ package struct Books {
     }
 
     package func balances(_ player: Player) -> [CurrencyBalance] {
-        player.wallets.map { CurrencyBalance(currency: code($0.currency), balance: $0.balance) }
+        // A wallet that only keeps used lots that moved there has had no balance yet.
+        player.wallets.filter { $0.version > 0 }
+            .map { CurrencyBalance(currency: code($0.currency), balance: $0.balance) }
             .sorted { $0.currency < $1.currency }
     }
 

@@ -117,6 +117,16 @@ extension KeyedOperation {
     }
 }
 
+extension Consent {
+    /// - Parameter account: the number of the account that it names.
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
+        CanonicalForm.digest("consent", hash) { form in
+            form.add(account)
+            form.add(consumption ? 1 : 0)
+        }
+    }
+}
+
 extension Atomic {
     /// Operations in another order are another request.
     /// - Parameter accounts: for each operation the number of the account that it names.

@@ -5,6 +5,8 @@ package enum Command: Sendable {
     indirect case notify(SignedNotification, account: AccountName?)
     case keyed(KeyedOperation)
     case atomic(Atomic)
+    case link(Link)
+    case consent(Consent)
     /// Posts what has expired by now of the players that the store found due.
     case expire
     case balance(account: AccountName, currency: CurrencyCode?)
@@ -13,7 +15,8 @@ package enum Command: Sendable {
     case forget(AccountName)
 }
 
-/// The state that a batch of commands reads: a store has it in the books before they decide.
+/// The state that a batch of commands reads: a store has it in the books before they decide. Each player comes with
+/// those to whom they are linked.
 package struct Needs {
     /// Accounts with everything that is open of them.
     package var accounts: [AccountName] = []
@@ -52,6 +55,11 @@ package struct Needs {
         case .atomic(let atomic):
             keys.append(atomic.key)
             for operation in atomic.operations { add(operation) }
+        case .link(let link):
+            accounts += [link.token.account, link.account]
+        case .consent(let consent):
+            keys.append(consent.key)
+            wallets.append(consent.account)
         case .expire:
             expirations = true
         case .balance(let account, _):
@@ -77,6 +85,8 @@ package struct Needs {
 
     private mutating func add(_ signed: SignedPurchase, _ account: AccountName?) {
         transactions.append(signed.facts.transaction)
+        // Whether the token is linked to it.
+        if signed.facts.token != nil, let account { wallets.append(account) }
         guard let account = signed.facts.token ?? account else { return }
         // What was bought at the price 0 is free currency, beside which a wallet needs all its lots.
         switch signed.facts.lotClass {

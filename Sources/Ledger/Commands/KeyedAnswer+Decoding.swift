@@ -14,6 +14,11 @@ extension KeyedAnswer {
     }
 }
 
+extension KeyedAnswer {
+    /// Whether a stored answer is that of a consent.
+    package static func isConsent(_ encoded: ArraySlice<UInt8>) -> Bool { encoded.first == 9 }
+}
+
 /// Reads the form that `AnswerWriter` writes. Never traps, whatever the bytes are: a field that cannot be read is a
 /// fault of `fields`, for which ``KeyedAnswer/init(encoded:name:)`` asks at the end.
 private struct AnswerReader {
@@ -72,6 +77,12 @@ private struct AnswerReader {
             let operation = integer()
             guard let reason = reason(integer()) else { return nil }
             return .refused(reason, operation: Int(operation))
+        }
+        if tag == 9 {
+            let consumption = integer()
+            let time = integer()
+            return consumption > 1
+                ? nil : .consent(ConsentReceipt(consumption: consumption == 1, time: time, replayed: false))
         }
         if tag >= 16 { return reason(tag).map { .refused($0) } }
         let entry = integer()

@@ -50,6 +50,10 @@ private struct AnswerWriter: ~Copyable {
         case .atomic(let receipt, let traces, let players):
             integer(7)
             atomic(receipt, traces, players)
+        case .consent(let receipt):
+            integer(9)
+            integer(receipt.consumption ? 1 : 0)
+            integer(receipt.time)
         case .refused(let reason, let operation):
             if let operation {
                 integer(8)

@@ -35,6 +35,7 @@ package enum KeyedAnswer: Hashable, Sendable {
     /// A trace for each operation that is a spend, a hold or a capture; and the number of each account that the
     /// receipt shows.
     case atomic(AtomicReceipt, [Trace?], players: [PlayerID])
+    case consent(ConsentReceipt)
     case refused(Refusal.Reason, operation: Int? = nil)
 
     package var entry: EntryID? {
@@ -46,7 +47,7 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .capture(let receipt, _): receipt.entry
         case .release(let receipt): receipt.entry
         case .atomic(let receipt, _, _): receipt.entry
-        case .refused: nil
+        case .consent, .refused: nil
         }
     }
 
@@ -79,6 +80,9 @@ package enum KeyedAnswer: Hashable, Sendable {
             receipt.replayed = replayed
             for index in receipt.results.indices { receipt.results[index].cut() }
             return .atomic(receipt)
+        case .consent(var receipt):
+            receipt.replayed = replayed
+            return .consent(receipt)
         case .refused(let reason, let operation):
             return .refused(Refusal(reason, operation: operation, replayed: replayed))
         }
@@ -103,7 +107,7 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let drawn = item.0.drawn, let trace = item.1 else { return nil }
                 return (index, DrawnSpend(drawn: drawn, trace: trace))
             }
-        case .grant, .reversal, .hold, .release, .refused: []
+        case .grant, .reversal, .hold, .release, .consent, .refused: []
         }
     }
 
@@ -116,14 +120,14 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let expiresAt = item.0.expiresAt, let trace = item.1 else { return nil }
                 return (index, NamedHold(trace: trace, expiresAt: expiresAt))
             }
-        case .spend, .grant, .reversal, .capture, .release, .refused: []
+        case .spend, .grant, .reversal, .capture, .release, .consent, .refused: []
         }
     }
 
     private var isAtomic: Bool {
         switch self {
         case .atomic: true
-        case .spend, .grant, .reversal, .hold, .capture, .release, .refused: false
+        case .spend, .grant, .reversal, .hold, .capture, .release, .consent, .refused: false
         }
     }
 
@@ -143,7 +147,8 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .hold(let receipt, let trace): (.hold(expiresAt: receipt.expiresAt), trace)
         case .capture(let receipt, let trace): (.capture(drawn: receipt.drawn), trace)
         case .release: (.release, nil)
-        case .atomic, .refused: preconditionFailure("an operation of an atomic is one of six, and was carried out")
+        case .atomic, .consent, .refused:
+            preconditionFailure("an operation of an atomic is one of six, and was carried out")
         }
     }
 }

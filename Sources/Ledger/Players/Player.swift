@@ -35,13 +35,22 @@ package struct Player: Sendable {
     package var wallets: [Wallet]
     /// Oldest first.
     package var holds: [OpenHold] = []
+    /// To which accounts the player, a token, was linked, the first one first; empty where it is nobody's token.
+    package internal(set) var links: [AccountLink] = []
+    /// What the player said last of consumption, under any of their names.
+    package internal(set) var consent: ConsentRecord?
     /// Nothing of the player's expires before this time; it may be too early, never too late.
     package internal(set) var deadline = Timestamp.max
 
-    package init(id: PlayerID, name: AccountName, wallets: [Wallet] = []) {
+    package init(
+        id: PlayerID, name: AccountName, wallets: [Wallet] = [], links: [AccountLink] = [],
+        consent: ConsentRecord? = nil
+    ) {
         self.id = id
         self.name = name
         self.wallets = wallets
+        self.links = links
+        self.consent = consent
     }
 
     /// Lots of all wallets that are in memory, used up or not.
@@ -87,7 +96,9 @@ package struct Player: Sendable {
         let index = openWallet(transfer.debit.currency)
         let applied = wallets[index].apply(transfer, opening: opening)
         var next = applied.deadline ?? Timestamp.max
-        if transfer.credit.kind == .held {
+        // What a link moves stays in its holds, which move with it.
+        if transfer.debit.kind == .moved || transfer.credit.kind == .moved {
+        } else if transfer.credit.kind == .held {
             if let hold {
                 holds.append(hold)
                 next = min(next, hold.expiresAt)

@@ -12,7 +12,7 @@ package struct TransferEffect: Sendable {
     fileprivate var indebted: Int64 = 0
     fileprivate var writtenOff: Int64 = 0
     fileprivate var repaid: Int64 = 0
-    /// Of the lot whose debt it pays.
+    /// Of the lot whose debt it pays; negative where that comes over with a lot that moves.
     package private(set) var recovered: Int64 = 0
 
     /// `nil` where no event debits and credits these kinds of account.
@@ -59,6 +59,20 @@ package struct TransferEffect: Sendable {
         case (.refunded, .writtenOff):
             refunded = -amount
             writtenOff = -amount
+        case (.wallet, .moved):
+            available = -amount
+        case (.moved, .wallet):
+            available = amount
+        case (.held, .moved):
+            held = -amount
+        case (.moved, .held):
+            held = amount
+        case (.moved, .receivable):
+            debt = -amount
+            recovered = amount
+        case (.receivable, .moved):
+            debt = amount
+            recovered = -amount
         case (_, _):
             return nil
         }

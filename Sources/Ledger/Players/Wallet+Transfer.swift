@@ -27,7 +27,7 @@ extension Wallet {
         debt += effect.debt
         update(index) { $0.apply(effect) }
         var closesLot = !lots[index].isOpen
-        if effect.recovered > 0 {
+        if effect.recovered != 0 {
             guard let debtLot = transfer.debtLot, let debtIndex = self.index(debtLot) else {
                 preconditionFailure("transfer \(transfer.id) pays a debt that it does not name")
             }

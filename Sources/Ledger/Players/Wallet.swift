@@ -104,6 +104,16 @@ package struct Wallet: Sendable {
         (firstPaid, firstFree) = (0, 0)
     }
 
+    /// Hands over all lots that are in memory; it has none then.
+    mutating func takeLots() -> [Lot] {
+        defer {
+            lots = []
+            closedCount = 0
+            (firstPaid, firstFree) = (0, 0)
+        }
+        return lots
+    }
+
     /// Forgets the lots that are used up and that no transfer after `transfer` has changed.
     mutating func dropClosed(through transfer: TransferID) {
         if closedCount == 0 { return }

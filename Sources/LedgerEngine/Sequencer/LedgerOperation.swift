@@ -60,7 +60,7 @@ extension LedgerOperation {
         case .query, .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .link, .consent, .expire, .forget: true
             case .balance, .consumption: false
             }
         }
@@ -78,6 +78,8 @@ extension LedgerOperation {
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
         case .keyed(let operation): self.init(Command.keyed(operation), by: actor, within: allowance)
         case .atomic(let atomic): self.init(Command.atomic(atomic), by: actor, within: allowance)
+        case .link(let link): self = .command(.link(link), by: actor)
+        case .consent(let consent): self = .command(.consent(consent), by: actor)
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):

@@ -112,6 +112,7 @@ struct Decider {
         let block = Block(
             number: decided, term: term, time: time, previous: .zero, position: books.position, rows: rows)
         unprojected.add(closers: books.takeClosers())
+        unprojected.add(changed: books.takeChangedAccounts())
         cache.add(lots: rows.lots.count)
         forgetLoaded(&books, rows)
         unprojected.turn(after: decided, of: &books)
@@ -194,7 +195,7 @@ struct Decider {
     private mutating func forgetLoaded(_ books: inout Books, _ rows: BlockRows = BlockRows()) {
         let loaded = books.takeLoaded()
         cache.add(lots: loaded.lots)
-        defer { cache.bound(&books, projected: unprojected.projected) }
+        defer { cache.bound(&books, projected: unprojected.projected, keeping: unprojected.changedPlayers) }
         if loaded.isEmpty { return }
         for key in loaded.keys { books.forget(key) }
         for uuid in loaded.notifications { books.forget(notification: uuid) }

@@ -15,12 +15,16 @@ struct Unprojected {
         var records: Books.Records
         /// Players of whom a lot was used up.
         var closers: [PlayerID]
+        /// Players of whom something changed that no transfer tells.
+        var changed: [PlayerID]
     }
 
     /// Oldest first; two at the most, so that a look-up is short.
     private var generations: [Generation] = []
     /// Players of whom a lot was used up since the last generation.
     private var closers: [PlayerID] = []
+    /// Players of whom something changed since then that no transfer tells.
+    private var changed: [PlayerID] = []
     /// The last numbers that the projection has.
     private(set) var projected: LastNumbers
     /// Where generations are given back to memory, so that nobody waits for it.
@@ -34,6 +38,14 @@ struct Unprojected {
         if !players.isEmpty { closers += players }
     }
 
+    /// Notes players of whom a batch changed what no transfer tells: a link, or a consent.
+    mutating func add(changed players: [PlayerID]) {
+        if !players.isEmpty { changed += players }
+    }
+
+    /// Those players, as far as the projection does not have it: they must stay in memory.
+    var changedPlayers: Set<PlayerID> { Set(generations.flatMap(\.changed) + changed) }
+
     /// Begins another generation where there is room for one.
     /// - Parameters:
     ///   - block: the last block that was decided.
@@ -42,10 +54,10 @@ struct Unprojected {
     mutating func turn(after block: BlockNumber, of books: inout Books, isLast: Bool = false) {
         guard generations.count < 2 || isLast, block > generations.last?.block ?? 0 else { return }
         let records = books.takeRecords()
-        if records.isEmpty && closers.isEmpty { return }
+        if records.isEmpty && closers.isEmpty && changed.isEmpty { return }
         generations.append(
-            Generation(block: block, position: books.position, records: records, closers: closers))
-        closers = []
+            Generation(block: block, position: books.position, records: records, closers: closers, changed: changed))
+        (closers, changed) = ([], [])
     }
 
     /// Forgets what the projection has by now.

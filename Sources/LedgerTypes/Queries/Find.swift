@@ -15,11 +15,45 @@ public enum Finding: Hashable, Sendable {
     /// The ledger knows nothing of it.
     case unknown
     /// An account that the ledger has.
-    case account(AccountName)
+    case account(Account)
     /// A purchase.
     case purchase(Purchase)
     /// A request that had its answer.
     case request(Request)
+
+    /// An account that was found.
+    public struct Account: Hashable, Sendable {
+        /// What its player said last of telling Apple about consumption.
+        public struct Consent: Hashable, Sendable {
+            /// Whether Apple may be told.
+            public var consumption: Bool
+            /// When that was recorded.
+            public var time: Timestamp
+            /// The name of the token that recorded it; `nil` where nobody needs one.
+            public var actor: String?
+
+            /// What a player said.
+            public init(consumption: Bool, time: Timestamp, actor: String?) {
+                self.consumption = consumption
+                self.time = time
+                self.actor = actor
+            }
+        }
+
+        /// Its name, or that of the account to which it is linked.
+        public var name: AccountName
+        /// Whether what was asked for is a token that is linked to the account.
+        public var isLinked: Bool
+        /// `nil` where nothing was ever recorded.
+        public var consent: Consent?
+
+        /// An account that was found.
+        public init(name: AccountName, isLinked: Bool = false, consent: Consent? = nil) {
+            self.name = name
+            self.isLinked = isLinked
+            self.consent = consent
+        }
+    }
 
     /// A purchase that was found.
     public struct Purchase: Hashable, Sendable {
@@ -47,6 +81,8 @@ public enum Finding: Hashable, Sendable {
         public enum Answer: Hashable, Sendable {
             /// It was carried out.
             case posted(JournalEntry)
+            /// It recorded a consent. Nothing tells whose.
+            case recorded(ConsentReceipt)
             /// It was refused. Nothing is kept of whose it was.
             case refused(Refusal)
         }
@@ -68,7 +104,7 @@ public enum Finding: Hashable, Sendable {
     public var accounts: [AccountName] {
         switch self {
         case .unknown: return []
-        case .account(let account): return [account]
+        case .account(let account): return [account.name]
         case .purchase(let purchase): return purchase.account.map { [$0] } ?? []
         case .request(let request):
             guard case .posted(let entry) = request.answer else { return [] }

@@ -10,6 +10,8 @@ package enum Outcome: Sendable {
     case capture(CaptureReceipt)
     case release(ReleaseReceipt)
     case atomic(AtomicReceipt)
+    indirect case link(LinkReceipt)
+    case consent(ConsentReceipt)
     /// How many players had something expired; `Limits.expirationsPerBatchMax` where there may be more.
     case expired(players: Int)
     case balance(AccountBalances)

@@ -4,6 +4,8 @@ package enum LedgerRequest: Hashable, Sendable {
     case notify(Notify)
     case keyed(KeyedOperation)
     case atomic(Atomic)
+    case link(Link)
+    case consent(Consent)
     case balance(BalanceQuery)
     case purchase(PurchaseQuery)
     /// The customer has consented: a request that does not say so is none.

@@ -18,6 +18,8 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
     case expired = 8
     /// Refunded currency that could not be taken back and is not claimed.
     case writtenOff = 9
+    /// Currency on its way from a linked token's wallet to the account's: what goes in goes out in the same entry.
+    case moved = 10
 
     /// The name used on the wire, in exports and in the database's views.
     public var name: String {
@@ -31,14 +33,19 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
         case .spent: "spent"
         case .expired: "expired"
         case .writtenOff: "written_off"
+        case .moved: "moved"
         }
     }
+
+    /// Whether lists of all accounts leave it out while it has no turnover: so the reports and the signed heads of
+    /// ledgers that never needed it stay what they were.
+    package var isListedOnceUsed: Bool { self == .moved }
 
     /// Whether each player has an account of this kind (the others exist once per currency).
     package var isPersonal: Bool {
         switch self {
         case .wallet, .held, .receivable: true
-        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff: false
+        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved: false
         }
     }
 }

@@ -9,7 +9,7 @@ public struct AppAccountToken: Hashable, Sendable, CustomStringConvertible {
         self.text = text.lowercased()
     }
 
-    /// The account to which the token's purchases belong: the one of its name.
+    /// The account to which the token's purchases belong while it is not linked: the one of its name.
     public var account: AccountName { AccountName(stored: text) }
 
     /// The UUID.

@@ -24,6 +24,8 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
     case expiry = 11
     /// Several operations happened together.
     case atomic = 12
+    /// A token was linked to an account, and what it had moved there.
+    case link = 13
 
     /// The name used on the wire and in the database's views.
     public var name: String {
@@ -40,6 +42,7 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
         case .holdExpiry: "hold_expiry"
         case .expiry: "expiry"
         case .atomic: "atomic"
+        case .link: "link"
         }
     }
 }

@@ -135,7 +135,7 @@ extension WireError {
         case .accountRequired:
             self.init(.accountRequired, "the purchase has no appAccountToken: account must name the player")
         case .accountMismatch:
-            self.init(.accountMismatch, "account is not the player to whom this purchase belongs")
+            self.init(.accountMismatch, "account is not the player to whom this purchase, or this token, belongs")
         case .purchaseConflict(let member):
             self.init(
                 .purchaseConflict, "this transaction id is recorded with another \(member)",

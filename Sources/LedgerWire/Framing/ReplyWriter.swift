@@ -72,8 +72,8 @@ extension Outcome {
         case .journal(let page): .written(text(of: page))
         case .purchaseView(let view): .written(text(of: view))
         case .blocks(let page): .written(text(of: page))
-        case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .expired,
-            .balance, .consumption, .forgotten, .finding, .promoted, .head, .refused, .written:
+        case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
+            .consent, .expired, .balance, .consumption, .forgotten, .finding, .promoted, .head, .refused, .written:
             self
         }
     }
@@ -89,8 +89,8 @@ extension Outcome {
     /// Whether it is the result of a request that may change the ledger.
     fileprivate var isOfWrite: Bool {
         switch self {
-        case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .forgotten,
-            .promoted:
+        case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
+            .consent, .forgotten, .promoted:
             true
         case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .blocks, .head,
             .refused, .written:
@@ -131,6 +131,8 @@ extension JSONWriter {
         case .release(let receipt): result(receipt)
         case .grant(let receipt): result(receipt)
         case .atomic(let receipt): result(receipt)
+        case .link(let receipt): result(receipt)
+        case .consent(let receipt): result(receipt)
         case .expired: preconditionFailure("a sweep of what has expired is nobody's request")
         case .balance(let balances): result(balances)
         case .purchaseView(let view): result(view)

@@ -32,6 +32,17 @@ package enum Methods {
         "consumption", .roles([.purchases]), ConsumptionQuery.self, ConsumptionBody.self
     ) { .ledger(.consumption($0)) }
 
+    package static let link = TypedMethod(
+        "link", .roles([.purchases]), Link.self, LinkReceipt.self, changes: true
+    ) { .ledger(.link($0)) }
+    /// Not repeatable: the token may have been linked to yet another account by now.
+    package static let relink = TypedMethod(
+        "relink", .roles([.admin]), Link.self, LinkReceipt.self, changes: true, isRepeatable: false
+    ) { .ledger(.link(Link(token: $0.token, account: $0.account, moves: true))) }
+    package static let consent = TypedMethod(
+        "consent", .roles([.purchases, .game]), Consent.self, ConsentReceipt.self, changes: true
+    ) { .ledger(.consent($0)) }
+
     package static let grant = TypedMethod(
         "grant", .roles([.game]), Grant.self, GrantReceipt.self, operation: { .grant($0) })
     package static let reverse = TypedMethod(
@@ -77,7 +88,8 @@ package enum Methods {
 
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
-        purchase.method, consumption.method, grant.method, reverse.method, hold.method, capture.method, release.method,
+        purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method,
+        hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
         head.method, forget.method, blocks.method, promote.method,
     ]

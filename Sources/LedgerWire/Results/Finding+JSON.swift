@@ -24,7 +24,12 @@ extension Finding: WireValue {
         for account in accounts { writer.string(account.text) }
         writer.endArray()
         switch self {
-        case .account, .unknown: break
+        case .unknown: break
+        case .account(let account):
+            writer.key("linked")
+            writer.bool(account.isLinked)
+            writer.key("consent")
+            writer.write(orNull: account.consent)
         case .purchase(let purchase):
             writer.key("transactionId")
             writer.string(purchase.transaction.description)
@@ -39,6 +44,15 @@ extension Finding: WireValue {
             writer.write(orNull: request.entry)
             writer.key("refused")
             writer.write(orNull: request.refusal.map { WireError($0) })
+            if case .recorded(let consent) = request.answer {
+                writer.key("consent")
+                writer.beginObject()
+                writer.key("consumption")
+                writer.bool(consent.consumption)
+                writer.key("time")
+                writer.integer(consent.time)
+                writer.endObject()
+            }
         }
         writer.endObject()
     }
@@ -51,6 +65,8 @@ extension Finding: WireValue {
         var key: RequestKey?
         var entry: JournalEntry?
         var refusal: Refusal?
+        var isLinked: Bool?
+        var consent: Finding.Account.Consent?
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
             case "kind": kind = try reader.named { Kind(rawValue: $0) }
@@ -63,13 +79,20 @@ extension Finding: WireValue {
             case "key": key = try reader.requestKey()
             case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try JournalEntry(from: &reader) }
             case "refused": refusal = try reader.orNull { (reader) throws(JSONError) in try reader.keptRefusal() }
+            case "linked": isLinked = try reader.bool()
+            case "consent":
+                consent = try reader.orNull { (reader) throws(JSONError) in try Account.Consent(from: &reader) }
             default: try reader.skip()
             }
         }
         let whose = try reader.required(accounts, "accounts")
         switch try reader.required(kind, "kind") {
         case .unknown: self = .unknown
-        case .account: self = .account(try reader.required(whose.first, "accounts[0]"))
+        case .account:
+            self = .account(
+                Account(
+                    name: try reader.required(whose.first, "accounts[0]"),
+                    isLinked: try reader.required(isLinked, "linked"), consent: consent))
         case .purchase:
             self = .purchase(
                 Purchase(
@@ -77,7 +100,14 @@ extension Finding: WireValue {
                     product: try reader.required(product, "product"), account: whose.first, entry: entry))
         case .request:
             let answer: Request.Answer =
-                if let entry { .posted(entry) } else { .refused(try reader.required(refusal, "refused")) }
+                if let entry {
+                    .posted(entry)
+                } else if let consent {
+                    .recorded(
+                        ConsentReceipt(consumption: consent.consumption, time: consent.time, replayed: false))
+                } else {
+                    .refused(try reader.required(refusal, "refused"))
+                }
             self = .request(Request(key: try reader.required(key, "key"), answer: answer))
         }
     }
@@ -87,13 +117,13 @@ extension Finding.Request {
     fileprivate var entry: JournalEntry? {
         switch answer {
         case .posted(let entry): entry
-        case .refused: nil
+        case .recorded, .refused: nil
         }
     }
 
     fileprivate var refusal: Refusal? {
         switch answer {
-        case .posted: nil
+        case .posted, .recorded: nil
         case .refused(let refusal): refusal
         }
     }

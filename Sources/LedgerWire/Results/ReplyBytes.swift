@@ -42,7 +42,7 @@ extension LedgerRequest {
         switch self {
         case .purchase, .history, .report, .journal, .find, .blocks, .head: true
         case .balance(let query): query.asOf != nil
-        case .credit, .notify, .keyed, .atomic, .consumption, .forget, .promote: false
+        case .credit, .notify, .keyed, .atomic, .link, .consent, .consumption, .forget, .promote: false
         }
     }
 
@@ -54,10 +54,12 @@ extension LedgerRequest {
         case .atomic(let atomic):
             // An operation touches one account, whose name is with the balances.
             atomic.operations.reduce(ReplyBytes.envelope) { $0 + 60 + ReplyBytes.account + $1.resultBytesMax }
+        // What the token had, and what the account has then.
+        case .link: ReplyBytes.envelope + ReplyBytes.account + 70 + 2 * Limits.currenciesMax * ReplyBytes.balance
         case .balance(let query) where query.asOf == nil:
             ReplyBytes.envelope + ReplyBytes.account
                 + (query.currency == nil ? Limits.currenciesMax : 1) * ReplyBytes.balance
-        case .consumption, .forget, .promote, .head: ReplyBytes.error
+        case .consent, .consumption, .forget, .promote, .head: ReplyBytes.error
         case .balance, .purchase, .history, .report, .journal, .find, .blocks: ReplyBytes.error
         }
     }

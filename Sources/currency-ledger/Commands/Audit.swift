@@ -130,9 +130,10 @@ struct Audit: ParsableCommand {
             """)
         for (index, code) in summary.currencies.enumerated() {
             let currency = CurrencyID(index + 1)
-            let balances = AccountKind.allCases.map { kind in
-                "\(kind.name) \(summary.totals[currency, kind].balance)"
+            let kinds = AccountKind.allCases.filter {
+                !$0.isListedOnceUsed || summary.totals[currency, $0] != Totals.Turnover()
             }
+            let balances = kinds.map { "\($0.name) \(summary.totals[currency, $0].balance)" }
             Console.print("\(code): \(balances.joined(separator: ", "))")
         }
         if let tables = summary.tables {

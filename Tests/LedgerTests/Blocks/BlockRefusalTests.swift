@@ -101,7 +101,7 @@ import Testing
         ("player 0", "07 01 00000006 61 20 00 01 01 00", "it repeats the player"),
         ("a currency that there is not", "07 01 00000006 61 20 02 03 01 00", "it names a currency that there is not"),
         ("the same player in a first row", "07 01 00000005 61 28 01 01 00", "it names a player that there is not"),
-        ("an undefined debited account", "07 01 00000006 A1 20 02 01 01 00", "its kind of account is not defined"),
+        ("an undefined debited account", "07 01 00000006 B1 20 02 01 01 00", "its kind of account is not defined"),
         ("an undefined credited account", "07 01 00000006 60 20 02 01 01 00", "its kind of account is not defined"),
         ("one account twice", "07 01 00000006 11 20 02 01 01 00", "it debits and credits one account"),
         ("an undefined spend order", "07 01 00000006 61 25 02 01 01 00", "its spend order is not defined"),
@@ -130,9 +130,16 @@ import Testing
     }
 
     @Test func aLaterVersionIsRefusedByName() {
-        let hex = "434C4202" + Self.head.dropFirst(8)
+        let hex = "434C4203" + Self.head.dropFirst(8)
         let error = #expect(throws: BlockError.self) { try Block(opening: Self.sealed(hex), checks: .form) }
         #expect(error?.kind == .unknownVersion)
+    }
+
+    /// Version 2 is of blocks that name a lot that moved, and of no others.
+    @Test func aBlockThatNamesNoLotThatMovedIsNotOfVersion2() {
+        let hex = "434C4202" + Self.head.dropFirst(8) + Self.entry + Self.transfer + Self.lot
+        let error = #expect(throws: BlockError.self) { try Block(opening: Self.sealed(hex), checks: .form) }
+        #expect(error?.kind == .malformed && error?.words.contains("lot that moved") == true, "\(error as Any)")
     }
 
     @Test func aSectionOfALaterVersionIsSkippedAndReported() throws {

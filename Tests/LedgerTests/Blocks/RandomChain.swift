@@ -115,7 +115,7 @@ struct RandomChain {
     // MARK: Operations
 
     private mutating func operate() {
-        switch Int.random(in: 0..<13, using: &random) {
+        switch Int.random(in: 0..<14, using: &random) {
         case 0, 1: credit()
         case 2: request(entry: nil, key: key())
         case 3: notification()
@@ -138,6 +138,7 @@ struct RandomChain {
             for _ in 0..<Int.random(in: 2...8, using: &random) { if random.chance(40) { open() } else { draw() } }
             request(entry: entry, key: key)
         case 9: refund()
+        case 10: link()
         case _:
             let key = key()
             let entry = beginEntry(.spend, key: key)
@@ -217,6 +218,24 @@ struct RandomChain {
         append(.writtenOff, .refunded, place, lot: lot)
         append(.wallet, .receivable, place, lot: lot, debtLot: lot)
         append(.spent, .wallet, place, lot: lot, reference: Int64.random(in: 1...position.transfer, using: &random))
+    }
+
+    /// A lot of one wallet moves to another, where it may be later than whatever was before it.
+    private mutating func link() {
+        guard let from = wallets.indices.randomElement(using: &random) else { return }
+        let entry = beginEntry(.link)
+        let lot = wallets[from].lots.randomElement(using: &random)
+        append(.wallet, .moved, from, lot: lot)
+        let player = player()
+        let currency = wallets[from].currency
+        let to = wallets.firstIndex { $0.player == player && $0.currency == currency } ?? wallets.count
+        if to == wallets.count { wallets.append(Wallet(player: player, currency: currency)) }
+        append(.moved, .wallet, to, lot: lot)
+        wallets[to].lots.append(lot!)
+        rows.links.append(
+            BlockRows.LinkRow(
+                token: wallets[from].player, account: player, entry: entry, time: anyTime(),
+                actor: maybe { $0.actor() }))
     }
 
     private mutating func hold() {

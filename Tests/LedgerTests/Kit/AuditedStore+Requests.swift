@@ -119,6 +119,26 @@ extension AuditedStore {
         }
     }
 
+    @discardableResult
+    mutating func link(
+        _ token: AppAccountToken, to account: AccountName, moves: Bool = false
+    ) throws -> LinkReceipt {
+        switch ask(.link(Link(token: token, account: account, moves: moves))) {
+        case .link(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func consent(_ key: RequestKey, _ account: AccountName, _ consumption: Bool) throws -> ConsentReceipt {
+        switch ask(.consent(Consent(key: key, account: account, consumption: consumption))) {
+        case .consent(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
     /// How many players had something expired.
     @discardableResult
     mutating func expire() throws -> Int {

@@ -8,7 +8,7 @@ struct AuditedStore {
     private struct Projection {
         var players: [PlayerID: Player] = [:]
         var closedLots: [LotID: Lot] = [:]
-        var transfers = 0
+        var applied = JournalIndex.Applied()
         var totals: Totals
 
         func lots(_ player: PlayerID, _ currency: CurrencyID) -> [Lot] {
@@ -44,9 +44,10 @@ struct AuditedStore {
         auditor.read(rows, books, names: { index.name($0) })
         position = books.position
         dirtyPlayers.formUnion(rows.transfers.map(\.player))
+        dirtyPlayers.formUnion(rows.links.flatMap { [$0.token, $0.account] } + rows.consents.map(\.account))
         books.forgetAllButPlayers()
         for player in books.takeLoaded().borrowers {
-            books.forgetClosedLots(of: player, through: TransferID(projection.transfers))
+            books.forgetClosedLots(of: player, through: TransferID(projection.applied.transfers))
         }
         return result
     }
@@ -61,7 +62,8 @@ struct AuditedStore {
             guard let register = store.books.purchases[query.transaction] else { return nil }
             let (events, next) = store.index.events(query)
             return register.view(
-                account: register.account.map { store.index.name($0) }, lots: store.books.lots(of: register),
+                account: register.account.map { store.index.name(store.index.owner(of: $0)) },
+                lots: store.books.lots(of: register),
                 events: events, next: next
             ) { store.books.code($0) }
         }
@@ -85,7 +87,8 @@ struct AuditedStore {
             guard books.purchases[transaction] == nil, let register = index.register(transaction) else { continue }
             if let player = register.account {
                 load(player)
-                for (grant, lot) in zip(register.grants, register.lots) { load(lot, player, grant.currency) }
+                let owner = books.owner(of: player)
+                for (grant, lot) in zip(register.grants, register.lots) { load(lot, owner, grant.currency) }
             }
             books.load(register)
         }
@@ -109,7 +112,8 @@ struct AuditedStore {
         for key in needs.spends {
             for (_, spend) in books.answers[key]?.answer.spends ?? [] {
                 load(spend.trace.player)
-                for part in spend.drawn { load(part.lot, spend.trace.player, books.currencyID(part.currency)!) }
+                let owner = books.owner(of: spend.trace.player)
+                for part in spend.drawn { load(part.lot, owner, books.currencyID(part.currency)!) }
             }
         }
         for key in needs.holds {
@@ -117,7 +121,13 @@ struct AuditedStore {
         }
     }
 
+    /// Loads a player, and those to whom they are linked.
     private mutating func load(_ id: PlayerID, withLots: Bool = true) {
+        load(id, withLots: withLots, into: &books)
+        for link in books.players[id]?.links ?? [] { load(link.account, withLots: withLots) }
+    }
+
+    private func load(_ id: PlayerID, withLots: Bool, into books: inout Books) {
         if books.players[id] == nil {
             var player = projection.players[id] ?? Player(id: id, name: index.name(id))
             if !withLots { for place in player.wallets.indices { player.wallets[place].leaveLotsIfItCan() } }
@@ -131,6 +141,10 @@ struct AuditedStore {
     }
 
     private mutating func load(_ lot: LotID, _ player: PlayerID, _ currency: CurrencyID) {
+        load(lot, player, currency, into: &books)
+    }
+
+    private func load(_ lot: LotID, _ player: PlayerID, _ currency: CurrencyID, into books: inout Books) {
         let wallet = books.players[player]?.wallets.first { $0.currency == currency }
         guard wallet?.lot(lot) == nil, let closed = projection.closedLots[lot] else { return }
         books.load([closed], player: player, currency: currency)
@@ -152,7 +166,7 @@ struct AuditedStore {
             }
             projection.players[id] = player
         }
-        projection.transfers = index.rows.transfers.count
+        projection.applied = index.applied
         projection.totals = books.totals
         dirtyPlayers = []
     }
@@ -170,19 +184,25 @@ struct AuditedStore {
             catalog: catalog ?? books.catalog, known: known, position: position, totals: projection.totals,
             closedThrough: index.rows.closedThrough ?? -1, headers: index.headers, actors: index.actors, hash: testHash)
         dirtyPlayers = []
-        for transfer in index.rows.transfers[projection.transfers...] {
-            load(transfer.player)
-            load(transfer.lot, transfer.player, transfer.debit.currency)
-            _ = books.apply(transfer, opening: index.opening(transfer), hold: index.hold(transfer))
-            dirtyPlayers.insert(transfer.player)
+        var (dirty, replayed) = (Set<PlayerID>(), books)
+        index.replay(into: &replayed, after: projection.applied) { books, player, lot in
+            loadAll(player, into: &books)
+            if let lot, let currency = index.owners[lot]?.currency { load(lot, player, currency, into: &books) }
+            dirty.insert(player)
         }
+        (books, dirtyPlayers) = (replayed, dirty)
+    }
+
+    private func loadAll(_ id: PlayerID, into books: inout Books) {
+        load(id, withLots: true, into: &books)
+        for link in books.players[id]?.links ?? [] { loadAll(link.account, into: &books) }
     }
 
     /// A player with all lots, wherever they are kept.
     mutating func player(_ name: AccountName) -> Player? {
         guard let id = index.players[name] else { return nil }
         load(id)
-        return books.players[id]
+        return books.players[books.current(id)]
     }
 
     // MARK: The whole
@@ -209,13 +229,15 @@ struct AuditedStore {
         var lots = projection.closedLots
         for row in index.rows.accounts {
             load(row.id)
+            // One that has had no transfer only keeps used lots that came over, which any store may leave out.
             for wallet in books.players[row.id]?.wallets.sorted(by: { $0.currency < $1.currency }) ?? [] {
+                for lot in wallet.open + wallet.closed { lots[lot.id] = lot }
+                if wallet.lastTransfer == 0 { continue }
                 snapshot.wallets.append(
                     Snapshot.WalletState(
                         player: row.id, currency: wallet.currency, balance: wallet.balance,
                         lastEntry: wallet.lastEntry, lastTransfer: wallet.lastTransfer, open: wallet.open,
                         holds: books.players[row.id]!.holds.filter { $0.currency == wallet.currency }))
-                for lot in wallet.open + wallet.closed { lots[lot.id] = lot }
             }
         }
         snapshot.lots = lots.values.sorted { $0.id < $1.id }

@@ -62,6 +62,9 @@ struct Auditor {
     private var starts: Set<TransferID> = []
     private var current: TransferID = 0
     private var keys: Set<RequestKey> = []
+    /// Links of the batch that no transfer has shown yet, and all tokens that were linked.
+    private var pending: [BlockRows.LinkRow] = []
+    private var linked: Set<PlayerID> = []
     private var codes: Set<CurrencyCode> = []
     private var names: Set<AccountName> = []
     private var notifications: Set<String> = []
@@ -108,7 +111,16 @@ struct Auditor {
             rows.lots.map(\.id) == rows.transfers.filter { $0.lot == $0.id }.map(\.id),
             "what is said of lots is not said of those that were opened")
         readPurchases(rows)
+        pending = rows.links.filter { linked.insert($0.token).inserted }
         let touched = readEntries(rows, opened)
+        while !pending.isEmpty { link() }
+        for row in rows.links {
+            let kind = row.entry.map { entry in rows.entries.first { $0.id == entry }?.kind }
+            expect(kind == nil || kind == .link, "the link of \(row.token) names an entry of another kind")
+            expect(
+                wallets.values.allSatisfy { $0.player != row.token || $0.lots.isEmpty },
+                "account \(row.token) is linked and has lots")
+        }
         readRequests(rows, names)
         for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
             check(transaction)
@@ -117,6 +129,21 @@ struct Auditor {
         checkTotals(books)
         last.time = max(last.time, books.position.time)
         expect(last == books.position, "the journal is at \(last), the books say \(books.position)")
+    }
+
+    /// A link moves every lot and every hold of its token.
+    private mutating func link() {
+        let row = pending.removeFirst()
+        for (key, wallet) in wallets where wallet.player == row.token && !wallet.lots.isEmpty {
+            let account = LedgerAccount(.wallet, wallet.currency, player: row.account)
+            for lot in wallet.lots { lots[lot]?.player = row.account }
+            var other = wallets[account] ?? WalletBook(player: row.account, currency: wallet.currency)
+            other.lots += wallet.lots
+            wallets[account] = other
+            wallets[key]?.lots = []
+        }
+        for (id, hold) in holds where hold.account == row.token { holds[id]?.account = row.account }
+        for (id, book) in referred where book.player == row.token { referred[id]?.player = row.account }
     }
 
     private mutating func readPurchases(_ rows: BlockRows) {
@@ -179,6 +206,7 @@ struct Auditor {
         expect(amount >= 1 && amount <= Limits.amountMax, "transfer \(id) moves \(amount)")
         expect(transfer.debit.currency == transfer.credit.currency, "transfer \(id) changes the currency")
         if transfer.lot == id { open(transfer, entry, opened[id]) }
+        while let lot = lots[transfer.lot], lot.player != transfer.player, !pending.isEmpty { link() }
         guard let lot = lots[transfer.lot] else {
             findings.problems.append("transfer \(id) names a lot that nothing opened")
             return transfer.credit
@@ -218,7 +246,7 @@ struct Auditor {
         expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
-            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: isPaid,
+            player: transfer.credit.player, currency: transfer.credit.currency, isPaid: row?.lotClass == .paid,
             granted: transfer.amount,
             expiresAt: expiresAt)
         expect(!isPaid || expiresAt == nil, "lot \(transfer.id) is paid and expires")
@@ -229,7 +257,12 @@ struct Auditor {
         let amount = transfer.amount
         let id = transfer.lot
         let paysDebt = transfer.debit.kind == .wallet && transfer.credit.kind == .receivable
-        expect(paysDebt == (transfer.debtLot != nil), "transfer \(transfer.id) names a debt that it does not pay")
+        let movesDebt =
+            transfer.debit.kind == .moved && transfer.credit.kind == .receivable
+            || transfer.debit.kind == .receivable && transfer.credit.kind == .moved
+        expect(
+            (paysDebt || movesDebt) == (transfer.debtLot != nil),
+            "transfer \(transfer.id) names a debt that it does not pay")
         switch (transfer.debit.kind, transfer.credit.kind) {
         case (.purchased, .wallet), (.granted, .wallet):
             expect(id == transfer.id, "transfer \(transfer.id) credits without a new lot")
@@ -270,6 +303,12 @@ struct Auditor {
         case (.refunded, .writtenOff):
             lots[id]?.writtenOff -= amount
             lots[id]?.refunded -= amount
+        case (.wallet, .moved): lots[id]?.remaining -= amount
+        case (.moved, .wallet): lots[id]?.remaining += amount
+        case (.held, .moved): lots[id]?.held -= amount
+        case (.moved, .held): lots[id]?.held += amount
+        case (.moved, .receivable): lots[id]?.owed -= amount
+        case (.receivable, .moved): lots[id]?.owed += amount
         case (let debit, let credit):
             findings.problems.append("transfer \(transfer.id) debits \(debit.name) and credits \(credit.name)")
         }
@@ -283,7 +322,7 @@ struct Auditor {
         expect(
             (transfer.spendOrder != nil) == isChosen, "transfer \(id) names an order without a choice, or none with one"
         )
-        let refers = debit == .spent || debit == .held
+        let refers = debit == .spent || debit == .held && credit != .moved
         expect((transfer.reference != nil) == refers, "transfer \(id) refers to nothing, or needs not")
         if let reference = transfer.reference {
             guard var book = referred[reference] else {
@@ -298,7 +337,7 @@ struct Auditor {
         let expiresAt = lots[transfer.lot]?.expiresAt ?? Timestamp.max
         if isChosen { expect(expiresAt > entry.time, "transfer \(id) draws a lot that has expired") }
         if credit == .expired { expect(expiresAt <= entry.time, "transfer \(id) expires before its time") }
-        guard credit == .spent || credit == .held, let lot = lots[transfer.lot] else { return }
+        guard credit == .spent || credit == .held && debit != .moved, let lot = lots[transfer.lot] else { return }
         if starts.contains(id) {
             current = id
             referred[id] = ReferredBook(player: lot.player, currency: lot.currency, isHold: credit == .held)
@@ -366,7 +405,7 @@ struct Auditor {
         let kept = books.players[book.player]?.holds.filter { $0.currency == book.currency } ?? []
         expect(Set(kept.map(\.id)) == Set(open.map(\.0.id)), "the holds of wallet \(account.number) are others")
         let receivable = accounts[LedgerAccount(.receivable, book.currency, player: book.player)] ?? 0
-        expect(accounts[account] == -Int128(available), "wallet \(account.number) is not the sum of its lots")
+        expect((accounts[account] ?? 0) == -Int128(available), "wallet \(account.number) is not the sum of its lots")
         expect(receivable == Int128(debt), "receivable of wallet \(account.number) is not the sum of what its lots owe")
         expect(
             available >= 0 && (available == 0 || debt == 0),
@@ -404,6 +443,8 @@ struct Auditor {
                 sum += turnover.balance
             }
             expect(sum == 0, "currency \(currency) does not balance")
+            let moved = turnovers[LedgerAccount(.moved, currency, player: 0)] ?? Totals.Turnover()
+            expect(moved.balance == 0, "something of currency \(currency) is on its way for ever")
         }
     }
 }

@@ -4,6 +4,8 @@ import Ledger
 /// of game operations. It shares no code with the ledger's decisions, knows no transfers, and copies itself to undo.
 struct GameModel {
     struct Lot {
+        /// Counted from 1 in the order in which they were opened, whoever has it.
+        var id: Int
         var isPaid: Bool
         var price: Int64
         var granted: Int64
@@ -48,6 +50,11 @@ struct GameModel {
 
     let orders: [CurrencyCode: SpendOrder]
     private(set) var lots: [Place: [Lot]] = [:]
+    private var lotCount = 0
+    /// To whom each token is linked.
+    private var links: [AccountName: AccountName] = [:]
+    private var consents: [AccountName: (order: Int, consumption: Bool)] = [:]
+    private var consentCount = 0
     private var traces: [RequestKey: (isAtomic: Bool, operations: [Trace])] = [:]
     private var answers: [RequestKey: Refusal?] = [:]
     private(set) var time: Timestamp = 0
@@ -58,6 +65,15 @@ struct GameModel {
     func held(_ place: Place) -> Int64 { (lots[place] ?? []).reduce(0) { $0 + $1.held } }
     func available(_ place: Place) -> Int64 { (lots[place] ?? []).reduce(0) { $0 + $1.remaining } }
     func debt(_ place: Place) -> Int64 { (lots[place] ?? []).reduce(0) { $0 + $1.owed } }
+
+    func consent(_ account: AccountName) -> Bool? { consents[whose(account)]?.consumption }
+
+    /// Whose everything is that comes under a name.
+    func whose(_ name: AccountName) -> AccountName {
+        var name = name
+        while let next = links[name] { name = next }
+        return name
+    }
 
     // MARK: Commands
 
@@ -70,11 +86,67 @@ struct GameModel {
             return nil
         case .keyed(let operation): return keyed(operation.key, operation)
         case .atomic(let atomic): return keyed(atomic)
+        case .link(let link): return take(link)
+        case .consent(let consent):
+            if let answered = answers[consent.key] { return replay(answered) }
+            answers[consent.key] = .some(nil)
+            consentCount += 1
+            consents[whose(consent.account)] = (consentCount, consent.consumption)
+            return nil
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil
         case .notify, .consumption, .forget: preconditionFailure("the model takes no such command")
         }
+    }
+
+    private mutating func take(_ link: Link) -> Refusal? {
+        let token = link.token.account
+        let account = whose(link.account)
+        settle(whose(token))
+        settle(account)
+        if whose(token) == account {
+            reached.insert("linked already")
+            return nil
+        }
+        if links[token] != nil {
+            reached.insert(link.moves ? "linked to another" : "another's token")
+            if !link.moves { return Refusal(.accountMismatch) }
+            links[token] = account
+            return nil
+        }
+        links[token] = account
+        for place in lots.keys where place.account == token {
+            let moved = lots.removeValue(forKey: place)!
+            let other = Place(account: account, currency: place.currency)
+            if moved.contains(where: { $0.held > 0 }) { reached.insert("a hold moved") }
+            if moved.contains(where: { $0.owed > 0 }) && available(other) > 0 {
+                reached.insert("a debt moved to money")
+            }
+            if moved.contains(where: { $0.remaining > 0 }) && debt(other) > 0 {
+                reached.insert("money moved to a debt")
+            }
+            lots[other, default: []] += moved
+            lots[other]!.sort { $0.id < $1.id }
+            pay(draw(other, min(available(other), debt(other)), takes: false))
+        }
+        for (key, trace) in traces {
+            traces[key]?.operations = trace.operations.map { operation in
+                switch operation {
+                case .spend(let parts): return .spend(parts.map { $0.moved(from: token, to: account) })
+                case .hold(var hold):
+                    hold.place = hold.place.moved(from: token, to: account)
+                    hold.parts = hold.parts.map { $0.moved(from: token, to: account) }
+                    return .hold(hold)
+                case .nothing: return .nothing
+                }
+            }
+        }
+        if let consent = consents.removeValue(forKey: token), consent.order > consents[account]?.order ?? 0 {
+            consents[account] = consent
+        }
+        reached.insert("linked")
+        return nil
     }
 
     private mutating func keyed(_ key: RequestKey, _ operation: KeyedOperation) -> Refusal? {
@@ -123,8 +195,9 @@ struct GameModel {
     private mutating func operate(_ operation: KeyedOperation) throws(Refusal.Reason) -> Trace {
         switch operation {
         case .spend(let spend):
-            settle(spend.account)
-            let wanted = spend.debits.map { (Place(account: spend.account, currency: $0.currency), $0.amount.units) }
+            let account = whose(spend.account)
+            settle(account)
+            let wanted = spend.debits.map { (Place(account: account, currency: $0.currency), $0.amount.units) }
             for (place, units) in wanted where units > available(place) {
                 throw .insufficientFunds(currency: place.currency, available: available(place))
             }
@@ -133,17 +206,18 @@ struct GameModel {
             for part in parts { change(part) { $0.spent += $1 } }
             return .spend(parts)
         case .grant(let grant):
-            settle(grant.account)
-            let place = Place(account: grant.account, currency: grant.currency)
-            var lot = Lot(isPaid: false, price: 0, granted: grant.amount.units, expiresAt: grant.expiresAt)
+            let place = Place(account: whose(grant.account), currency: grant.currency)
+            settle(place.account)
+            var lot = Lot(
+                id: openLot(), isPaid: false, price: 0, granted: grant.amount.units, expiresAt: grant.expiresAt)
             lot.remaining = lot.granted
             lots[place, default: []].append(lot)
-            comeBack([Part(place: place, lot: lots[place]!.count - 1, units: lot.granted)])
+            comeBack([Part(place: place, lot: lot.id, units: lot.granted)])
             return .nothing
         case .reverse(let reversal): return try reverse(reversal)
         case .hold(let hold):
-            settle(hold.account)
-            let place = Place(account: hold.account, currency: hold.currency)
+            let place = Place(account: whose(hold.account), currency: hold.currency)
+            settle(place.account)
             guard hold.amount.units <= available(place) else {
                 throw .insufficientFunds(currency: hold.currency, available: available(place))
             }
@@ -260,17 +334,21 @@ struct GameModel {
     // MARK: Lots
 
     private mutating func credit(_ signed: SignedPurchase, _ account: AccountName) {
-        settle(account)
-        let place = Place(account: account, currency: "gems")
-        let known = lots[place]?.firstIndex { $0.transaction == signed.facts.transaction }
-        if known == nil {
+        let transaction = signed.facts.transaction
+        let found = lots.keys.first { lots[$0]!.contains { $0.transaction == transaction } }
+        let place = found ?? Place(account: whose(account), currency: "gems")
+        if found.map({ $0.account != whose(account) }) ?? false { reached.insert("a purchase that stays behind") }
+        settle(place.account)
+        if found == nil {
             var lot = Lot(
-                isPaid: true, price: signed.facts.price ?? 0, granted: 100, transaction: signed.facts.transaction)
+                id: openLot(), isPaid: true, price: signed.facts.price ?? 0, granted: 100, transaction: transaction)
             lot.remaining = 100
             lots[place, default: []].append(lot)
-            comeBack([Part(place: place, lot: lots[place]!.count - 1, units: 100)])
+            comeBack([Part(place: place, lot: lot.id, units: 100)])
+            return
         }
-        guard let index = known, signed.revoked > 0, !lots[place]![index].isRefunded else { return }
+        let index = lots[place]!.firstIndex { $0.transaction == transaction }!
+        guard signed.revoked > 0, !lots[place]![index].isRefunded else { return }
         lots[place]![index].isRefunded = true
         // Each purchase is refunded once, as a whole.
         let own = lots[place]![index].remaining
@@ -280,6 +358,11 @@ struct GameModel {
         pay(sources)
         if debt(place) > 0 { reached.insert("debt") }
         if held(place) > 0 && debt(place) > 0 { reached.insert("debt beside a hold") }
+    }
+
+    private mutating func openLot() -> Int {
+        lotCount += 1
+        return lotCount
     }
 
     /// Takes from the lots in the currency's order (or only says from which).
@@ -304,14 +387,16 @@ struct GameModel {
             let taken = min(rest, all[index].remaining)
             rest -= taken
             if takes { lots[place]![index].remaining -= taken }
-            parts.append(Part(place: place, lot: index, units: taken))
+            parts.append(Part(place: place, lot: all[index].id, units: taken))
         }
         return parts
     }
 
     private mutating func change(_ part: Part, _ body: (inout Lot, Int64) -> Void) {
-        body(&lots[part.place]![part.lot], part.units)
+        body(&lots[part.place]![index(of: part.lot, part.place)], part.units)
     }
+
+    private func index(of lot: Int, _ place: Place) -> Int { lots[place]!.firstIndex { $0.id == lot }! }
 
     private mutating func unhold(_ parts: [Part]) {
         for part in parts {
@@ -327,7 +412,7 @@ struct GameModel {
     private mutating func comeBack(_ parts: [Part]) {
         var sources: [Part] = []
         for part in parts {
-            if let expiresAt = lots[part.place]![part.lot].expiresAt, expiresAt <= time {
+            if let expiresAt = lots[part.place]![index(of: part.lot, part.place)].expiresAt, expiresAt <= time {
                 reached.insert("expired on the way back")
                 change(part) {
                     $0.remaining -= $1
@@ -343,12 +428,13 @@ struct GameModel {
     private mutating func pay(_ sources: [Part]) {
         for source in sources {
             var left = source.units
-            for debtor in [source.lot] + Array(lots[source.place]!.indices) {
+            let own = index(of: source.lot, source.place)
+            for debtor in [own] + Array(lots[source.place]!.indices) {
                 let paid = min(left, lots[source.place]![debtor].owed)
                 if paid > 0 { reached.insert("debt paid") }
                 left -= paid
                 lots[source.place]![debtor].owed -= paid
-                lots[source.place]![source.lot].remaining -= paid
+                lots[source.place]![own].remaining -= paid
             }
         }
     }
@@ -386,5 +472,17 @@ struct GameModel {
 
     mutating func note(_ key: RequestKey) {
         if sequence[key] == nil { sequence[key] = sequence.count }
+    }
+}
+
+extension GameModel.Place {
+    fileprivate func moved(from token: AccountName, to account: AccountName) -> GameModel.Place {
+        GameModel.Place(account: self.account == token ? account : self.account, currency: currency)
+    }
+}
+
+extension GameModel.Part {
+    fileprivate func moved(from token: AccountName, to account: AccountName) -> GameModel.Part {
+        GameModel.Part(place: place.moved(from: token, to: account), lot: lot, units: units)
     }
 }

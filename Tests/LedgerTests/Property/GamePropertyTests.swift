@@ -6,7 +6,7 @@ import Testing
 /// Random game operations against the model: after every one the answer, the balances and every open lot are compared,
 /// while the store is checkpointed, forgets, restarts and loses batches, and the clock runs past expiries.
 @Suite struct GamePropertyTests {
-    private static let accounts: [AccountName] = ["ann", "bob"]
+    private static let accounts: [AccountName] = ["ann", "bob"] + GameWorkload.tokens.map(\.account)
     private static let currencies: [CurrencyCode] = ["gems", "tickets"]
 
     @Test(arguments: SpendOrder.allCases)
@@ -21,7 +21,8 @@ import Testing
         let toReach: Set<String> = [
             "an atomic", "an atomic undone", "an answer again", "a refusal again", "a part captured", "released",
             "reversed", "hold closed", "hold expired", "debt", "debt beside a hold", "debt paid", "a lot expired",
-            "a hold expired", "expired on the way back", "lots left in the store",
+            "a hold expired", "expired on the way back", "lots left in the store", "linked", "linked already",
+            "linked to another", "another's token", "a hold moved",
         ]
         let missing = toReach.subtracting(reached)
         #expect(missing.isEmpty)
@@ -66,8 +67,9 @@ import Testing
             let question = Command.balance(account: account, currency: nil)
             _ = model.take(.expire, at: store.books.entryTime(store.now))
             guard case .balance(let told) = store.commit([question])[0] else { continue }
+            try #require(store.player(account)?.consent?.consumption == model.consent(account), place)
             for currency in Self.currencies {
-                let wallet = GameModel.Place(account: account, currency: currency)
+                let wallet = GameModel.Place(account: model.whose(account), currency: currency)
                 let balance = told.balances.first { $0.currency == currency }?.balance ?? Balance()
                 let numbers = [balance.available, balance.held, balance.debt]
                 try #require(numbers == [model.available(wallet), model.held(wallet), model.debt(wallet)], place)
@@ -85,13 +87,17 @@ extension Command {
         switch self {
         case .keyed(let operation): operation.key
         case .atomic(let atomic): atomic.key
-        case .credit, .notify, .expire, .balance, .consumption, .forget: nil
+        case .consent(let consent): consent.key
+        case .credit, .notify, .link, .expire, .balance, .consumption, .forget: nil
         }
     }
 }
 
-/// Random commands over two players, mostly naming what was done shortly before.
+/// Random commands over two players and two tokens, mostly naming what was done shortly before.
 struct GameWorkload {
+    static let tokens = ["5f0e8c2a-0000-4000-8000-000000000001", "5f0e8c2a-0000-4000-8000-000000000002"]
+        .map { AppAccountToken($0)! }
+
     private var issued = 0
     private var sent: [Command] = []
     private var spendKeys: [RequestKey] = []
@@ -99,22 +105,34 @@ struct GameWorkload {
     private var purchases: [(TransactionID, AccountName, Int64)] = []
 
     mutating func next(_ now: Timestamp, _ random: inout SplitMix64) -> Command {
-        let account: AccountName = random.chance(70) ? "ann" : "bob"
+        let account: AccountName =
+            random.chance(30)
+            ? Self.tokens[random.chance(70) ? 0 : 1].account : random.chance(70) ? "ann" : "bob"
         if random.chance(10), let old = sent.randomElement(using: &random) { return old }
         if random.chance(5) { return .expire }
+        if random.chance(4) {
+            let token = Self.tokens.randomElement(using: &random)!
+            return .link(Link(token: token, account: account, moves: random.chance(25)))
+        }
         if random.chance(12) {
             let id = TransactionID(number: Int64(purchases.count + 1))
             let price = Int64.random(in: 1...3, using: &random) * 1_000
             purchases.append((id, account, price))
-            return .credit(jws(id, price: price), account: account)
+            let token = account.isToken && random.chance(50) ? account : nil
+            return .credit(jws(id, price: price, token: token), account: account)
         }
         if random.chance(8), let place = purchases.indices.randomElement(using: &random) {
             let (id, owner, price) = purchases.remove(at: place)
             purchases.insert((id, owner, price), at: place)
-            return .credit(jws(id, signed: 2, revoked: 100_000, price: price), account: owner)
+            let token = owner.isToken && random.chance(50) ? owner : nil
+            return .credit(jws(id, signed: 2, revoked: 100_000, price: price, token: token), account: owner)
         }
         issued += 1
         let key = RequestKey("k\(issued)")!
+        if random.chance(4) {
+            sent.append(.consent(Consent(key: key, account: account, consumption: random.chance(50))))
+            return sent[sent.count - 1]
+        }
         let command = command(key, account, now, &random)
         switch command {
         case .keyed(.hold): holdKeys.append(key)
@@ -122,7 +140,7 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .expire, .balance, .consumption, .forget: break
+        case .keyed, .credit, .notify, .link, .consent, .expire, .balance, .consumption, .forget: break
         }
         sent.append(command)
         return command
@@ -172,4 +190,8 @@ struct GameWorkload {
             return .reverse(Reversal(key: key, spendKey: spendKey, operation: index, debits: debits))
         }
     }
+}
+
+extension AccountName {
+    fileprivate var isToken: Bool { GameWorkload.tokens.contains { $0.account == self } }
 }

@@ -77,6 +77,10 @@ enum Samples {
         Asked(Methods.consumption, query, .ledger(.consumption(query)))
     }
 
+    private static func consent(_ consent: Consent) -> Asked {
+        Asked(Methods.consent, consent, .ledger(.consent(consent)))
+    }
+
     private static func journal(_ query: JournalQuery) -> Asked {
         Asked(Methods.journal, query, .ledger(.journal(query)))
     }
@@ -116,6 +120,8 @@ enum Samples {
             key: try key("h"), account: player, currency: gems, amount: try amount(Limits.amountMax),
             timeoutMilliseconds: Limits.holdMillisecondsMax)
         let jws = Array("a.b.c".utf8)
+        let guest = try token()
+        func link(moves: Bool) -> Link { Link(token: guest, account: player, moves: moves) }
         return [
             Asked(Methods.ping, NoParams(), .ping), Asked(Methods.head, NoParams(), .ledger(.head)),
             Asked(Methods.info, NoParams(), .info),
@@ -153,6 +159,10 @@ enum Samples {
                     waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
             Asked(Methods.promote, NoParams(), .ledger(.promote)),
             Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
+            Asked(Methods.link, link(moves: false), .ledger(.link(link(moves: false)))),
+            Asked(Methods.relink, link(moves: true), .ledger(.link(link(moves: true)))),
+            consent(Consent(key: try key("y"), account: player, consumption: true)),
+            consent(Consent(key: try key("n"), account: player, consumption: false)),
             journal(JournalQuery(after: 0)),
             journal(
                 JournalQuery(
@@ -267,8 +277,17 @@ enum Samples {
         (unassigned.account, unassigned.entry) = (nil, nil)
         let refusal = Refusal(.insufficientFunds(currency: try currency("gems"), available: 7), operation: 3)
         return [
-            .unknown, .account(player), .purchase(purchase), .purchase(unassigned),
+            .unknown, .account(Finding.Account(name: player)),
+            .account(
+                Finding.Account(
+                    name: player, isLinked: true,
+                    consent: Finding.Account.Consent(consumption: false, time: 9, actor: "pipeline"))),
+            .purchase(purchase), .purchase(unassigned),
             .request(Finding.Request(key: try key("k"), answer: .posted(bought))),
+            .request(
+                Finding.Request(
+                    key: try key("k"),
+                    answer: .recorded(ConsentReceipt(consumption: true, time: 9, replayed: false)))),
             .request(Finding.Request(key: try key("k"), answer: .refused(refusal))),
         ]
     }

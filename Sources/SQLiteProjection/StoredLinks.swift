@@ -1,0 +1,98 @@
+import GRDB
+import Ledger
+
+/// Reads who is linked to whom, and what players said of consumption, of one state of the tables.
+final class StoredLinks {
+    private let selectAny: PreparedStatement
+    private let selectLinks: PreparedStatement
+    private let selectTokens: PreparedStatement
+    private let selectConsent: PreparedStatement
+    /// Mostly a ledger has no links, and then nobody has to look for them.
+    private var hasLinks = true
+    private var hasConsents = true
+
+    init(_ db: Database) throws {
+        selectAny = try PreparedStatement(
+            db, "SELECT EXISTS (SELECT 1 FROM link), EXISTS (SELECT 1 FROM consent)")
+        selectLinks = try PreparedStatement(
+            db, "SELECT account, entry, number FROM link WHERE token = ? ORDER BY number")
+        // With the index's own condition, so that it is used.
+        selectTokens = try PreparedStatement(db, "SELECT token FROM link WHERE account = ? AND number = 1")
+        selectConsent = try PreparedStatement(
+            db, "SELECT id, consumption FROM consent WHERE account = ? ORDER BY id DESC LIMIT 1")
+    }
+
+    /// Finds out, for what is read next, whether there are any.
+    func begin() throws {
+        try selectAny.first { row in
+            hasLinks = row.integer(0) != 0
+            hasConsents = row.integer(1) != 0
+        }
+    }
+
+    /// The links of a token, the first one first.
+    func links(of token: PlayerID) throws -> [AccountLink] {
+        if !hasLinks { return [] }
+        var links: [AccountLink] = []
+        selectLinks.bind(1, token)
+        try selectLinks.forEach { row in
+            let (account, entry) = (row.integer(0), row.optionalInteger(1))
+            guard account > 0, account <= Plausible.accountMax, account != token, entry ?? 1 > 0,
+                row.integer(2) == links.count + 1, entry == nil || links.isEmpty
+            else { throw StoreError.corrupt("a link of account \(token) has values that cannot be") }
+            links.append(AccountLink(account: account, entry: entry))
+        }
+        return links
+    }
+
+    /// Whose everything is that an account ever had, and on the way to them all who had it.
+    func owners(of account: PlayerID) throws -> [PlayerID] {
+        var owners = [account]
+        while hasLinks, let link = try links(of: owners[owners.count - 1]).first {
+            if owners.contains(link.account) {
+                throw StoreError.corrupt("account \(account) is linked to itself")
+            }
+            owners.append(link.account)
+        }
+        return owners
+    }
+
+    func owner(of account: PlayerID) throws -> PlayerID { try owners(of: account).last ?? account }
+
+    /// The accounts whose lots, holds and consents are an account's: its own and those of the tokens that were linked
+    /// to it first, and to these; none where it is itself linked.
+    func members(of account: PlayerID) throws -> [PlayerID] {
+        if !hasLinks { return [account] }
+        if try !links(of: account).isEmpty { return [] }
+        var members = [account]
+        var next = 0
+        while next < members.count {
+            selectTokens.bind(1, members[next])
+            var tokens: [PlayerID] = []
+            try selectTokens.forEach { tokens.append($0.integer(0)) }
+            for token in tokens where members.contains(token) {
+                throw StoreError.corrupt("account \(token) is linked to itself")
+            }
+            members += tokens
+            next += 1
+        }
+        return members
+    }
+
+    /// The newest consent of some accounts.
+    func consent(of members: [PlayerID]) throws -> ConsentRecord? {
+        if !hasConsents { return nil }
+        var newest: ConsentRecord?
+        for account in members {
+            selectConsent.bind(1, account)
+            let found = try selectConsent.first { row in
+                guard row.integer(0) > 0, row.integer(1) == 0 || row.integer(1) == 1 else {
+                    throw StoreError.corrupt("a consent of account \(account) has values that cannot be")
+                }
+                return ConsentRecord(request: row.integer(0), consumption: row.integer(1) == 1)
+            }
+            if let found, found.request > newest?.request ?? 0 { newest = found }
+        }
+        return newest
+    }
+}
