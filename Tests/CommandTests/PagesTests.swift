@@ -18,7 +18,7 @@ import Testing
         let typed =
             #/
             (?: ^ \h* | ` ) currency-ledger \h
-            ( [a-z]+ (?: \h (?: init | sign | notify ) \b )? ) ( [^`\n]* )
+            ( [a-z][a-z-]* (?: \h (?: init | sign | notify | reconcile | test-notification ) \b )? ) ( [^`\n]* )
             /#.anchorsMatchLineEndings()
         var flags: [String: Set<String>] = [:]
         for page in try Self.pages() {

@@ -65,8 +65,8 @@ extension ServerTests {
                 "find", "head",
             ]
             let changes: Set = [
-                "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "forget",
-                "blocks", "promote",
+                "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link", "relink",
+                "consent", "forget", "blocks", "promote",
             ]
             #expect(Set(Methods.all.map(\.description)) == reads.union(changes))
             for method in Methods.all { #expect(method.changes == changes.contains("\(method)"), "\(method)") }
