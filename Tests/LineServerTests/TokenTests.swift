@@ -65,7 +65,8 @@ extension ServerTests {
                 "find", "head",
             ]
             let changes: Set = [
-                "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link", "relink",
+                "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link",
+                "relink",
                 "consent", "forget", "blocks", "promote",
             ]
             #expect(Set(Methods.all.map(\.description)) == reads.union(changes))
