@@ -3,6 +3,7 @@ enum Setting: String, CaseIterable {
     case path
     case listen
     case listenHTTP = "http.listen"
+    case httpClientCertificates = "http.clientCertificates"
     case socketMode
     case insecurePlaintext
     case bundleID = "app.bundleId"
@@ -47,7 +48,7 @@ enum Setting: String, CaseIterable {
             .headPublicKey, .logLevel:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
-        case .insecureLoopback, .insecurePlaintext: .boolean
+        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates: .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
         }
@@ -60,7 +61,7 @@ enum Setting: String, CaseIterable {
         case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback:
+            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates:
             false
         }
     }
@@ -72,6 +73,7 @@ enum Setting: String, CaseIterable {
         case .path: "--path"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
+        case .httpClientCertificates: "--http-client-certificates"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
         case .tlsCertificate: "--tls-certificate"
@@ -108,7 +110,7 @@ enum Setting: String, CaseIterable {
             .headSeconds, .headPublicKey, .cachedPlayers:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
-            .tlsKey, .tlsClientCA, .logLevel:
+            .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
             false
         }
     }
