@@ -18,7 +18,9 @@ import Testing
         let typed =
             #/
             (?: ^ \h* | ` ) currency-ledger \h
-            ( [a-z]+ (?: \h (?: init | sign | notify ) \b )? ) ( [^`\n]* )
+            (
+                sandbox \h [a-z]+ (?: -consumption )? | catalog \h import | [a-z]+
+            ) ( [^`\n]* )
             /#.anchorsMatchLineEndings()
         var flags: [String: Set<String>] = [:]
         for page in try Self.pages() {
