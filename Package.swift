@@ -103,11 +103,12 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine",
-                "LedgerWire", "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
+                "AppStore", "AppStoreServer", "FileLog", "HeadSigning", "Ledger", "LedgerAudit", "LedgerClient",
+                "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -1,3 +1,5 @@
+public import AppStore
+
 /// Every bound of the client, each with its reason.
 public enum AppStoreServerLimits {
     /// Bytes of a reply. A page has at most 20 records, each with a JWS of at most 64 KiB, which is what a `Verifier`
@@ -31,6 +33,22 @@ public enum AppStoreServerLimits {
     /// Milliseconds from now up to which Apple's word when to come again is believed: it counts requests by the hour
     /// ("Identifying rate limits").
     public static let retryAfterMillisecondsMax: Int64 = 3_600_000
+    /// Notifications on a page of their history ("Get Notification History").
+    static let historyPageMax = 20
+    /// Milliseconds of the notification history that are asked for at once: so a long time can be read in parts.
+    static let historyPartMilliseconds: Int64 = 86_400_000
+    /// Milliseconds before the end of what was read that are read again: Apple lists a notification within moments, and
+    /// clocks differ by less.
+    public static let historyOverlapMilliseconds: Int64 = 3_600_000
+    /// Notifications that wait for the next run of a ``Reconciliation``, of up to 64 KiB each; while there are as many,
+    /// no more are read.
+    static let postponedMax = 1_000
+
+    /// Milliseconds for which Apple keeps notifications: 180 days, in the sandbox 30.
+    public static func historyMilliseconds(_ environment: Environment) -> Int64 {
+        86_400_000 * (environment == .production ? 180 : 30)
+    }
+
     /// Seconds that a token is good for. Apple takes 3,600 at most ("Generating JSON Web Tokens for API requests").
     public static let tokenSeconds: Int64 = 1_200
     /// Seconds before its end at which a token is replaced: longer than an attempt takes, and than clocks differ.

@@ -20,9 +20,11 @@ extension Replay {
             guard let purchase = purchases[transaction], let account = purchase.account else {
                 return fault(posting.block, "entry \(entry.id) is about a purchase that has no account")
             }
+            // A purchase is opened in the wallet of the account that it names, and stays with what was credited there.
             expect(
-                own.allSatisfy { may(entry, posting.block, postTo: $0.player, of: account) }, posting.block,
-                "entry \(entry.id) moves what is not the owner's of purchase \(transaction)")
+                own.allSatisfy {
+                    opening == nil ? may(entry, posting.block, postTo: $0.player, of: account) : $0.player == account
+                }, posting.block, "entry \(entry.id) moves what is not the owner's of purchase \(transaction)")
         }
         guard let opening else {
             return expect(

@@ -1,10 +1,10 @@
 import AppStore
 import Ledger
-import LedgerEngine
-import LedgerWire
+package import LedgerEngine
+package import LedgerWire
 
 extension Reply {
-    init(_ answer: Answer) {
+    package init(_ answer: Answer) {
         switch answer {
         case .success(let outcome): self = .outcome(outcome)
         case .failure(let fault): self = .error(WireError(fault))

@@ -1,4 +1,5 @@
 import AppStore
+import AppStoreServer
 import FileLog
 import Foundation
 import HeadSigning
@@ -11,9 +12,16 @@ import Logging
 import NIOCore
 import NIOPosix
 import SQLiteProjection
+import ServiceLifecycle
 
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
+    /// The service, and what asks the App Store for its ledgers: that ends first.
+    struct Whole {
+        var ledgers: LedgerService
+        var agents: [any Service]
+    }
+
     /// - Parameters:
     ///   - catalogs: those of the ledgers, in their order.
     ///   - create: whether ledgers are made where there are none.
@@ -25,7 +33,7 @@ enum Composition {
     static func service(
         _ settings: Settings, catalogs: [Catalog], create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
         logger: Logger
-    ) throws -> LedgerService {
+    ) throws -> Whole {
         try settings.check(against: catalogs)
         // What is wrong with any of them is said before one is made or opened.
         let signatures = try settings.ledgers.map { try Signatures($0) }
@@ -59,22 +67,40 @@ enum Composition {
         if failures.count == opened.count { throw failures[0] }
         let ledgers = ServedLedgers(version: Version.current, members: opened.map(\.member))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
-        return LedgerService(
+        let service = LedgerService(
             ledgers: ledgers, group: group,
             lines: try LineService(configuration: server, ledgers: ledgers, group: group, logger: logger, stop: stop))
+        return Whole(
+            ledgers: service,
+            agents: zip(settings.ledgers, opened).enumerated().compactMap { place, ledger in
+                agent(ledger.0, signatures[place], ledger.1.member, logger)
+            })
     }
 
-    /// What verifies a ledger's purchases, and signs its heads.
+    private static func agent(
+        _ settings: LedgerSettings, _ signatures: Signatures, _ member: ServedLedgers.Member, _ logger: Logger
+    ) -> AppStoreAgent? {
+        guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
+        var logger = logger
+        if let name = settings.name { logger[metadataKey: "ledger"] = "\(name)" }
+        return AppStoreAgent(
+            settings: appStore, key: key, app: signatures.app, ledger: member.ledger,
+            folder: LedgerFolder(settings.path), leads: { member.info().standby == nil }, logger: logger)
+    }
+
+    /// What verifies a ledger's purchases, and signs its heads and what it asks of the App Store.
     private struct Signatures {
         let app: App
         let anchors: [Certificate]
         let signer: HeadSigner?
+        let appStoreKey: InAppPurchaseKey?
 
         init(_ settings: LedgerSettings) throws(ConfigurationError) {
             app = App(
                 bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
             anchors = try Composition.anchors(settings.anchors)
             signer = try headSigner(settings)
+            appStoreKey = try settings.appStore?.readKey()
         }
     }
 

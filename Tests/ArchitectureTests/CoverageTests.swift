@@ -179,7 +179,8 @@ import Testing
         let source = try Repository.source(named: "CurrencyLedger.swift")
         let list = try #require(source.firstMatch(of: /subcommands: \[([^\]]+)\]/)).1
         let commands = list.matches(of: /(\w+)\.self/).map {
-            $0.1.lowercased().replacing(/command$/, with: "")
+            // As swift-argument-parser names them.
+            $0.1.replacing(/Command$/, with: "").replacing(/([a-z])([A-Z])/) { "\($0.1)-\($0.2)" }.lowercased()
         }
         #expect(commands.count > 5)
         let pages = try Repository.pages.map { try Repository.text($0) }.joined(separator: "\n")

@@ -1,11 +1,11 @@
-import LedgerWire
+package import LedgerWire
 import Logging
 import NIOCore
 import NIOHTTP1
 
 /// What the App Store is told of a notification: 200 where it is in the books, or can never be; otherwise an error,
 /// after which it sends the notification again (after 1, 12, 24, 48 and 72 hours).
-struct NotificationVerdict {
+package struct NotificationVerdict {
     let status: HTTPResponseStatus
     /// For people: why it is not in the books.
     let body: ByteBuffer
@@ -44,7 +44,7 @@ struct NotificationVerdict {
     }
 
     /// Whether the same notification, sent again, would be refused again.
-    private static func isFinal(_ error: WireError) -> Bool {
+    package static func isFinal(_ error: WireError) -> Bool {
         switch WireReason(rawValue: error.reason) {
         // Apple signed it, perhaps, and the clock is wrong, or a later version of the service can read it.
         case .verificationFailed where mayBeGood(error): false

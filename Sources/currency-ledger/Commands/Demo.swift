@@ -101,7 +101,8 @@ struct DemoStage {
         try Composition.service(
             settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
             acceptsClock: false,
-            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
+            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })
+        ).ledgers
     }
 
     func transaction(

@@ -110,6 +110,22 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Players kept in memory. Default: 300000")
     var cachePlayers: String?
 
+    @Option(
+        help: "The In-App Purchase key of App Store Connect (.p8), readable by its owner alone.", completion: .file())
+    var appStoreKey: String?
+
+    @Option(help: "The id of that key.")
+    var appStoreKeyId: String?
+
+    @Option(help: "The issuer id that App Store Connect shows beside its keys.")
+    var appStoreIssuerId: String?
+
+    @Option(help: "Where the App Store Server API is asked. Default: Apple's server of the environment")
+    var appStoreAddress: String?
+
+    @Option(help: "Seconds from one reading of Apple's notification history to the next; 0: never. Default: 300")
+    var appStoreHistorySeconds: String?
+
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
 
@@ -125,6 +141,8 @@ struct Serve: AsyncParsableCommand {
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
+            .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
             .insecureLoopback: insecureLoopback ? "true" : nil,
         ].compactMapValues { $0 }
     }
@@ -144,7 +162,7 @@ struct Serve: AsyncParsableCommand {
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
         let scratch = ScratchFolder()
         defer { scratch.remove() }
-        let service: LedgerService
+        let service: Composition.Whole
         do {
             service = try Composition.service(
                 settings, catalogs: catalogs, create: create, acceptsClock: acceptClock, scratch: scratch,
@@ -156,7 +174,9 @@ struct Serve: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, settings, catalogs))],
+                services: [service.ledgers] + service.agents + [
+                    Reloading(hangups: hangups, reload: reload(service.ledgers.lines, settings, catalogs))
+                ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()

@@ -28,6 +28,11 @@ enum Setting: String, CaseIterable {
     case headSeconds = "head.seconds"
     case headPublicKey = "head.publicKey"
     case cachedPlayers = "cache.players"
+    case appStoreKey = "appStore.key"
+    case appStoreKeyID = "appStore.keyId"
+    case appStoreIssuerID = "appStore.issuerId"
+    case appStoreAddress = "appStore.address"
+    case appStoreHistorySeconds = "appStore.historySeconds"
     case logLevel = "log.level"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
@@ -44,9 +49,10 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
-            .headPublicKey, .logLevel:
+            .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress:
             .text
-        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout: .integer
+        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
+            .integer
         case .insecureLoopback, .insecurePlaintext: .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
@@ -60,7 +66,8 @@ enum Setting: String, CaseIterable {
         case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback:
+            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .appStoreKey, .appStoreKeyID,
+            .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds:
             false
         }
     }
@@ -90,6 +97,11 @@ enum Setting: String, CaseIterable {
         case .headSeconds: "--head-seconds"
         case .headPublicKey: "--head-public-key"
         case .cachedPlayers: "--cache-players"
+        case .appStoreKey: "--app-store-key"
+        case .appStoreKeyID: "--app-store-key-id"
+        case .appStoreIssuerID: "--app-store-issuer-id"
+        case .appStoreAddress: "--app-store-address"
+        case .appStoreHistorySeconds: "--app-store-history-seconds"
         case .logLevel: "--log-level"
         case .followLeader: "--follow-leader"
         case .followName: "--follow-name"
@@ -105,7 +117,8 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
-            .headSeconds, .headPublicKey, .cachedPlayers:
+            .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
+            .appStoreAddress, .appStoreHistorySeconds:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
             .tlsKey, .tlsClientCA, .logLevel:

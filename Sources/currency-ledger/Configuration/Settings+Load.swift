@@ -1,4 +1,5 @@
 import AppStore
+import AppStoreServer
 import Configuration
 import Foundation
 import LedgerWire
@@ -162,10 +163,49 @@ private struct Source {
             note("is required where head.file is given: a head is written with its signature", .headKey)
         }
         if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
+        settings.appStore = appStore(environment)
         settings.follow = follow()
         if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
         if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
         return settings
+    }
+
+    /// `nil` where no key is given.
+    private mutating func appStore(_ environment: Environment?) -> AppStoreSettings? {
+        let key = filled(.appStoreKey).map { path($0) }
+        let keyID = filled(.appStoreKeyID)?.text
+        let issuerID = filled(.appStoreIssuerID)?.text
+        let own = filled(.appStoreAddress)
+        let seconds = integer(.appStoreHistorySeconds, in: 0...86_400)
+        for setting in [Setting.appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds]
+        where given(setting) != nil {
+            require(.appStoreKey, because: "\(setting.rawValue) is")
+        }
+        if given(.appStoreKey) != nil {
+            require(.appStoreKeyID, because: "appStore.key is")
+            require(.appStoreIssuerID, because: "appStore.key is")
+        }
+        guard let key, let keyID, let issuerID, let address = address(of: environment, own: own) else { return nil }
+        var settings = AppStoreSettings(keyFile: key, keyID: keyID, issuerID: issuerID, address: address)
+        if let seconds { settings.historySeconds = Int(seconds) }
+        return settings
+    }
+
+    private mutating func address(of environment: Environment?, own: Given?) -> AppStoreAddress? {
+        guard let own else {
+            if let address = environment.flatMap({ AppStoreAddress($0) }) { return address }
+            if let environment {
+                note(
+                    "is required, for Apple has no server of the environment \(environment.rawValue)", .appStoreAddress)
+            }
+            return nil
+        }
+        do throws(AppStoreServerError) {
+            return try AppStoreAddress(own.text)
+        } catch {
+            mustBe("https://HOST or https://HOST:PORT, or http:// on this machine", own)
+            return nil
+        }
     }
 
     private mutating func access(serves: Bool) -> ServerConfiguration.Access {

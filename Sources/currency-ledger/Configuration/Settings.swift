@@ -95,4 +95,6 @@ struct LedgerSettings: Sendable {
     /// The file of the public key by which an auditor verifies heads.
     var headPublicKey: String?
     var cachedPlayers = 300_000
+    /// `nil` where the App Store is asked nothing.
+    var appStore: AppStoreSettings?
 }

@@ -1,0 +1,125 @@
+/// Fetches the notifications that a webhook missed: reads Apple's notification history, and hands all of it over, in
+/// its order. Whoever takes a notification knows by its `notificationUUID` whether it is new.
+///
+/// It goes on from a time, its ``position``. Apple may list a notification after a later one, so each run reads the
+/// last hour before it again (``AppStoreServerLimits/historyOverlapMilliseconds``). What cannot be taken now is handed
+/// over again in the next run; until then the position stays before it.
+public actor Reconciliation {
+    /// What became of a notification that was handed over.
+    public enum Delivery: Hashable, Sendable {
+        /// It is recorded now.
+        case new
+        /// It was recorded before.
+        case known
+        /// It will never be taken, and why.
+        case refused(String)
+        /// It cannot be taken now, and why.
+        case postponed(String)
+    }
+
+    /// What a run did so far.
+    public struct Progress: Hashable, Sendable {
+        /// Everything before this time was read, in milliseconds since the UNIX epoch.
+        public internal(set) var readThrough: Int64
+        /// Notifications that were not known before.
+        public internal(set) var new = 0
+        /// Notifications that were recorded before.
+        public internal(set) var known = 0
+        /// Notifications that will never be taken.
+        public internal(set) var refused = 0
+        /// Notifications that wait for the next run.
+        public internal(set) var postponed = 0
+    }
+
+    private struct Postponed {
+        /// From when on the history has it.
+        var from: Int64
+        var signedPayload: String
+    }
+
+    private let client: AppStoreServerClient
+    private let deliver: @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
+    private var readThrough: Int64
+    private var postponed: [Postponed] = []
+
+    /// - Parameters:
+    ///   - position: the ``position`` of an earlier run, or the beginning, in milliseconds since the UNIX epoch. Apple
+    ///     has the last 180 days, in the sandbox 30.
+    ///   - deliver: hands over a page of notifications, at most 20, which are not verified yet, and says of each what
+    ///     became of it. What it throws ends the run; the page is handed over again in the next.
+    public init(
+        client: AppStoreServerClient, position: Int64,
+        deliver: @escaping @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
+    ) {
+        self.client = client
+        self.deliver = deliver
+        readThrough = position
+    }
+
+    /// Everything before this time was handed over, and taken or refused for ever: where another process may go on.
+    public var position: Int64 { postponed.reduce(readThrough) { min($0, $1.from) } }
+
+    /// Hands over what was sent until `now`, a day at a time. A second call waits for nothing: only one is to run.
+    /// - Parameters:
+    ///   - now: in milliseconds since the UNIX epoch.
+    ///   - progress: called after each day of the history, with the ``position`` then.
+    /// - Throws: ``AppStoreServerError``, `CancellationError`, and what `deliver` and `progress` throw. What was handed
+    ///   over by then is done.
+    public func catchUp(
+        to now: Int64, progress: @Sendable (Progress, _ position: Int64) async throws -> Void = { _, _ in }
+    ) async throws -> Progress {
+        var run = Progress(readThrough: readThrough)
+        try await deliverAgain(&run)
+        repeat {
+            let start = max(0, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
+            let end = min(now, readThrough + AppStoreServerLimits.historyPartMilliseconds)
+            if start < end { try await read(from: start, to: end, &run) }
+            run.postponed = postponed.count
+            // Those that wait are read again, with those behind them.
+            if postponed.count >= AppStoreServerLimits.postponedMax { break }
+            readThrough = max(readThrough, end)
+            run.readThrough = readThrough
+            try await progress(run, position)
+        } while readThrough < now
+        return run
+    }
+
+    private func deliverAgain(_ run: inout Progress) async throws {
+        let before = postponed
+        for start in stride(from: 0, to: before.count, by: AppStoreServerLimits.historyPageMax) {
+            let page = before[start..<min(before.count, start + AppStoreServerLimits.historyPageMax)]
+            let deliveries = try await deliver(page.map(\.signedPayload))
+            for (one, delivery) in zip(page, deliveries) where note(delivery, &run) {
+                postponed.removeAll { $0.signedPayload == one.signedPayload }
+            }
+        }
+    }
+
+    private func read(from start: Int64, to end: Int64, _ run: inout Progress) async throws {
+        for try await page in client.notificationHistory(NotificationHistoryQuery(startDate: start, endDate: end)) {
+            // Postponed ones were handed over a moment ago.
+            let fresh = page.notifications.map(\.signedPayload).filter { payload in
+                !postponed.contains { $0.signedPayload == payload }
+            }
+            if fresh.isEmpty { continue }
+            let deliveries = try await deliver(fresh)
+            precondition(deliveries.count == fresh.count, "each notification has its own answer")
+            for (payload, delivery) in zip(fresh, deliveries) where !note(delivery, &run) {
+                postponed.append(Postponed(from: start, signedPayload: payload))
+            }
+            if postponed.count >= AppStoreServerLimits.postponedMax { return }
+        }
+    }
+
+    /// Counts what became of one.
+    /// - Returns: whether it is done with.
+    private func note(_ delivery: Delivery, _ run: inout Progress) -> Bool {
+        switch delivery {
+        case .new: run.new += 1
+        case .known: run.known += 1
+        case .refused: run.refused += 1
+        case .postponed: return false
+        }
+        return true
+    }
+}

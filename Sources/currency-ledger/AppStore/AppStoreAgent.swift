@@ -1,0 +1,42 @@
+import AppStore
+import AppStoreServer
+import FileLog
+import LedgerEngine
+import Logging
+import ServiceLifecycle
+
+/// What the service does at the App Store by itself for one ledger, while that leads.
+struct AppStoreAgent: Service {
+    let settings: AppStoreSettings
+    let key: InAppPurchaseKey
+    let app: App
+    let ledger: RunningLedger
+    let folder: LedgerFolder
+    /// Whether the ledger may be written to: a standby's leader does all this.
+    let leads: @Sendable () -> Bool
+    let logger: Logger
+
+    /// Goes on until the service is shut down. What was begun in the ledger is ended by then.
+    func run() async throws {
+        let client = AppStoreServerClient(
+            key: key,
+            configuration: AppStoreServerClient.Configuration(bundleID: app.bundleID, address: settings.address))
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup { tasks in
+                if settings.historySeconds > 0 { tasks.addTask { await readHistory(client) } }
+                // Also where there is nothing to do, a service ends only with the others.
+                tasks.addTask { try? await gracefulShutdown() }
+            }
+        }
+        await client.shutDown()
+    }
+
+    private func readHistory(_ client: AppStoreServerClient) async {
+        let caller = LedgerCaller(ledger)
+        await HistoryReading(
+            client: client, caller: caller, folder: folder, environment: app.environment,
+            seconds: settings.historySeconds, leads: leads, logger: logger
+        ).run()
+        caller.close()
+    }
+}

@@ -1,0 +1,88 @@
+import AppStore
+import AppStoreServer
+import FileLog
+import Foundation
+import Ledger
+import LedgerEngine
+import LedgerWire
+import LineServer
+import Logging
+
+/// Carries out what Apple's notification history has and the webhook missed: at the start, and then at an interval.
+struct HistoryReading {
+    let client: AppStoreServerClient
+    let caller: LedgerCaller
+    let folder: LedgerFolder
+    let environment: AppStore.Environment
+    let seconds: Int
+    /// Whether the ledger may be written to: a standby's leader does all this.
+    let leads: @Sendable () -> Bool
+    let logger: Logger
+
+    /// Goes on until its task is cancelled.
+    func run() async {
+        var reconciliation: Reconciliation?
+        var isFailing = false
+        while !Task.isCancelled {
+            if leads() {
+                do {
+                    let current = try reconciliation ?? begin()
+                    reconciliation = current
+                    try await catchUp(current)
+                    if isFailing { logger.notice("Apple's notification history can be read again") }
+                    isFailing = false
+                } catch is CancellationError {
+                    return
+                } catch {
+                    if !isFailing {
+                        logger.warning(
+                            "Apple's notification history cannot be carried out; it is tried again",
+                            metadata: ["error": "\(error)", "seconds": "\(seconds)"])
+                    }
+                    isFailing = true
+                }
+            } else {
+                // Its leader reads the history. Where this one leads one day, it reads all that Apple has.
+                reconciliation = nil
+            }
+            try? await Task.sleep(for: .seconds(seconds))
+        }
+    }
+
+    private func begin() throws -> Reconciliation {
+        let earliest = Clock.now() - AppStoreServerLimits.historyMilliseconds(environment)
+        let position = max(earliest, try folder.historyPosition() ?? earliest)
+        return Reconciliation(client: client, position: position) { [caller] signedPayloads in
+            let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
+            return await caller.answers(to: operations).map { Reconciliation.Delivery($0) }
+        }
+    }
+
+    private func catchUp(_ reconciliation: Reconciliation) async throws {
+        let run = try await reconciliation.catchUp(to: Clock.now()) { [folder] _, position in
+            try folder.noteHistoryPosition(position)
+        }
+        if run.new + run.refused + run.postponed == 0 { return }
+        logger.notice(
+            "carried out what Apple's notification history had and the ledger had not",
+            metadata: [
+                "new": "\(run.new)", "known": "\(run.known)", "refused": "\(run.refused)",
+                "postponed": "\(run.postponed)",
+            ])
+    }
+}
+
+extension Reconciliation.Delivery {
+    init(_ answer: Answer) {
+        switch Reply(answer) {
+        case .outcome(.notification(let receipt)): self = receipt.duplicate ? .known : .new
+        case .outcome(.refused(let refusal)): self.init(WireError(refusal))
+        case .error(let error): self.init(error)
+        case let outcome: preconditionFailure("a notification was answered \(outcome)")
+        }
+    }
+
+    init(_ error: WireError) {
+        self = NotificationVerdict.isFinal(error) ? .refused("\(error)") : .postponed("\(error)")
+    }
+}

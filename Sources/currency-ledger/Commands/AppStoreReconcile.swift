@@ -1,0 +1,209 @@
+import AppStoreServer
+import ArgumentParser
+import Foundation
+import Ledger
+import LedgerClient
+import LedgerWire
+import NIOConcurrencyHelpers
+import StrictJSON
+
+extension AppStoreCommand {
+    struct Reconcile: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Carries out notifications that never arrived, from Apple's notification history.",
+            discussion: """
+                Each is handed to the running service, as "notify" does. What was new is printed, one line of JSON \
+                each, and at the end how many there were. The service does the same by itself \
+                (appStore.historySeconds); by hand it goes back as far as --since says. The token (LEDGER_TOKEN) needs \
+                the role purchases.
+
+                With --deep Apple is also asked of each purchase that was credited since then what of its customer's \
+                purchases was refunded, and that is taken back, whether or not a notification says so. Then the token \
+                needs the role finance as well.
+
+                The exit status is 1 where something could not be carried out: it is to be run again then.
+
+                currency-ledger app-store reconcile --config ledger.json --since 2026-11-01
+                """)
+
+        @Option(help: "From when on: milliseconds since 1970 or ISO 8601, as 2026-11-01 or 2026-11-01T12:00:00Z.")
+        var since: String
+
+        @Flag(help: "Ask for the refunds of each purchase since then, too.")
+        var deep = false
+
+        @OptionGroup var appStore: AppStoreOptions
+        @OptionGroup var server: ServerOptions
+
+        func validate() throws {
+            guard let time = Export.milliseconds(since) else {
+                throw ValidationError("--since must be milliseconds since 1970 or ISO 8601, not '\(since)'.")
+            }
+            guard time < Clock.now() else { throw ValidationError("--since must be in the past, not '\(since)'.") }
+        }
+
+        func run() async throws {
+            let outcome = try await appStore.withClient(ledger: server.ledger) { appStore, ledger in
+                let start = try earliest(ledger)
+                return try await server.withClient { client in
+                    let reconciling = Reconciling(appStore: appStore, ledger: client)
+                    try await reconciling.readNotifications(since: start)
+                    if deep { try await reconciling.readRefunds(since: start) }
+                    return reconciling.counts
+                }
+            }
+            Console.print(outcome.json)
+            if outcome.postponed > 0 { throw ExitCode(1) }
+        }
+
+        /// - Throws: ``Failure`` where Apple has no history of that time any more.
+        private func earliest(_ ledger: LedgerSettings) throws -> Timestamp {
+            let start = Export.milliseconds(since) ?? 0
+            let span = AppStoreServerLimits.historyMilliseconds(ledger.environment)
+            guard start >= Clock.now() - span else {
+                throw Failure(
+                    "--since is too early: Apple keeps notifications of \(ledger.environment.rawValue) for "
+                        + "\(span / 86_400_000) days")
+            }
+            return start
+        }
+    }
+}
+
+/// Hands what Apple has to a running service, and says what was new.
+private final class Reconciling: Sendable {
+    struct Counts: Sendable {
+        var new = 0
+        var known = 0
+        var refused = 0
+        var postponed = 0
+
+        var json: String {
+            #"{"new":\#(new),"known":\#(known),"refused":\#(refused),"postponed":\#(postponed)}"#
+        }
+    }
+
+    private let appStore: AppStoreServerClient
+    private let ledger: LedgerClient
+    private let counted = NIOLockedValueBox(Counts())
+
+    /// Purchases that are asked for at the same time. Apple allows 50 such requests a second.
+    private static let concurrencyMax = 8
+
+    init(appStore: AppStoreServerClient, ledger: LedgerClient) {
+        self.appStore = appStore
+        self.ledger = ledger
+    }
+
+    var counts: Counts { counted.withLockedValue { $0 } }
+
+    // MARK: Notifications
+
+    func readNotifications(since start: Timestamp) async throws {
+        let bar = ProgressBar("reading notifications, hours")
+        defer { bar.end() }
+        let reconciliation = Reconciliation(client: appStore, position: start) { [ledger] signedPayloads in
+            // At the same time, so that the ledger commits them together: their order changes nothing.
+            try await withThrowingTaskGroup { tasks in
+                for (place, payload) in signedPayloads.enumerated() {
+                    tasks.addTask { (place, try await Reconciling.deliver(payload, to: ledger)) }
+                }
+                return try await tasks.reduce(into: [(Int, Reconciliation.Delivery)]()) { $0.append($1) }
+                    .sorted { $0.0 < $1.0 }.map(\.1)
+            }
+        }
+        let now = Clock.now()
+        let progress = try await reconciliation.catchUp(to: now) { progress, _ in
+            bar.show((progress.readThrough - start) / 3_600_000, of: max(1, (now - start) / 3_600_000))
+        }
+        counted.withLockedValue {
+            $0.new += progress.new
+            $0.known += progress.known
+            $0.refused += progress.refused
+            $0.postponed += progress.postponed
+        }
+    }
+
+    private static func deliver(
+        _ signedPayload: String, to ledger: LedgerClient
+    ) async throws -> Reconciliation.Delivery {
+        do {
+            let receipt = try await ledger.notify(signedPayload: signedPayload)
+            if receipt.duplicate { return .known }
+            print(receipt)
+            return .new
+        } catch let error as WireError {
+            Console.error("a notification was not carried out: \(error)")
+            return Reconciliation.Delivery(error)
+        }
+    }
+
+    private static func print(_ value: some WireValue) {
+        var writer = JSONWriter()
+        value.write(to: &writer)
+        Console.print(String(decoding: writer.bytes, as: UTF8.self))
+    }
+
+    // MARK: Refunds
+
+    /// Asks for the refunds of each purchase that was credited since a time. Of one customer's purchases each tells the
+    /// same, but only Apple knows who a customer is.
+    func readRefunds(since start: Timestamp) async throws {
+        let bar = ProgressBar("reading refunds, entries")
+        defer { bar.end() }
+        let last = try await ledger.head().entry
+        var after = try await lastEntry(before: start)
+        let first = after
+        while after < last {
+            let page = try await ledger.journal(after: after, limit: Limits.journalPageMax)
+            guard let end = page.entries.last else { break }
+            let purchases = page.entries.filter { $0.kind == .credit }.compactMap(\.transaction)
+            try await readRefunds(of: purchases)
+            after = end.entry
+            bar.show(after - first, of: last - first)
+        }
+    }
+
+    private func readRefunds(of purchases: [TransactionID]) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for (place, purchase) in purchases.enumerated() {
+                if place >= Reconciling.concurrencyMax { _ = try await tasks.next() }
+                tasks.addTask { try await self.readRefunds(of: purchase) }
+            }
+            try await tasks.waitForAll()
+        }
+    }
+
+    private func readRefunds(of purchase: TransactionID) async throws {
+        for try await page in appStore.refundHistory(transactionID: "\(purchase)") {
+            for transaction in page.signedTransactions { try await credit(transaction) }
+        }
+    }
+
+    private func credit(_ transaction: String) async throws {
+        do {
+            let receipt = try await ledger.credit(signedTransaction: transaction)
+            let isNew = !receipt.posted.isEmpty
+            if isNew { Reconciling.print(receipt) }
+            counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
+        } catch let error as WireError where error.reason == WireReason.notConsumable.rawValue {
+            // Refunds of everything that the customer bought come, subscriptions too.
+        } catch let error as WireError {
+            Console.error("a refund was not carried out: \(error)")
+            counted.withLockedValue {
+                if case .postponed = Reconciliation.Delivery(error) { $0.postponed += 1 } else { $0.refused += 1 }
+            }
+        }
+    }
+
+    /// The last entry before a time; 0 where there is none. Times of entries only grow.
+    private func lastEntry(before time: Timestamp) async throws -> EntryID {
+        var (low, high) = (EntryID(0), try await ledger.head().entry)
+        while low < high {
+            let middle = low + (high - low + 1) / 2
+            let entry = try await ledger.journal(after: middle - 1, limit: 1).entries.first
+            if let entry, entry.time < time { low = middle } else { high = middle - 1 }
+        }
+        return low
+    }
+}

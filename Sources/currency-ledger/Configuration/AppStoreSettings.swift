@@ -1,0 +1,25 @@
+import AppStore
+import AppStoreServer
+
+/// How a ledger asks the App Store Server API, and what it does there by itself.
+struct AppStoreSettings: Sendable {
+    /// The file of the In-App Purchase key (`.p8`).
+    var keyFile: String
+    var keyID: String
+    var issuerID: String
+    var address: AppStoreAddress
+    /// From one reading of the notification history to the next; 0 where nobody reads it.
+    var historySeconds = 300
+
+    /// - Throws: ``ConfigurationError`` where it cannot be read, or is no such key.
+    func readKey() throws(ConfigurationError) -> InAppPurchaseKey {
+        do {
+            return try InAppPurchaseKey(
+                p8: try File.readSecret(keyFile, bytesMax: Settings.keyBytesMax), keyID: keyID, issuerID: issuerID)
+        } catch let error as KeyFault {
+            throw ConfigurationError(["\(keyFile): \(error) (it is named by appStore.key)"])
+        } catch {
+            throw ConfigurationError(["\(error) (it is named by appStore.key)"])
+        }
+    }
+}
