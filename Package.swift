@@ -215,7 +215,7 @@ let package = Package(
                 "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire",
                 "currency-ledger",
             ],
-            exclude: ["Format1", "Format2"],
+            exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),
     ]
 )

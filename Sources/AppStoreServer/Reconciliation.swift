@@ -59,7 +59,7 @@ public actor Reconciliation {
     /// Everything before this time was handed over, and taken or refused for ever: where another process may go on.
     public var position: Int64 { postponed.reduce(readThrough) { min($0, $1.from) } }
 
-    /// Hands over what was sent until `now`, a day at a time. A second call waits for nothing: only one is to run.
+    /// Hands over what was sent until `now`, a day at a time. One run is to end before the next begins.
     /// - Parameters:
     ///   - now: in milliseconds since the UNIX epoch.
     ///   - progress: called after each day of the history, with the ``position`` then.
@@ -70,14 +70,15 @@ public actor Reconciliation {
     ) async throws -> Progress {
         var run = Progress(readThrough: readThrough)
         try await deliverAgain(&run)
+        var start = max(0, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
         repeat {
-            let start = max(0, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
             let end = min(now, readThrough + AppStoreServerLimits.historyPartMilliseconds)
             if start < end { try await read(from: start, to: end, &run) }
             run.postponed = postponed.count
             // Those that wait are read again, with those behind them.
             if postponed.count >= AppStoreServerLimits.postponedMax { break }
             readThrough = max(readThrough, end)
+            start = readThrough
             run.readThrough = readThrough
             try await progress(run, position)
         } while readThrough < now
@@ -89,6 +90,7 @@ public actor Reconciliation {
         for start in stride(from: 0, to: before.count, by: AppStoreServerLimits.historyPageMax) {
             let page = before[start..<min(before.count, start + AppStoreServerLimits.historyPageMax)]
             let deliveries = try await deliver(page.map(\.signedPayload))
+            precondition(deliveries.count == page.count, "each notification has its own answer")
             for (one, delivery) in zip(page, deliveries) where note(delivery, &run) {
                 postponed.removeAll { $0.signedPayload == one.signedPayload }
             }

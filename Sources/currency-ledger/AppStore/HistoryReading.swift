@@ -23,12 +23,13 @@ struct HistoryReading {
     func run() async {
         var reconciliation: Reconciliation?
         var isFailing = false
+        var told: Told?
         while !Task.isCancelled {
             if leads() {
                 do {
                     let current = try reconciliation ?? begin()
                     reconciliation = current
-                    try await catchUp(current)
+                    try await catchUp(current, &told)
                     if isFailing { logger.notice("Apple's notification history can be read again") }
                     isFailing = false
                 } catch is CancellationError {
@@ -58,11 +59,19 @@ struct HistoryReading {
         }
     }
 
-    private func catchUp(_ reconciliation: Reconciliation) async throws {
+    /// What the log was told last of what is not in the books: each run meets the same again for a while.
+    private struct Told: Equatable {
+        var refused = 0
+        var postponed = 0
+    }
+
+    private func catchUp(_ reconciliation: Reconciliation, _ told: inout Told?) async throws {
         let run = try await reconciliation.catchUp(to: Clock.now()) { [folder] _, position in
             try folder.noteHistoryPosition(position)
         }
-        if run.new + run.refused + run.postponed == 0 { return }
+        let outside = Told(refused: run.refused, postponed: run.postponed)
+        defer { told = outside }
+        if run.new == 0, outside == told ?? Told() { return }
         logger.notice(
             "carried out what Apple's notification history had and the ledger had not",
             metadata: [

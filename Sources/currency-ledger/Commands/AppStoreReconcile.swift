@@ -175,8 +175,14 @@ private final class Reconciling: Sendable {
     }
 
     private func readRefunds(of purchase: TransactionID) async throws {
-        for try await page in appStore.refundHistory(transactionID: "\(purchase)") {
-            for transaction in page.signedTransactions { try await credit(transaction) }
+        do {
+            for try await page in appStore.refundHistory(transactionID: "\(purchase)") {
+                for transaction in page.signedTransactions { try await credit(transaction) }
+            }
+        } catch AppStoreServerError.refused(let refusal) where refusal.code == .transactionIDNotFound {
+            // The others are asked for all the same.
+            Console.error("purchase \(purchase): \(refusal)")
+            counted.withLockedValue { $0.refused += 1 }
         }
     }
 

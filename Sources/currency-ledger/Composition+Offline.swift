@@ -1,0 +1,93 @@
+import FileLog
+import Foundation
+import Ledger
+import LedgerAudit
+import LedgerWire
+import Logging
+import SQLiteProjection
+
+/// What commands do with a ledger's folder themselves, beside its service or without one.
+extension Composition {
+    /// Computes the tables anew from the log, while no service runs.
+    /// - Returns: the number of blocks.
+    static func rebuild(_ settings: LedgerSettings) throws -> BlockNumber {
+        let folder = LedgerFolder(settings.path)
+        let ledger = ledger(settings)
+        try folder.check()
+        let log = try FileLog.open(
+            folder: folder.log, headFile: folder.headFile, identity: Digest(of: ledger, sha256), hash: sha256)
+        defer { log.close() }
+        guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
+        let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
+        let tables = Tables(
+            folder: folder, path: folder.projection, log: log, ledger: ledger, logger: logger, progress: { _ in })
+        try tables.sayingWantOfRoom { try tables.make() }
+        return head.number
+    }
+
+    /// An audit of the ledger at `path`, beside its service or without one.
+    static func audit(
+        _ path: String, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
+    ) throws -> LedgerAudit.Audit {
+        let folder = LedgerFolder(path)
+        try folder.check()
+        let isReadOnly = access(path, W_OK) != 0 && errno == EROFS
+        return LedgerAudit.Audit(configuration, hash: sha256) {
+            try LogInspection(folder: folder.log, headFile: folder.headFile, hash: sha256)
+        } openTables: {
+            guard FileManager.default.fileExists(atPath: folder.projection) else { return nil }
+            let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
+            return try SQLiteTables(path: tables, connections: configuration.jobs)
+        }
+    }
+
+    /// SQLite writes beside a database that is only read: where nothing can be written, the tables are read from a
+    /// copy.
+    static func copyTables(
+        of folder: LedgerFolder, to scratch: ScratchFolder, _ name: LedgerName? = nil
+    ) throws -> String {
+        let copy = try scratch.path("\(name?.text ?? "projection").sqlite")
+        try SQLiteProjection.copy(at: folder.projection, to: copy)
+        return copy
+    }
+
+    /// The folder of the ledger that a command names, or its configuration.
+    /// - Parameters:
+    ///   - path: goes before that of the configuration.
+    ///   - ledger: which of several ledgers of the configuration it is.
+    static func ledgerPath(
+        _ path: String?, config: String?, ledger: String?
+    ) throws(ConfigurationError) -> String {
+        if config == nil, ledger != nil { throw ConfigurationError([ledgerWithoutConfig]) }
+        guard let config else { return path ?? "ledger" }
+        if let path { return path }
+        return try ledgerSettings(config: config, ledger: ledger).path
+    }
+
+    private static let ledgerWithoutConfig = "--ledger: names a ledger of a configuration, so --config is required"
+
+    /// The settings of the ledger that a command is for.
+    /// - Parameter path: where the ledger is, where that is not the configuration's.
+    static func ledgerSettings(
+        config: String?, ledger: String?, path: String? = nil
+    ) throws(ConfigurationError) -> LedgerSettings {
+        let settings = try Settings.load(
+            file: config, flags: [:], environment: ProcessInfo.processInfo.environment, serves: false)
+        var one = try settings.ledger(named: ledger)
+        if let path { one.path = path }
+        return one
+    }
+
+    /// A backup of the ledger at `path`, beside its service or without one.
+    static func backup(of path: String, in backup: String) -> LogBackup {
+        LogBackup(of: LedgerFolder(path), in: LedgerFolder(backup), hash: sha256)
+    }
+
+    /// A restore of the ledger at `path`, while no service has it open.
+    static func restore(
+        of path: String, from backup: String, source: LogRestore.Source, lostFrom: BlockNumber?
+    ) -> LogRestore {
+        LogRestore(
+            of: LedgerFolder(path), from: LedgerFolder(backup), source: source, lostFrom: lostFrom, hash: sha256)
+    }
+}

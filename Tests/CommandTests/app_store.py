@@ -1,0 +1,59 @@
+"""The part of the App Store Server API that tells what was sent and refunded: answers what its files say.
+
+    app_store.py FOLDER     prints its port; history.jsonl has {"time", "signedPayload"} lines, refunds.jsonl signed
+                            transactions; each is read anew for each request. requests.jsonl gets what was asked
+"""
+import http.server
+import json
+import pathlib
+import sys
+
+folder = pathlib.Path(sys.argv[1])
+
+
+def lines(name):
+    path = folder / name
+    return path.read_text().splitlines() if path.exists() else []
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, body):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def asked(self, body):
+        with open(folder / "requests.jsonl", "a") as file:
+            file.write(json.dumps({"path": self.path, "body": body}) + "\n")
+
+    def do_POST(self):
+        query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked(query)
+        path, _, token = self.path.partition("?paginationToken=")
+        if path != "/inApps/v1/notifications/history" or not self.headers["Authorization"].startswith("Bearer ey"):
+            return self.answer(404, {})
+        sent = [line for line in map(json.loads, lines("history.jsonl"))
+                if query["startDate"] <= line["time"] < query["endDate"]]
+        start = int(token or 0)
+        page = sent[start:start + 20]
+        self.answer(200, {
+            "notificationHistory": [{"signedPayload": line["signedPayload"], "sendAttempts": []} for line in page],
+            "paginationToken": str(start + len(page)), "hasMore": start + len(page) < len(sent)})
+
+    def do_GET(self):
+        self.asked(None)
+        if not self.path.startswith("/inApps/v2/refund/lookup/"):
+            return self.answer(404, {})
+        self.answer(200, {"signedTransactions": lines("refunds.jsonl"), "revision": "end", "hasMore": False})
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Store)
+print(f"port={server.server_port}", file=sys.stderr, flush=True)
+server.serve_forever()
