@@ -20,6 +20,8 @@ extension Books {
             return self.link(link, at: now)
         case .consent(let consent):
             return decide(consent, at: now)
+        case .record(let call):
+            return record(call, at: now)
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
@@ -39,7 +41,7 @@ extension Books {
         case .keyed(let operation): answers[operation.key] != nil
         case .atomic(let atomic): answers[atomic.key] != nil
         case .consent(let consent): answers[consent.key] != nil
-        case .credit, .notify, .link, .expire, .balance, .consumption, .forget: false
+        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: false
         }
     }
 
@@ -112,9 +114,11 @@ extension Books {
             case .failure(let refusal): return .refused(refusal)
             }
         }
-        let isNew = notifications.insert(signed.uuid).inserted
+        let isNew = notifications[signed.uuid] == nil
         if isNew {
             position.notification += 1
+            notifications[signed.uuid] = RecordedNotification(
+                number: position.notification, type: signed.type, transaction: signed.purchase?.facts.transaction)
             append(signed, at: entryTime(now))
         }
         return .notification(

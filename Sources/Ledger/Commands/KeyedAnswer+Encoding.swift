@@ -179,7 +179,7 @@ private struct AnswerWriter: ~Copyable {
             text(currency.text)
             integer(grantMax)
         case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase,
-            .proratedPreference:
+            .unknownConsumptionRequest, .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

@@ -181,6 +181,9 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .unknownPurchase:
             self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        case .unknownConsumptionRequest:
+            self = .invalidParams(
+                path: "notificationUUID", "must be that of a CONSUMPTION_REQUEST about this purchase")
         case .proratedPreference(let consumption):
             self = .invalidParams(
                 path: "refundPreference",

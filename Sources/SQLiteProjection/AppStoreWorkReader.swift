@@ -1,0 +1,95 @@
+import GRDB
+import Ledger
+
+/// Reads what there may be to tell Apple, each page by an index, in one snapshot.
+struct AppStoreWorkReader {
+    private let db: Database
+    private let calls: StoredCalls
+
+    init(_ db: Database) throws {
+        self.db = db
+        calls = try StoredCalls(db)
+    }
+
+    func page(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
+        switch query {
+        case .consumptionRequests(let after, let limit): .consumptionRequests(try requests(after: after, limit))
+        case .purchases(let after, let limit): .purchases(try purchases(after: after, limit))
+        case .assignments(let after, let limit): .assignments(try assignments(after: after, limit))
+        }
+    }
+
+    private func statement(_ sql: String, after: Int64, _ limit: Int) throws -> PreparedStatement {
+        let select = try PreparedStatement(db, sql)
+        select.bind(1, after)
+        select.bind(2, Int64(max(0, min(limit, Limits.appStoreWorkMax))))
+        return select
+    }
+
+    private func requests(after: Int64, _ limit: Int) throws -> [AppStoreWork.ConsumptionRequest] {
+        // With the index's own condition, so that it is used.
+        let select = try statement(
+            """
+            SELECT n.number, n.uuid, n.transaction_id, n.signed_date, n.time, p.product, p.account
+            FROM notification AS n LEFT JOIN purchase AS p ON p.transaction_id = n.transaction_id
+            WHERE n.type = 'CONSUMPTION_REQUEST' AND n.transaction_id IS NOT NULL AND n.number > ?
+            ORDER BY n.number LIMIT ?
+            """, after: after, limit)
+        let (names, links) = (try AccountNames(db), try StoredLinks(db))
+        var rows: [AppStoreWork.ConsumptionRequest] = []
+        try select.forEach { row in
+            let transaction = TransactionID(number: row.integer(2))
+            guard let product = row.optionalText(5), Plausible.isTime(row.integer(3)), Plausible.isTime(row.integer(4))
+            else { throw StoreError.corrupt("notification \(row.integer(0)) has a purchase or a time that cannot be") }
+            let owner = try row.optionalInteger(6).map { try links.owner(of: $0) }
+            let end = try calls.last(of: transaction, .consumptionSent, row.integer(0))
+            rows.append(
+                AppStoreWork.ConsumptionRequest(
+                    number: row.integer(0), notificationUUID: row.text(1), transaction: transaction, product: product,
+                    signedDate: row.integer(3), time: row.integer(4), account: try owner.map { try names.name(of: $0) },
+                    consent: try owner.flatMap { try links.consent(of: links.members(of: $0))?.consumption },
+                    isEnded: end?.isFinal ?? false, refusalCode: end?.code))
+        }
+        return rows
+    }
+
+    private func purchases(after: Int64, _ limit: Int) throws -> [AppStoreWork.Purchase] {
+        let select = try statement(
+            """
+            SELECT evidence, transaction_id, account IS NOT NULL FROM purchase
+            WHERE source = 'app_store' AND evidence > ? ORDER BY evidence LIMIT ?
+            """, after: after, limit)
+        var rows: [AppStoreWork.Purchase] = []
+        try select.forEach { row in
+            let transaction = TransactionID(number: row.integer(1))
+            let end = try calls.last(of: transaction, .finished, 0)
+            rows.append(
+                AppStoreWork.Purchase(
+                    number: row.integer(0), transaction: transaction, isCredited: row.integer(2) == 1,
+                    isFinished: end?.isFinal ?? false, refusalCode: end?.code))
+        }
+        return rows
+    }
+
+    private func assignments(after: Int64, _ limit: Int) throws -> [AppStoreWork.Assignment] {
+        let select = try statement(
+            """
+            SELECT a.id, a.transaction_id, a.account, p.original_id
+            FROM assignment AS a JOIN purchase AS p ON p.transaction_id = a.transaction_id
+            WHERE p.source = 'app_store' AND a.id > ? ORDER BY a.id LIMIT ?
+            """, after: after, limit)
+        let names = try AccountNames(db)
+        var rows: [AppStoreWork.Assignment] = []
+        try select.forEach { row in
+            let transaction = TransactionID(number: row.integer(1))
+            let name = try names.name(of: row.integer(2))
+            let end = try calls.last(of: transaction, .accountTokenSet, 0)
+            rows.append(
+                AppStoreWork.Assignment(
+                    number: row.integer(0), transaction: transaction,
+                    originalTransaction: row.optionalInteger(3).map { TransactionID(number: $0) },
+                    account: name.isErased ? nil : name, isTold: end?.isFinal ?? false, refusalCode: end?.code))
+        }
+        return rows
+    }
+}
