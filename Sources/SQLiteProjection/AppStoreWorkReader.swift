@@ -13,10 +13,48 @@ struct AppStoreWorkReader {
 
     func page(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
         switch query {
-        case .consumptionRequests(let after, let limit): .consumptionRequests(try requests(after: after, limit))
-        case .purchases(let after, let limit): .purchases(try purchases(after: after, limit))
-        case .assignments(let after, let limit): .assignments(try assignments(after: after, limit))
+        case .consumptionRequests(let after, let since, let limit):
+            .consumptionRequests(try requests(after: try place(after, since, .requests), limit))
+        case .purchases(let after, let since, let limit):
+            .purchases(try purchases(after: try place(after, since, .purchases), limit))
+        case .assignments(let after, let since, let limit):
+            .assignments(try assignments(after: try place(after, since, .assignments), limit))
         }
+    }
+
+    /// An order of rows by number, in which time never runs backwards.
+    private struct Order {
+        /// The number and the time of the first row after a number.
+        let next: String
+        let last: String
+
+        static let requests = Order(
+            "number", "notification", "type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL")
+        static let purchases = Order("evidence", "purchase", "source = 'app_store'")
+        static let assignments = Order("id", "assignment", "id > 0")
+
+        private init(_ number: String, _ table: String, _ condition: String) {
+            next =
+                "SELECT \(number), time FROM \(table) WHERE \(condition) AND \(number) > ? ORDER BY \(number) LIMIT 1"
+            last = "SELECT \(number) FROM \(table) WHERE \(condition) ORDER BY \(number) DESC LIMIT 1"
+        }
+    }
+
+    /// The number after which the rows from a time on begin, or the given one where that is higher: found by halving.
+    private func place(_ after: Int64, _ since: Timestamp, _ order: Order) throws -> Int64 {
+        let next = try PreparedStatement(db, order.next)
+        func first(after number: Int64) throws -> (number: Int64, time: Timestamp)? {
+            next.bind(1, number)
+            return try next.first { ($0.integer(0), $0.integer(1)) }
+        }
+        guard let row = try first(after: after), row.time < since else { return after }
+        var old = row.number
+        var end = try PreparedStatement(db, order.last).first { $0.integer(0) } ?? old
+        while old < end {
+            let middle = old + (end - old) / 2
+            if let row = try first(after: middle), row.time < since { old = row.number } else { end = middle }
+        }
+        return old
     }
 
     private func statement(_ sql: String, after: Int64, _ limit: Int) throws -> PreparedStatement {
@@ -56,7 +94,7 @@ struct AppStoreWorkReader {
     private func purchases(after: Int64, _ limit: Int) throws -> [AppStoreWork.Purchase] {
         let select = try statement(
             """
-            SELECT evidence, transaction_id, account IS NOT NULL FROM purchase
+            SELECT evidence, transaction_id, account IS NOT NULL, time FROM purchase
             WHERE source = 'app_store' AND evidence > ? ORDER BY evidence LIMIT ?
             """, after: after, limit)
         var rows: [AppStoreWork.Purchase] = []
@@ -65,7 +103,8 @@ struct AppStoreWorkReader {
             let end = try calls.last(of: transaction, .finished, 0)
             rows.append(
                 AppStoreWork.Purchase(
-                    number: row.integer(0), transaction: transaction, isCredited: row.integer(2) == 1,
+                    number: row.integer(0), transaction: transaction, time: row.integer(3),
+                    isCredited: row.integer(2) == 1,
                     isFinished: end?.isFinal ?? false, refusalCode: end?.code))
         }
         return rows
@@ -74,7 +113,7 @@ struct AppStoreWorkReader {
     private func assignments(after: Int64, _ limit: Int) throws -> [AppStoreWork.Assignment] {
         let select = try statement(
             """
-            SELECT a.id, a.transaction_id, a.account, p.original_id
+            SELECT a.id, a.transaction_id, a.account, p.original_id, a.time
             FROM assignment AS a JOIN purchase AS p ON p.transaction_id = a.transaction_id
             WHERE p.source = 'app_store' AND a.id > ? ORDER BY a.id LIMIT ?
             """, after: after, limit)
@@ -88,7 +127,9 @@ struct AppStoreWorkReader {
                 AppStoreWork.Assignment(
                     number: row.integer(0), transaction: transaction,
                     originalTransaction: row.optionalInteger(3).map { TransactionID(number: $0) },
-                    account: name.isErased ? nil : name, isTold: end?.isFinal ?? false, refusalCode: end?.code))
+                    time: row.integer(4), account: name.isErased ? nil : name,
+                    isFinishTold: try calls.last(of: transaction, .finished, 0) != nil, isTold: end?.isFinal ?? false,
+                    refusalCode: end?.code))
         }
         return rows
     }

@@ -4,13 +4,19 @@ import Ledger
 extension MemoryJournal {
     func appStoreWork(_ query: AppStoreWorkQuery) -> AppStoreWork {
         switch query {
-        case .consumptionRequests(let after, let limit):
+        case .consumptionRequests(let after, let since, let limit):
             .consumptionRequests(
-                Array(rows.notifications.compactMap(request).filter { $0.number > after }.prefix(limit)))
-        case .purchases(let after, let limit):
-            .purchases(Array(rows.purchases.compactMap(purchase).filter { $0.number > after }.prefix(limit)))
-        case .assignments(let after, let limit):
-            .assignments(Array(rows.assignments.compactMap(assignment).filter { $0.number > after }.prefix(limit)))
+                Array(
+                    rows.notifications.compactMap(request).filter { $0.number > after && $0.time >= since }
+                        .prefix(limit)))
+        case .purchases(let after, let since, let limit):
+            .purchases(
+                Array(purchases().filter { $0.number > after && $0.time >= since }.prefix(limit)))
+        case .assignments(let after, let since, let limit):
+            .assignments(
+                Array(
+                    rows.assignments.compactMap(assignment).filter { $0.number > after && $0.time >= since }
+                        .prefix(limit)))
         }
     }
 
@@ -40,12 +46,17 @@ extension MemoryJournal {
         rows.consents.last { self.owner(of: $0.account) == owner && $0.time <= time }?.consumption
     }
 
-    private func purchase(_ row: BlockRows.PurchaseRow) -> AppStoreWork.Purchase? {
-        guard row.facts.source == .appStore, let register = register(row.facts.transaction) else { return nil }
-        let end = end(row.facts.transaction, .finish)
-        return AppStoreWork.Purchase(
-            number: row.evidence, transaction: row.facts.transaction, isCredited: register.account != nil,
-            isFinished: end?.isFinal ?? false, refusalCode: end?.code)
+    private func purchases() -> [AppStoreWork.Purchase] {
+        let times = Dictionary(uniqueKeysWithValues: rows.evidence.map { ($0.id, $0.time) })
+        return rows.purchases.compactMap { row in
+            guard row.facts.source == .appStore, let register = register(row.facts.transaction),
+                let time = times[row.evidence]
+            else { return nil }
+            let end = end(row.facts.transaction, .finish)
+            return AppStoreWork.Purchase(
+                number: row.evidence, transaction: row.facts.transaction, time: time,
+                isCredited: register.account != nil, isFinished: end?.isFinal ?? false, refusalCode: end?.code)
+        }
     }
 
     private func assignment(_ row: BlockRows.AssignmentRow) -> AppStoreWork.Assignment? {
@@ -53,7 +64,8 @@ extension MemoryJournal {
         let end = end(row.transaction, .accountToken)
         let name = name(row.account)
         return AppStoreWork.Assignment(
-            number: row.id, transaction: row.transaction, originalTransaction: register.facts.original,
-            account: name.isErased ? nil : name, isTold: end?.isFinal ?? false, refusalCode: end?.code)
+            number: row.id, transaction: row.transaction, originalTransaction: register.facts.original, time: row.time,
+            account: name.isErased ? nil : name, isFinishTold: self.end(row.transaction, .finish) != nil,
+            isTold: end?.isFinal ?? false, refusalCode: end?.code)
     }
 }

@@ -218,13 +218,16 @@ import Testing
             let end = lastEnd(row.facts.transaction, .finish, nil)
             return AppStoreWork.Purchase(
                 number: row.evidence, transaction: row.facts.transaction,
+                time: books.rows.evidence.first { $0.id == row.evidence }!.time,
                 isCredited: player(row.facts.transaction) != nil, isFinished: isFinal(end), refusalCode: end?.code)
         }
         let assignments = books.rows.assignments.map { row in
             let end = lastEnd(row.transaction, .accountToken, nil)
             return AppStoreWork.Assignment(
-                number: row.id, transaction: row.transaction, originalTransaction: nil,
-                account: books.players[row.account]!.name, isTold: isFinal(end), refusalCode: end?.code)
+                number: row.id, transaction: row.transaction, originalTransaction: nil, time: row.time,
+                account: books.players[row.account]!.name,
+                isFinishTold: lastEnd(row.transaction, .finish, nil) != nil, isTold: isFinal(end),
+                refusalCode: end?.code)
         }
         #expect(requests.contains { $0.isEnded } && requests.contains { $0.refusalCode != nil })
         #expect(requests.contains { $0.consent == true } && requests.contains { $0.consent == false })
@@ -232,6 +235,19 @@ import Testing
         #expect(try store.appStoreWork(.consumptionRequests(after: 0)) == .consumptionRequests(requests))
         #expect(try store.appStoreWork(.purchases(after: 0)) == .purchases(purchases))
         #expect(try store.appStoreWork(.assignments(after: 0)) == .assignments(assignments))
+        for row in purchases {
+            for since in [row.time, row.time + 1] {
+                #expect(
+                    try store.appStoreWork(.purchases(after: 3, since: since, limit: 5))
+                        == .purchases(Array(purchases.filter { $0.number > 3 && $0.time >= since }.prefix(5))))
+                #expect(
+                    try store.appStoreWork(.assignments(after: 0, since: since))
+                        == .assignments(assignments.filter { $0.time >= since }))
+                #expect(
+                    try store.appStoreWork(.consumptionRequests(after: 0, since: since))
+                        == .consumptionRequests(requests.filter { $0.time >= since }))
+            }
+        }
         for place in [0, requests.count / 2, requests.count] {
             let after = place == 0 ? 0 : requests[place - 1].number
             #expect(

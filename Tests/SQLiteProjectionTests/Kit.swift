@@ -274,6 +274,8 @@ func plans(of folder: TemporaryFolder, _ body: (Database) throws -> Void) throws
 extension AppStoreWorkQuery {
     static let all: [AppStoreWorkQuery] = [
         .consumptionRequests(after: 0), .purchases(after: 0), .assignments(after: 0),
+        .consumptionRequests(after: 0, since: 200), .purchases(after: 0, since: 200),
+        .assignments(after: 0, since: 200),
     ]
 }
 

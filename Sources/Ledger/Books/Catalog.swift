@@ -80,14 +80,21 @@ public struct Catalog: Sendable {
     /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to
     /// Apple.
     public let refundRules: [RefundRule]
+    /// How many minutes after its question Apple is told how much was consumed, where the service does so: players go
+    /// on spending meanwhile.
+    public let consumptionDelayMinutes: Int64
+    /// Apple takes an answer for 12 hours: an hour is left to try.
+    public static let consumptionDelayMinutesMax: Int64 = 660
 
     /// The caller has checked that every granted currency is among `currencies`.
     public init(
-        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = []
+        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = [],
+        consumptionDelayMinutes: Int64 = 0
     ) {
         self.currencies = currencies
         self.products = products.mapValues { $0.sorted { $0.from < $1.from } }
         self.refundRules = refundRules.sorted { $0.from < $1.from }
+        self.consumptionDelayMinutes = consumptionDelayMinutes
     }
 
     /// The same with some of its currencies and no products: what there is while nothing can be credited.

@@ -1,11 +1,12 @@
-/// What there may be to tell Apple, in the order in which the ledger recorded it: a page of it, after a number.
+/// What there may be to tell Apple, in the order in which the ledger recorded it: a page of it, after a number, and of
+/// what was recorded from a time on.
 package enum AppStoreWorkQuery: Hashable, Sendable {
     /// CONSUMPTION_REQUESTs of purchases, by the number of the notification.
-    case consumptionRequests(after: Int64, limit: Int = Limits.appStoreWorkMax)
+    case consumptionRequests(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
     /// Purchases of the App Store, by the number of their first evidence.
-    case purchases(after: Int64, limit: Int = Limits.appStoreWorkMax)
+    case purchases(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
     /// Accounts that purchases of the App Store found after they were recorded, by the number of the assignment.
-    case assignments(after: Int64, limit: Int = Limits.appStoreWorkMax)
+    case assignments(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
 }
 
 /// A page of what there may be to tell Apple. One with fewer rows than were asked for is the last for now: ask again
@@ -58,6 +59,8 @@ package enum AppStoreWork: Hashable, Sendable {
         /// Of its first evidence.
         package var number: Int64
         package var transaction: TransactionID
+        /// When the ledger recorded it.
+        package var time: Timestamp
         /// Whether it has an account, to which it was credited.
         package var isCredited: Bool
         /// Whether Apple took it that the purchase is finished, or its time was recorded to be over.
@@ -66,10 +69,12 @@ package enum AppStoreWork: Hashable, Sendable {
         package var refusalCode: Int64?
 
         package init(
-            number: Int64, transaction: TransactionID, isCredited: Bool, isFinished: Bool, refusalCode: Int64?
+            number: Int64, transaction: TransactionID, time: Timestamp, isCredited: Bool, isFinished: Bool,
+            refusalCode: Int64?
         ) {
             self.number = number
             self.transaction = transaction
+            self.time = time
             self.isCredited = isCredited
             self.isFinished = isFinished
             self.refusalCode = refusalCode
@@ -83,21 +88,27 @@ package enum AppStoreWork: Hashable, Sendable {
         package var transaction: TransactionID
         /// As Apple says it; `nil` where it did not say.
         package var originalTransaction: TransactionID?
+        /// When the ledger recorded it.
+        package var time: Timestamp
         /// To which it was credited, also where that is linked to another since; `nil` where the name was erased.
         package var account: AccountName?
+        /// Whether Apple was told that the purchase is finished, and how that ended is no longer in question.
+        package var isFinishTold: Bool
         /// Whether Apple took the token, or its time was recorded to be over.
         package var isTold: Bool
         /// With what code Apple refused the token last, where it did.
         package var refusalCode: Int64?
 
         package init(
-            number: Int64, transaction: TransactionID, originalTransaction: TransactionID?, account: AccountName?,
-            isTold: Bool, refusalCode: Int64?
+            number: Int64, transaction: TransactionID, originalTransaction: TransactionID?, time: Timestamp,
+            account: AccountName?, isFinishTold: Bool, isTold: Bool, refusalCode: Int64?
         ) {
             self.number = number
             self.transaction = transaction
             self.originalTransaction = originalTransaction
+            self.time = time
             self.account = account
+            self.isFinishTold = isFinishTold
             self.isTold = isTold
             self.refusalCode = refusalCode
         }

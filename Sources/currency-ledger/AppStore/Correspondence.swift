@@ -29,34 +29,42 @@ struct Correspondence {
     private static let concurrencyMax = 8
     /// Milliseconds before the deadline of an answer from which on it is not sent: an attempt takes half of them.
     private static let marginMilliseconds: Int64 = 60_000
-    /// Milliseconds for which Apple is told of a purchase that it is in the books, and whose it is.
-    static let tellingMilliseconds: Int64 = 7 * 86_400_000
+    /// Milliseconds for which Apple is told of what the ledger recorded.
+    private static let tellingMilliseconds: Int64 = 7 * 86_400_000
+    /// Purchases of which Apple could not be told while it could of others.
+    private static let postponedMax = 1_000
 
-    /// Up to where in each order everything was told, or will never be.
-    private struct Places {
-        var requests: Int64
-        var purchases: Int64
-        var assignments: Int64
+    /// How far Apple was told, in each order of what there is to tell.
+    private struct Progress {
+        /// Before this question every one has its answer, or gets none any more.
+        var requests: Int64 = 0
+        var purchases = Backlog<AppStoreWork.Purchase>()
+        var assignments = Backlog<AppStoreWork.Assignment>()
+    }
+
+    private struct Backlog<Row: Sendable> {
+        /// Up to here Apple was told of all, but of those that are postponed.
+        var place: Int64 = 0
+        var postponed: [Row] = []
     }
 
     /// Goes on until its task is cancelled.
     func run() async {
-        var places: Places?
+        var progress = Progress()
         var failures = 0
         while !Task.isCancelled {
             do {
                 if leads() {
-                    var current = try await places ?? start()
-                    defer { places = current }
-                    try await tell(&current)
+                    try await tell(&progress)
                     if failures > 0 { logger.notice("Apple can be told of purchases again") }
                     failures = 0
                 } else {
-                    places = nil
+                    progress = Progress()
                 }
             } catch is CancellationError {
                 return
             } catch {
+                if Task.isCancelled { return }
                 if failures == 0 {
                     logger.warning(
                         "Apple cannot be told of purchases; it is tried again", metadata: ["error": "\(error)"])
@@ -68,83 +76,122 @@ struct Correspondence {
         }
     }
 
-    private func tell(_ places: inout Places) async throws {
-        if settings.answersConsumption {
-            try await scan(&places.requests, requests, \.number) { try await answer($0) }
-        }
+    private func tell(_ progress: inout Progress) async throws {
+        if settings.answersConsumption { try await answerRequests(&progress.requests) }
+        let earliest = Correspondence.earliest()
         if settings.finishes {
-            try await scan(&places.purchases, purchases, \.number) { try await finish($0) }
+            try await work(off: &progress.purchases, purchases, \.number) { purchase in
+                if purchase.time >= earliest { try await finish(purchase) }
+            }
         }
         if settings.finishes || settings.setsAccountTokens {
-            try await scan(&places.assignments, assignments, \.number) { try await tell($0) }
+            try await work(off: &progress.assignments, assignments, \.number) { assignment in
+                if assignment.time >= earliest { try await tell(assignment) }
+            }
         }
     }
 
     // MARK: What there is to tell
 
-    /// Goes through all rows after a place.
-    /// - Parameters:
-    ///   - place: moves to the last row before which every one is done with.
-    ///   - read: a page of them after a number; a page that is not full is the last.
-    ///   - settle: does what there is to do for a row, and says whether it is done with.
-    /// - Throws: what `settle` throws for as many at once as are tried at once: then it would for the others too.
-    private func scan<Row: Sendable>(
-        _ place: inout Int64, _ read: (Int64) async throws -> [Row], _ number: (Row) -> Int64,
-        _ settle: @escaping @Sendable (Row) async throws -> Bool
-    ) async throws {
+    private static func earliest() -> Timestamp { Clock.now() - tellingMilliseconds }
+
+    /// Goes through the questions that may still be answered. Those that wait are met again each time: a player may
+    /// consent meanwhile.
+    private func answerRequests(_ place: inout Int64) async throws {
         var after = place
         var areAllSettled = true
-        var page: [Row]
+        var page: [AppStoreWork.ConsumptionRequest]
         repeat {
-            page = try await read(after)
+            page = try await requests(after: after)
             for start in stride(from: 0, to: page.count, by: Correspondence.concurrencyMax) {
-                let rows = Array(page[start..<min(page.count, start + Correspondence.concurrencyMax)])
-                let ends = await settleAll(rows, settle)
+                let rows = page[start..<min(page.count, start + Correspondence.concurrencyMax)]
+                let ends = await results(rows) { try await answer($0) }
                 for (row, end) in zip(rows, ends) {
-                    after = number(row)
+                    after = row.number
                     areAllSettled = areAllSettled && (try? end.get()) == true
                     if areAllSettled { place = after }
                 }
-                try Task.checkCancellation()
-                let failed = ends.compactMap { end in if case .failure(let error) = end { error } else { nil } }
-                if let error = failed.first, failed.count == ends.count { throw error }
+                try Correspondence.check(ends)
             }
         } while page.count == Limits.appStoreWorkMax
     }
 
-    private func settleAll<Row: Sendable>(
-        _ rows: [Row], _ settle: @escaping @Sendable (Row) async throws -> Bool
-    ) async -> [Result<Bool, any Error>] {
+    /// Tells Apple of all rows of an order that it was not told of.
+    /// - Parameter read: a page of them after a number; a page that is not full is the last.
+    /// - Throws: what `tell` throws for all that are told at once: then it would for the others too.
+    private func work<Row: Sendable>(
+        off backlog: inout Backlog<Row>, _ read: (Int64) async throws -> [Row], _ number: (Row) -> Int64,
+        _ tell: @escaping @Sendable (Row) async throws -> Void
+    ) async throws {
+        func untold(_ rows: ArraySlice<Row>) async -> ([Row], [Result<Void, any Error>]) {
+            let ends = await results(rows, tell)
+            return (zip(rows, ends).compactMap { row, end in (try? end.get()) == nil ? row : nil }, ends)
+        }
+        var page: [Row]
+        repeat {
+            page = try await read(backlog.place)
+            for start in stride(from: 0, to: page.count, by: Correspondence.concurrencyMax) {
+                let rows = page[start..<min(page.count, start + Correspondence.concurrencyMax)]
+                let (left, ends) = await untold(rows)
+                try Correspondence.check(ends)
+                // One that is left out here is told of when the service starts anew.
+                backlog.postponed += left.prefix(Correspondence.postponedMax - backlog.postponed.count)
+                backlog.place = rows.last.map(number) ?? backlog.place
+            }
+        } while page.count == Limits.appStoreWorkMax
+        for _ in 0..<min(backlog.postponed.count, Correspondence.concurrencyMax) {
+            let (left, _) = await untold([backlog.postponed.removeFirst()])
+            backlog.postponed += left
+            try Task.checkCancellation()
+        }
+    }
+
+    private static func check<End>(_ ends: [Result<End, any Error>]) throws {
+        try Task.checkCancellation()
+        let failed = ends.compactMap { end in if case .failure(let error) = end { error } else { nil } }
+        if let error = failed.first, failed.count == ends.count { throw error }
+    }
+
+    /// Does something for each row, for all at once.
+    private func results<Row: Sendable, End: Sendable>(
+        _ rows: ArraySlice<Row>, _ work: @escaping @Sendable (Row) async throws -> End
+    ) async -> [Result<End, any Error>] {
         await withTaskGroup { tasks in
-            for (index, row) in rows.enumerated() {
+            for (place, row) in zip(rows.indices, rows) {
                 tasks.addTask {
-                    do { return (index, Result.success(try await settle(row))) } catch {
-                        return (index, Result.failure(error))
+                    do { return (place, Result<End, any Error>.success(try await work(row))) } catch {
+                        return (place, .failure(error))
                     }
                 }
             }
-            var ends = [Result<Bool, any Error>](repeating: .success(false), count: rows.count)
-            for await (index, end) in tasks { ends[index] = end }
-            return ends
+            var ends: [Int: Result<End, any Error>] = [:]
+            for await (place, end) in tasks { ends[place] = end }
+            return rows.indices.map { ends[$0]! }
         }
     }
 
     private func requests(after number: Int64) async throws -> [AppStoreWork.ConsumptionRequest] {
-        guard case .consumptionRequests(let rows) = try await work(.consumptionRequests(after: number)) else {
+        guard
+            case .consumptionRequests(let rows) = try await work(
+                .consumptionRequests(after: number, since: Correspondence.earliest()))
+        else {
             preconditionFailure("a page of consumption requests was asked for")
         }
         return rows
     }
 
     private func purchases(after number: Int64) async throws -> [AppStoreWork.Purchase] {
-        guard case .purchases(let rows) = try await work(.purchases(after: number)) else {
+        guard case .purchases(let rows) = try await work(.purchases(after: number, since: Correspondence.earliest()))
+        else {
             preconditionFailure("a page of purchases was asked for")
         }
         return rows
     }
 
     private func assignments(after number: Int64) async throws -> [AppStoreWork.Assignment] {
-        guard case .assignments(let rows) = try await work(.assignments(after: number)) else {
+        guard
+            case .assignments(let rows) = try await work(.assignments(after: number, since: Correspondence.earliest()))
+        else {
             preconditionFailure("a page of assignments was asked for")
         }
         return rows
@@ -180,42 +227,42 @@ struct Correspondence {
         {
         case .success(.consumption(let body)):
             let information = ConsumptionInformation(body)
-            return try await tell(
+            try await tell(
                 .consumption, request.transaction, request.notificationUUID, body: information.json()
             ) { try await client.sendConsumption(information, transactionID: "\(request.transaction)") }
+            return true
         case .success(let outcome): preconditionFailure("consumption was answered \(outcome)")
         case .failure(let fault): throw fault
         }
     }
 
-    private func finish(_ purchase: AppStoreWork.Purchase) async throws -> Bool {
+    private func finish(_ purchase: AppStoreWork.Purchase) async throws {
         // One without an account comes again when it has one, among the assignments.
-        if !purchase.isCredited || purchase.isFinished || purchase.refusalCode != nil { return true }
-        return try await finish(purchase.transaction)
+        if !purchase.isCredited || purchase.isFinished || purchase.refusalCode != nil { return }
+        try await finish(purchase.transaction)
     }
 
-    private func finish(_ transaction: TransactionID) async throws -> Bool {
+    private func finish(_ transaction: TransactionID) async throws {
         try await tell(.finish, transaction) { try await client.finishTransaction(transactionID: "\(transaction)") }
     }
 
-    private func tell(_ assignment: AppStoreWork.Assignment) async throws -> Bool {
-        if settings.finishes, !assignment.isFinished { _ = try await finish(assignment.transaction) }
+    private func tell(_ assignment: AppStoreWork.Assignment) async throws {
+        if settings.finishes, !assignment.isFinishTold { try await finish(assignment.transaction) }
         guard settings.setsAccountTokens, !assignment.isTold, assignment.refusalCode == nil,
-            let token = assignment.account.flatMap({ AppAccountToken($0) })
-        else { return true }
-        return try await tell(.accountToken, assignment.transaction) {
+            let token = assignment.account.flatMap({ AppAccountToken($0.description) })
+        else { return }
+        try await tell(.accountToken, assignment.transaction) {
             try await client.setAppAccountToken(
                 "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)")
         }
     }
 
     /// Makes a call, and records how it ended.
-    /// - Returns: `true`, for it has ended.
     /// - Throws: where it has not: it is to be made again.
     private func tell(
         _ kind: AppStoreCall.Kind, _ transaction: TransactionID, _ notification: String? = nil, body: [UInt8] = [],
         _ call: () async throws -> Void
-    ) async throws -> Bool {
+    ) async throws {
         do {
             try await call()
             try await record(kind, transaction, notification, body: body, .accepted)
@@ -226,7 +273,6 @@ struct Correspondence {
                 metadata: ["transaction": "\(transaction)", "call": "\(kind)", "reason": "\(refusal)"])
             try await record(kind, transaction, notification, body: body, .refused(code: code))
         }
-        return true
     }
 
     private func record(

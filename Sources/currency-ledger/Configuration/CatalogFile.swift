@@ -10,7 +10,8 @@ import Ledger
 /// ```
 /// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and
 /// the catalog what the game prefers when Apple asks about a refund, by how much was consumed (`"refundPreferences":
-/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`).
+/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`), and how long after that the answer
+/// about consumption is sent (`"consumptionDelayMinutes": 60`).
 ///
 /// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the
 /// purchase's `purchaseDate` applies.
@@ -41,6 +42,7 @@ struct CatalogFile {
         var currencies: [CurrencyCode: CurrencySettings] = [:]
         var products: [String: [Catalog.Offer]] = [:]
         var refundRules: [Catalog.RefundRule] = []
+        var consumptionDelayMinutes: Int64 = 0
         let members = json.members(json.root) ?? []
         // What products grant is compared with the currencies, which may stand after them.
         for member in members where member.name == "currencies" {
@@ -52,12 +54,17 @@ struct CatalogFile {
             case "currencies": break
             case "products": products = self.products(member.value)
             case "refundPreferences": refundRules = self.refundRules(member.value)
+            case "consumptionDelayMinutes":
+                consumptionDelayMinutes =
+                    json.integer(member.value, in: 0...Catalog.consumptionDelayMinutesMax) ?? consumptionDelayMinutes
             default: json.note("is not a member of a catalog", member)
             }
         }
         require(["currencies", "products"], of: json.root)
         try json.check()
-        return Catalog(currencies: currencies, products: products, refundRules: refundRules)
+        return Catalog(
+            currencies: currencies, products: products, refundRules: refundRules,
+            consumptionDelayMinutes: consumptionDelayMinutes)
     }
 
     private mutating func require(_ names: [String], of object: JSONValue) {
