@@ -515,7 +515,7 @@ import Testing
                 "grants": {"g": 1}}]}}
                 """#
                 .utf8), name: "catalog.json")
-        #expect(catalog.products["p"]?.map(\.from) == [0, 100])
+        #expect(catalog.products["p"]?.offers.map(\.from) == [0, 100])
     }
 
     @Test func serveNamesTheWrongSettingAndExitsWithTheStatusForIt() throws {

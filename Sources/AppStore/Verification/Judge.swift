@@ -9,11 +9,7 @@ struct Judge {
     func verdict(_ candidate: Candidate) throws(VerificationFailure) -> Verified? {
         switch candidate {
         case .transaction(let unchecked):
-            guard let transaction = try transaction(unchecked) else { return nil }
-            guard transaction.payload.type == .consumable else {
-                throw VerificationFailure(.notConsumable, "the product is not a consumable")
-            }
-            return .transaction(transaction)
+            return try transaction(unchecked).map { .transaction($0) }
         case .notification(let unchecked, let nested):
             return try notification(unchecked, nested).map { .notification($0) }
         }

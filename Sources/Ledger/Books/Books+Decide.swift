@@ -103,15 +103,19 @@ extension Books {
         return answer.outcome(replayed: false)
     }
 
-    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again.
+    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again;
+    /// but that of a product which has nothing to do with the game's currency is recorded without a purchase.
     private mutating func decide(
         _ signed: SignedNotification, _ account: AccountName?, at now: Timestamp
     ) -> Outcome {
+        var signed = signed
         var receipt: PurchaseReceipt?
         if let purchase = signed.purchase {
             switch register(purchase, named: account, requiresAccount: false, at: now) {
             case .success(let done): receipt = done
-            case .failure(let refusal): return .refused(refusal)
+            case .failure(let refusal):
+                guard refusal.isOfOtherProducts else { return .refused(refusal) }
+                signed.purchase = nil
             }
         }
         let isNew = notifications[signed.uuid] == nil
@@ -185,6 +189,16 @@ extension KeyedAnswer {
         switch result {
         case .success(let answer): self = answer
         case .failure(let reason): self = .refused(reason)
+        }
+    }
+}
+
+extension Refusal {
+    /// Whether the purchase grants nothing, and none of the game's currency is missing for it.
+    fileprivate var isOfOtherProducts: Bool {
+        switch reason {
+        case .notConsumable, .familyShared: true
+        default: false
         }
     }
 }

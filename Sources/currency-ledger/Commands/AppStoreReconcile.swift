@@ -186,13 +186,17 @@ private final class Reconciling: Sendable {
         }
     }
 
+    private static func isOfOtherProducts(_ error: WireError) -> Bool {
+        [WireReason.notConsumable.rawValue, WireReason.familyShared.rawValue].contains(error.reason)
+    }
+
     private func credit(_ transaction: String) async throws {
         do {
             let receipt = try await ledger.credit(signedTransaction: transaction)
             let isNew = !receipt.posted.isEmpty
             if isNew { Reconciling.print(receipt) }
             counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
-        } catch let error as WireError where error.reason == WireReason.notConsumable.rawValue {
+        } catch let error as WireError where Reconciling.isOfOtherProducts(error) {
             // Refunds of everything that the customer bought come, subscriptions too.
         } catch let error as WireError {
             Console.error("a refund was not carried out: \(error)")
