@@ -18,11 +18,12 @@ import Testing
         #expect(try told(stand).count == count)
     }
 
+    /// Without the spaces between them.
     private static func events(_ service: RunningService, _ transaction: Int) throws -> String {
         let finished = try Command.run(
             ["call", "--server", service.address, "purchase", "transactionId=\(transaction)"])
         #expect(finished.status == 0, "\(finished)")
-        return finished.output
+        return finished.output.filter { !$0.isWhitespace }
     }
 
     private static func call(_ service: RunningService, _ arguments: String...) throws {
