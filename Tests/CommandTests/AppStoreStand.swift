@@ -33,7 +33,8 @@ final class AppStoreStand {
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
              "anchors": ["root.der"], "catalog": "catalog.json", "insecureLoopback": true,
              "appStore": {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
-                          "issuerId": "57246542-96fe-1a63-e053-0824d011072a", "historySeconds": \(historySeconds)\(more)}}
+                          "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
+                          "historySeconds": \(historySeconds)\(more)}}
             """)
     }
 

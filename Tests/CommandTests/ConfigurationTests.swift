@@ -548,7 +548,10 @@ import Testing
         let help = try Command.run(["serve", "--help"]).output
         for setting in Setting.allCases {
             if let flag = setting.flag {
-                #expect(help.contains(setting.form == .boolean ? "\(flag) " : "\(flag) <"), "\(flag)")
+                #expect(
+                    setting.form == .boolean
+                        ? help.contains("\(flag) ") || help.contains("\(flag)\n") : help.contains("\(flag) <"),
+                    "\(flag)")
             } else {
                 #expect(
                     help.contains("LEDGER_" + setting.rawValue.uppercased().replacingOccurrences(of: ".", with: "_")))

@@ -42,7 +42,8 @@ import Testing
 
     private static let work: [AppStoreWorkQuery] = [
         .consumptionRequests(after: 0), .consumptionRequests(after: 4, limit: 2), .purchases(after: 0),
-        .purchases(after: 9, limit: 3), .purchases(after: 2, since: 40), .assignments(after: 0), .assignments(after: 1, limit: 1),
+        .purchases(after: 9, limit: 3), .purchases(after: 2, since: 40), .assignments(after: 0),
+        .assignments(after: 1, limit: 1),
     ]
 
     private static func reports(_ now: Timestamp) -> [ReportQuery] {

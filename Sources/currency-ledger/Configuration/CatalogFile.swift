@@ -10,8 +10,8 @@ import Ledger
 /// ```
 /// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and
 /// the catalog what the game prefers when Apple asks about a refund, by how much was consumed (`"refundPreferences":
-/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`), and how long after that the answer
-/// about consumption is sent (`"consumptionDelayMinutes": 60`).
+/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`), and how long after that the
+/// answer about consumption is sent (`"consumptionDelayMinutes": 60`).
 ///
 /// What is no consumable has a type, and its amounts, or its offers, stand under it:
 /// ```json
