@@ -25,6 +25,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isInTurn = false
     /// What was read and has had no turn yet.
     private var receivedBytes = 0
+    /// How long the event loop was kept by decoding that.
+    private var decodingTime = TimeAmount.zero
     /// Whether it has asked for blocks.
     private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
@@ -107,7 +109,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        receivedBytes += bytes.readableBytes
+        // Of HTTP heads were read too: `decoded`.
+        if front == nil { receivedBytes += bytes.readableBytes }
         state.received(&bytes)
     }
 
@@ -169,6 +172,24 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Nothing more of what comes is looked at, and the connection is closed when all is answered and read.
     func finish() { turn { $0.end(nil) } }
 
+    /// Nothing waits for what is new any more: its client has closed its side.
+    func endWaits() { sessions.endWaits() }
+
+    /// Whether as many wrong tokens were sent as may be, and no right one behind them.
+    var isGuessing: Bool { state.isGuessing }
+
+    /// A request is refused by its head.
+    func noteInVain() { state.turn.noteInVain() }
+
+    /// What was read was decoded, and heads in it were looked at. That is paid for with the next turn, by whose request
+    /// was the last.
+    /// - Parameter bytes: how much was read.
+    func decoded(bytes: Int, since begin: NIODeadline) {
+        eventLoop.preconditionInEventLoop()
+        receivedBytes += bytes
+        decodingTime = decodingTime + (eventLoop.now - begin)
+    }
+
     /// Whether the connection is not read from, for want of memory or because its client does not read.
     var holdsReading: Bool { state.holdsReading }
 
@@ -196,12 +217,21 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         let former = state.holder
         turn { $0.renewIdentity() }
         if let former, state.mayDoLess(than: former) {
-            if sessions.holdsBack { return closeNow() }
+            if sessions.holdsBack { return cutOff() }
             sessions.endWaits(forGood: false)
         }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         timer?.cancel()
         look(in: service.limits.unauthenticatedMilliseconds)
+    }
+
+    /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told.
+    private func cutOff() {
+        guard let front, let context else { return closeNow() }
+        end()
+        front.cutOff(state.holder == nil ? .unauthenticated(.unauthenticated) : .lessAllowed)
+        whenWritten(context) { context.close(mode: .output, promise: nil) }
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
 
     /// Ends a connection that has not authenticated, for another needs its place.
@@ -247,10 +277,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Has what came accepted when the client's turn comes.
     private func askForTurn() {
-        defer { receivedBytes = 0 }
+        defer { (receivedBytes, decodingTime) = (0, .zero) }
         // Writes may wait for what a standby says.
         if isOfStandby { return takeTurnAtOnce() }
-        loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in
+        loop.run(for: state.holder?.tenant, bytes: receivedBytes, decoding: decodingTime) { [weak self] in
             self?.takeTurn() ?? LoopShares.Yield()
         }
     }
@@ -290,7 +320,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if isReadingAwaited { noteUnread(context) }
         performAll(context)
         // What the front holds is all that the ledger answers.
-        if state.isQuiet, front?.answer() == true {
+        if state.isQuiet, front?.answer(state.lineOutcome) == true {
             lastProgress = .now()
             performAll(context)
             noteUnread(context)
@@ -323,10 +353,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             noteUnread(context)
         case .read: context.read()
         case .close:
-            front?.end(isAnswered: state.hasAcceptedLine)
+            front?.end(state.lineOutcome)
             whenWritten(context) { context.close(promise: nil) }
         case .linger:
-            front?.end(isAnswered: state.hasAcceptedLine)
+            front?.end(state.lineOutcome)
             whenWritten(context) {
                 context.close(mode: .output, promise: nil)
                 self.eventLoop.scheduleTask(in: .milliseconds(self.service.limits.lingerMilliseconds)) {

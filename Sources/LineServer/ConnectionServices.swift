@@ -11,12 +11,16 @@ final class ConnectionServices: Sendable {
     let socketMode: UInt32
     /// `nil` without TLS.
     let certificates: ServerCertificates?
+    /// Whether clients need a certificate over HTTP, where they need one elsewhere.
+    let needsCertificatesOverHTTP: Bool
     let tokens: TokenTable
     let connections: ConnectionRegistry
     let notices: NoticeLog
     let loops: LoopShares.Table
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
+    /// By which names it may be asked over HTTP where nobody needs a token; `nil` where somebody does.
+    let hosts: LocalHosts?
     let logger: Logger
 
     /// - Parameter timer: waits for times that are no connection's.
@@ -29,12 +33,14 @@ final class ConnectionServices: Sendable {
         limits = configuration.limits
         socketMode = configuration.socketMode
         certificates = try ServerCertificates(configuration)
+        needsCertificatesOverHTTP = configuration.needsCertificatesOverHTTP
         tokens = TokenTable(configuration.access, ledgers: ledgers.members.count)
         clock = configuration.clock
         loops = LoopShares.Table(limits: configuration.limits)
         notices = NoticeLog(logger, limits: configuration.limits, timer: timer)
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
+        hosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenHTTP) }
         self.logger = logger
     }
 }

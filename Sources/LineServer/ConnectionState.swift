@@ -58,6 +58,17 @@ struct ConnectionState {
         case closed
     }
 
+    /// What became of the line of a request of HTTP.
+    enum LineOutcome {
+        /// It was not looked at.
+        case none
+        /// Nobody knew any more who had sent it, and it was not looked at.
+        case unauthenticated
+        /// It was answered.
+        /// - Parameter error: the reply, where it is one and an error.
+        case answered(error: WireError?)
+    }
+
     private enum Phase {
         case open(Input)
         case ending(Input)
@@ -93,12 +104,12 @@ struct ConnectionState {
     private var place = 0
     /// Whether what is next is for another ledger, and waits until all before it is answered.
     private var awaitsOtherLedger = false
-    /// Whether lines are bodies of HTTP.
-    private var isHTTP = false
     /// How the lines are read.
     private var form = LineForm.requests
-    /// Whether a line was accepted, of HTTP since the last request began.
-    private(set) var hasAcceptedLine = false
+    /// Of HTTP: whether the line of the request was accepted, and whether it was refused because nobody knew any more
+    /// who had sent it.
+    private var hasAcceptedLine = false
+    private var hasRefusedLine = false
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -140,10 +151,22 @@ struct ConnectionState {
     func mayDoLess(than former: TokenHolder) -> Bool { reception.mayDoLess(than: former) }
 
     /// Who is not known has no more to say than who it is.
-    private var lineBytesMax: Int { holder == nil ? limits.strangerLineBytesMax : WireLimits.lineBytesMax }
+    private var lineBytesMax: Int {
+        // Over HTTP it was known who sends a body when that began.
+        holder == nil && !reception.isHTTP ? limits.strangerLineBytesMax : WireLimits.lineBytesMax
+    }
 
     /// The number of its long line that has memory, and that the client has not ended; no other line has it again.
     var longLine: Int? { inputRoom > 0 && !isFrontWhole ? longLines : nil }
+
+    /// It has sent as many wrong tokens as it may.
+    var isGuessing: Bool { reception.isGuessing }
+
+    /// What became of the line of the last request of HTTP that began.
+    var lineOutcome: LineOutcome {
+        if hasRefusedLine { return .unauthenticated }
+        return hasAcceptedLine ? .answered(error: replies.lastError?.error) : .none
+    }
 
     /// What it holds of lines that were not accepted.
     var inputBytes: Int { lines.bytes }
@@ -199,8 +222,7 @@ struct ConnectionState {
     /// - Returns: why it is not served; `nil` where it is.
     mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
         self.form = form
-        isHTTP = true
-        hasAcceptedLine = false
+        (hasAcceptedLine, hasRefusedLine) = (false, false)
         reception.beginRequest()
         return reception.authenticate(by: credential, &turn)
     }
@@ -393,9 +415,16 @@ struct ConnectionState {
     /// Accepts the line at the front, or at least begins to.
     /// - Returns: whether there was room for it; where not, it stays where it is, for its values may take more.
     private mutating func acceptLine(_ range: Range<Int>, end: Int) -> Bool {
+        if reception.isHTTP {
+            reception.renewIdentity()
+            if holder == nil {
+                refuseLine(end)
+                return true
+            }
+        }
         if awaitedRoom > 0 && !takeRoom(awaitedRoom, waits: true) { return false }
         var (line, isForeign) = lines.read(range) { bytes in
-            (form.parse(bytes), !isHTTP && ConnectionState.isAnotherProtocol(bytes))
+            (form.parse(bytes), !reception.isHTTP && ConnectionState.isAnotherProtocol(bytes))
         }
         var target = Reception.Target.none
         var replyBytes = line.firstReplyBytesMax
@@ -421,6 +450,15 @@ struct ConnectionState {
         accept(line, bytes, target)
         if isForeign { ignoreInput() }
         return true
+    }
+
+    /// The token is gone by which its sender was known when the request began: its status says so.
+    private mutating func refuseLine(_ end: Int) {
+        removeFirstLine(end)
+        share.cancel()
+        hasRefusedLine = true
+        turn.countLine()
+        turn.noteInVain()
     }
 
     private mutating func removeFirstLine(_ end: Int) {

@@ -143,6 +143,7 @@ package final class LineService: Service {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
         warnOfCertificates()
+        warnOfClientCertificates()
         var metadata: Logger.Metadata = ["addresses": "\(lines.map(\.description).joined(separator: " "))"]
         if !http.isEmpty { metadata["http"] = "\(http.map(\.description).joined(separator: " "))" }
         logger.info("listening", metadata: metadata)
@@ -169,6 +170,18 @@ package final class LineService: Service {
                 "the certificate for TLS runs out soon: put another one in its place and send SIGHUP",
                 metadata: ["daysLeft": "\(days)"])
         }
+    }
+
+    /// Tells the operator where the App Store, which has no certificate of theirs, is not let in.
+    private func warnOfClientCertificates() {
+        guard services.needsCertificatesOverHTTP, services.certificates?.asksClients == true else { return }
+        let shut = configuration.listenHTTP.filter { if case .tcp = $0 { true } else { false } }
+        if shut.isEmpty { return }
+        logger.warning(
+            """
+            the App Store cannot post notifications here, for clients need a certificate of tls.clientCA: \
+            set http.clientCertificates to false, or put a proxy before it
+            """, metadata: ["http": "\(shut.map(\.description).joined(separator: " "))"])
     }
 
     private func shutdownSignal() async {

@@ -101,7 +101,7 @@ struct Listener {
 
     private func bindTCP(_ socket: SocketAddress) async throws -> any Channel {
         let limits = services.limits
-        return try await bootstrap(certificates: services.certificates)
+        return try await bootstrap(certificates: services.certificates, hosts: services.hosts)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             // A peer that vanished without a word keeps no place (tcp(7)).
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -116,13 +116,15 @@ struct Listener {
     private func bindUnix(_ path: String) async throws -> ListeningSocket {
         let descriptor = try UnixSocket.bind(path, mode: services.socketMode)
         let file = UnixSocket.File(path)
-        let channel = try await bootstrap(certificates: nil).withBoundSocket(descriptor).get()
+        // No page reaches it, whatever it calls the host.
+        let channel = try await bootstrap(certificates: nil, hosts: nil).withBoundSocket(descriptor).get()
         // NIO listens to a bound socket with a queue of its own length.
         listen(descriptor, services.limits.listenBacklog)
         return ListeningSocket(channel: channel, file: file)
     }
 
-    private func bootstrap(certificates: ServerCertificates?) -> ServerBootstrap {
+    /// - Parameter hosts: by which names clients may ask over HTTP; `nil` where these are no matter.
+    private func bootstrap(certificates: ServerCertificates?, hosts: LocalHosts?) -> ServerBootstrap {
         let (services, speech) = (services, speech)
         let limits = services.limits
         return ServerBootstrap(group: group)
@@ -141,7 +143,7 @@ struct Listener {
                 value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)
             )
             .childChannelInitializer { channel in
-                let front = speech == .http ? HTTPFront(services) : nil
+                let front = speech == .http ? HTTPFront(services, hosts: hosts) : nil
                 let handler = ConnectionHandler(
                     services, eventLoop: channel.eventLoop, isTLS: certificates != nil, front: front)
                 let admission = services.connections.admit(handler, channel)
@@ -150,14 +152,17 @@ struct Listener {
                     let pipeline = channel.pipeline.syncOperations
                     if let certificates {
                         try pipeline.addHandlers(
-                            PlaintextRefusalHandler(services, speech), certificates.makeHandler())
+                            PlaintextRefusalHandler(services, speech),
+                            certificates.makeHandler(
+                                asksClients: speech == .lines || services.needsCertificatesOverHTTP))
                     }
                     guard admission == .served else {
                         let refusal = RefusalHandler(speech, lingerMilliseconds: limits.lingerMilliseconds)
                         return try pipeline.addHandler(refusal)
                     }
                     if let front {
-                        try pipeline.addHandlers(HTTPResponseEncoder(), limits.makeHTTPDecoder(), front)
+                        try pipeline.addHandlers(
+                            HTTPResponseEncoder(), DecodingMeter(handler), limits.makeHTTPDecoder(), front)
                     }
                     try pipeline.addHandler(handler)
                 }

@@ -24,6 +24,7 @@ final class LoopShares: @unchecked Sendable {
     /// Something that a client has sent.
     private struct Turn {
         let bytes: Int
+        let decoding: TimeAmount
         let work: () -> Yield
     }
 
@@ -86,10 +87,13 @@ final class LoopShares: @unchecked Sendable {
     /// Looks at what a client of `tenant` has sent when its turn comes: mostly at once.
     /// - Parameters:
     ///   - bytes: how much was read. That took time before.
+    ///   - decoding: so did this.
     ///   - work: looks at it, and says what came of it.
-    func run(for tenant: Tenant?, bytes: Int, _ work: @escaping () -> Yield) {
+    func run(
+        for tenant: Tenant?, bytes: Int, decoding: TimeAmount = .zero, _ work: @escaping () -> Yield
+    ) {
         let id = tenant.map { ObjectIdentifier($0) }
-        let turn = Turn(bytes: bytes, work: work)
+        let turn = Turn(bytes: bytes, decoding: decoding, work: work)
         guard let waitsUntil = uses[id]?.waitsUntil, let isFirst = uses[id]?.waiting.isEmpty,
             !isFirst || waitsUntil > now()
         else { return run(turn, of: tenant) }
@@ -117,7 +121,7 @@ final class LoopShares: @unchecked Sendable {
         let begin = now()
         let yield = turn.work()
         let reading = Int64(turn.bytes) * limits.readingNanosecondsPerKibibyte / 1_024
-        charge(tenant, now() - begin + .nanoseconds(reading), yield)
+        charge(tenant, now() - begin + .nanoseconds(reading) + turn.decoding, yield)
     }
 
     private func charge(_ tenant: Tenant?, _ time: TimeAmount, _ yield: Yield) {

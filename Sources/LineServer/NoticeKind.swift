@@ -10,9 +10,11 @@ struct NoticeKind: Hashable, Sendable {
     let source: String
     /// What is refused, where it is a refusal for security's sake.
     let refusal: SecurityRefusal.Kind?
+    /// That of the response, where a request of HTTP is refused.
+    let status: UInt?
 
     /// By which kinds are put in order.
-    var name: String { refusal?.rawValue ?? message }
+    var name: String { refusal?.rawValue ?? status.map { "\(message) \($0)" } ?? message }
 
     // MARK: Connections that get no place, or lose it
 
@@ -39,6 +41,12 @@ struct NoticeKind: Hashable, Sendable {
         warning("refused", more: "refused more of a kind", refusal: refusal)
     }
 
+    /// - Parameter status: of the response (RFC 9110 §15).
+    static func refusedByHTTP(_ status: UInt) -> NoticeKind {
+        warning(
+            "a request of HTTP is refused, whatever it asks", more: "more requests of HTTP are refused", status: status)
+    }
+
     // MARK: Notifications of the App Store
 
     static let notificationRefused = warning(
@@ -52,9 +60,10 @@ struct NoticeKind: Hashable, Sendable {
     private static func notice(_ message: String) -> NoticeKind { NoticeKind(.notice, message) }
 
     private static func warning(
-        _ message: String, more: String? = nil, of source: String = "peer", refusal: SecurityRefusal.Kind? = nil
+        _ message: String, more: String? = nil, of source: String = "peer", refusal: SecurityRefusal.Kind? = nil,
+        status: UInt? = nil
     ) -> NoticeKind {
-        NoticeKind(.warning, message, more: more, of: source, refusal: refusal)
+        NoticeKind(.warning, message, more: more, of: source, refusal: refusal, status: status)
     }
 
     private static func error(_ message: String, of source: String) -> NoticeKind {
@@ -63,12 +72,13 @@ struct NoticeKind: Hashable, Sendable {
 
     private init(
         _ level: Logger.Level, _ message: String, more: String? = nil, of source: String = "peer",
-        refusal: SecurityRefusal.Kind? = nil
+        refusal: SecurityRefusal.Kind? = nil, status: UInt? = nil
     ) {
         self.level = level
         self.message = message
         self.more = more ?? message
         self.source = source
         self.refusal = refusal
+        self.status = status
     }
 }

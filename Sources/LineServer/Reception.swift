@@ -16,6 +16,8 @@ struct Reception {
     var noteRefusal: (SecurityRefusal, String?) -> Void = { _, _ in }
     /// Whether nothing new is carried out.
     var isShuttingDown = false
+    /// Whether its requests come by HTTP.
+    private(set) var isHTTP = false
 
     private let clock: @Sendable () -> UInt64
     private let directory: LedgerDirectory
@@ -67,10 +69,14 @@ struct Reception {
     mutating func authenticate(by credential: Credential?, _ turn: inout ConnectionTurn) -> WireError? {
         guard let credential else {
             client.showNothing()
-            return holder == nil ? .unauthenticated : nil
+            if holder == nil { return .unauthenticated }
+            client.forgetWrongTokens()
+            return nil
         }
         switch client.authenticate(by: credential) {
-        case .known: return nil
+        case .known:
+            client.forgetWrongTokens()
+            return nil
         case .noSeat: return .overloaded
         case .unknown, .refused: return refuseToken(&turn)
         }
@@ -78,6 +84,7 @@ struct Reception {
 
     /// A request of HTTP begins, which may be another client's: what was said before holds no more.
     mutating func beginRequest() {
+        isHTTP = true
         choice = LedgerChoice(among: directory)
         client.beginRequest()
     }
@@ -103,6 +110,10 @@ struct Reception {
             if case .tooManyRequests = refusal {} else { turn.noteInVain() }
             noteRefusal(refusal, holder?.name)
             return .error(refusal.error)
+        }
+        if isHTTP, asked.request.concernsStandbys {
+            turn.noteInVain()
+            return .error(.notOverHTTP(asked.method))
         }
         switch asked.request {
         case .ping: return .pong
@@ -164,6 +175,16 @@ struct Reception {
         case .other(let ledger):
             noteRefusal(.otherLedger(ledger), holder?.name)
             return .error(.otherLedger(ledger))
+        }
+    }
+}
+
+extension Request {
+    /// Whether it is one by which standbys follow their leader, or take its place.
+    fileprivate var concernsStandbys: Bool {
+        switch self {
+        case .ledger(.blocks), .ledger(.promote): true
+        case .ping, .authenticate, .info, .ledger: false
         }
     }
 }

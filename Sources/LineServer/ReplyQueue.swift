@@ -50,6 +50,8 @@ struct ReplyQueue {
     /// Reads that the ledger has, and those that it has answered.
     private(set) var reads = 0
     private(set) var readsAnswered = 0
+    /// The reply that was written last, where that is an error.
+    private(set) var lastError: Reply?
 
     /// Whether the replies written last are of the batch that began last.
     private var isWritingLastBatch: Bool { isInBatch && batchesWritten == batchesBegun }
@@ -125,6 +127,7 @@ struct ReplyQueue {
                 isInBatch = false
             case .answered(let reply):
                 requests -= 1
+                lastError = reply.isError ? reply : nil
                 if let id = slot.id { writer.write(reply, id: id) }
             case .submitted(let isRead):
                 guard let answer = answers.popFirst() else { return slots.count < count }
@@ -133,7 +136,9 @@ struct ReplyQueue {
                     reads -= 1
                     readsAnswered += 1
                 }
-                if let id = slot.id { writer.write(Reply(answer), id: id, ledger: ledger) }
+                let reply = Reply(answer)
+                lastError = reply.isError ? reply : nil
+                if let id = slot.id { writer.write(reply, id: id, ledger: ledger) }
             }
             slots.removeFirst()
             bytes -= slot.bytes

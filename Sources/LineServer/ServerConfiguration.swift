@@ -51,6 +51,9 @@ package struct ServerConfiguration: Sendable {
     package var access: Access
     /// Without it, only this machine may connect, unless ``allowsInsecurePlaintext``.
     package var tls: TLS?
+    /// Whether clients need a certificate over HTTP too, where ``TLS/Files/clientAuthorities`` are given. The App Store
+    /// has none.
+    package var needsCertificatesOverHTTP: Bool
     /// Whether other machines may connect without TLS: the network between is trusted, or protected otherwise.
     package var allowsInsecurePlaintext: Bool
     /// The mode of a Unix-domain socket's file: who may write it may connect.
@@ -64,14 +67,15 @@ package struct ServerConfiguration: Sendable {
 
     package init(
         listen: [ServerAddress], listenHTTP: [ServerAddress] = [], access: Access, tls: TLS? = nil,
-        allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = socketModeDefault,
-        limits: ServerLimits = ServerLimits(),
+        needsCertificatesOverHTTP: Bool = true, allowsInsecurePlaintext: Bool = false,
+        socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
         self.listenHTTP = listenHTTP
         self.access = access
         self.tls = tls
+        self.needsCertificatesOverHTTP = needsCertificatesOverHTTP
         self.allowsInsecurePlaintext = allowsInsecurePlaintext
         self.socketMode = socketMode
         self.limits = limits

@@ -69,11 +69,11 @@ package struct ServerLimits: Sendable {
     /// of the longest kind.
     package var bytesInFlightMax = 4 << 20
     /// Bytes of a line of a client of whom nobody knows who it is: `authenticate` fits with the longest token, however
-    /// it is written (6 KiB), and a long `id`.
+    /// it is written (6 KiB), and a long `id`. Not of HTTP, where a request shows who sends it before its body.
     package var strangerLineBytesMax = 8 << 10
-    /// Bytes of a line that has not ended, up to which more of it is read without memory being taken for it: some
-    /// dozens of requests, or the longest notification. With it and one reading (64 KiB) every connection can do what
-    /// nobody counts.
+    /// Bytes of a line that has not ended, or of a body of HTTP, up to which more of it is read without memory being
+    /// taken for it: some dozens of requests, or the JWS of a purchase. (Notifications of the App Store are longer.)
+    /// With it and one reading (64 KiB) every connection can do what nobody counts.
     package var freeInputBytesMax = 16 << 10
     /// Bytes that a longer line takes before the rest of it is read, and has until it is accepted: the longest line,
     /// the values of the thousand requests of a batch, and the reply to the largest request. (A line of many `atomic`
@@ -95,7 +95,8 @@ package struct ServerLimits: Sendable {
     /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are
     /// asked for one by one.
     package var batchReplyBytesMax = 8 << 20
-    /// Wrong tokens that a connection may send before it is closed: a client that changes its token may try both.
+    /// Wrong tokens that a connection may send before it is closed, over HTTP in a row: a client that changes its token
+    /// may try both.
     /// Tokens are 32 random bytes, so this is no defence against guessing, which is hopeless; it keeps guesses from
     /// costing anything.
     package var wrongTokensMax = 3

@@ -13,7 +13,9 @@ enum Speech {
             var writer = ReplyWriter()
             writer.write(.error(error), id: .null)
             return writer.bytes
-        case .http: return HTTPFront.bytes(refusing: error)
+        case .http:
+            let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
+            return HTTPResponse(refusal, isKeptAlive: false).bytes
         }
     }
 }

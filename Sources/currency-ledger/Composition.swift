@@ -196,6 +196,7 @@ enum Composition {
     private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
         let server = ServerConfiguration(
             listen: settings.listen, listenHTTP: settings.listenHTTP, access: settings.access, tls: tls(settings),
+            needsCertificatesOverHTTP: settings.httpClientCertificates,
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
             limits: try serverLimits(ledgers: settings.ledgers.count, logger))
         do throws(ServerError) {

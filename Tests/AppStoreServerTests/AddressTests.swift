@@ -31,7 +31,8 @@ import Testing
         "https://example.com?a=b", "https://example.com#a", "https://example.com:", "https://example.com:0",
         "https://example.com:65536", "https://example.com:+1", "https://exa mple.com", "https://example.com\r\n",
         "https://[::1", "https://[]", "https://[g::1]", "https://::1", "https://ex\u{E4}mple.com",
-        "http://127.0.0.1@example.com", "http://localhost:80@example.com", "https://[::1]x",
+        "http://127.0.0.1@example.com", "http://localhost:80@example.com", "https://[::1]x", "https://[::1]x443",
+        "https://[::1]443",
     ])
     func whatIsNoneIsRefused(text: String) {
         #expect(throws: AppStoreServerError.self) { try AppStoreAddress(text) }

@@ -1,5 +1,6 @@
-import AppStoreServer
 import Testing
+
+@testable import AppStoreServer
 
 /// Apple's limits of requests are kept to (status 429, `Retry-After`).
 @Suite struct RateTests {
@@ -56,6 +57,47 @@ import Testing
             let answer = try await client.transactionInfo(transactionID: "1")
             #expect(answer == "jws")
             #expect(store.requests.count == 3)
+        }
+    }
+
+    /// Apple counts by the hour, so a time beyond that is nobody's to believe.
+    @Test func aTimeFurtherThanAnHourIsTakenForAnHour() async throws {
+        let time = TestTime()
+        try await withStore(
+            retries: .none, time: time,
+            answer: { _, number in
+                number == 1 ? Self.limited(until: TestTime.start + 86_400_000) : Self.found
+            }
+        ) { client, store in
+            for wait in [0, 3_599_999] as [Int64] {
+                time.advance(wait)
+                let error = await #expect(throws: AppStoreServerError.self) {
+                    try await client.transactionInfo(transactionID: "1")
+                }
+                guard case .refused(let refusal) = error else { return unexpected(error) }
+                #expect(refusal.retryAfter == TestTime.start + 3_600_000)
+            }
+            #expect(store.requests.count == 1)
+            time.advance(1)
+            let answer = try await client.transactionInfo(transactionID: "1")
+            #expect(answer == "jws")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("0", 0), ("1", 1_000), ("3600", 3_600_000), ("3601", 3_600_000), ("99999999999", 3_600_000),
+            ("9223372036854775807", 3_600_000), ("100000000000", nil),
+            ("9223372036854775808", nil), ("-1", nil), ("", nil), ("soon", nil),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", nil),
+        ] as [(String, Int64?)])
+    func whatAHeaderSaysIsReadInSecondsOrAsATime(text: String, fromNow: Int64?) {
+        let now = TestTime.start
+        let read = RateLimits.time(ofHeader: text, now: now)
+        if text == "100000000000" {
+            #expect(read == 100_000_000_000, "a time that is over")
+        } else {
+            #expect(read == fromNow.map { now + $0 })
         }
     }
 

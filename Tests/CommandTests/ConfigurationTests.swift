@@ -160,6 +160,21 @@ import Testing
         #expect(other.ledger.follow?.tls?.certificate == "c" && other.ledger.follow?.tls?.key == "k")
     }
 
+    @Test func whetherClientsOfHTTPNeedACertificateIsRead() throws {
+        let unsaid = try load(minimal)
+        #expect(unsaid.httpClientCertificates)
+        let file = #"{"http": {"listen": ["127.0.0.1:0"], "clientCertificates": false}, "# + minimal.dropFirst()
+        let inFile = try load(file)
+        #expect(!inFile.httpClientCertificates)
+        let variables = ["LEDGER_HTTP_CLIENT_CERTIFICATES": "false"]
+        let inVariable = try load(minimal, environment: variables)
+        #expect(!inVariable.httpClientCertificates)
+        let byFlag = try load(file, flags: [.httpClientCertificates: "true"])
+        #expect(byFlag.httpClientCertificates)
+        let faults = try faults(minimal, environment: ["LEDGER_HTTP_CLIENT_CERTIFICATES": "no"])
+        #expect(faults == [#"LEDGER_HTTP_CLIENT_CERTIFICATES: must be true or false, not "no""#])
+    }
+
     @Test func whatIsWrongAboutTLSIsNamed() throws {
         let files = #""certificate": "c", "key": "k""#
         for (members, rule) in [

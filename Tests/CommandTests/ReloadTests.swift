@@ -55,6 +55,41 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// The first line of the response to a request by HTTP, as a shell gets it.
+    private static func status(_ address: String, _ secret: String) throws -> String {
+        let body = #"{"jsonrpc":"2.0","id":1,"method":"balance","params":{"account":"player-1"}}"#
+        let request = [
+            "POST /v1/rpc HTTP/1.1", "Host: localhost", "Content-Type: application/json",
+            "Authorization: Bearer \(secret)", "Connection: close", "Content-Length: \(body.utf8.count)", "", body,
+        ].joined(separator: "\r\n")
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/bin/bash")
+        process.arguments = [
+            "-c", "exec 3<>/dev/tcp/${0%:*}/${0##*:} && printf %s \"$1\" >&3 && head -n 1 <&3", address, request,
+        ]
+        process.standardOutput = output
+        try process.run()
+        process.waitUntilExit()
+        return String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    }
+
+    @Test func aHangupReplacesTheTokensOfHTTP() async throws {
+        let studio = try Studio()
+        try Self.configure(studio, tokens: Self.game("old"))
+        let service = try RunningService(studio.folder, arguments: ["--http-listen", "127.0.0.1:0"])
+        let address = try #require(try service.said.firstMatch(of: /http=(\S+)/).map { String($0.1) })
+        #expect(try Self.status(address, "old") == "HTTP/1.1 200 OK\r\n")
+        #expect(try Self.status(address, "new") == "HTTP/1.1 401 Unauthorized\r\n")
+        try Self.configure(studio, tokens: Self.game("new"))
+        kill(service.process.processIdentifier, SIGHUP)
+        try await Self.waits(service, for: "the tokens were read again")
+        #expect(try Self.status(address, "old") == "HTTP/1.1 401 Unauthorized\r\n")
+        #expect(try Self.status(address, "new") == "HTTP/1.1 200 OK\r\n")
+        #expect(service.stop() == 0)
+        let said = try service.said
+        #expect(!said.contains("status=401"), "a wrong token has a line of its own")
+    }
+
     /// The opening is held up by an anchor that comes through a pipe.
     @Test func aHangupWhileTheLedgerIsBeingOpenedIsHeeded() async throws {
         let studio = try Studio()

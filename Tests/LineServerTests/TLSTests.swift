@@ -76,6 +76,28 @@ extension ServerTests {
             }
         }
 
+        @Test func whoSpeaksHTTPNeedsACertificateOnlyWhereThatIsSaid() async throws {
+            let authority = try Self.authority()
+            for needed in [true, false] {
+                let logs = LogCapture()
+                try await TestServer.run(
+                    listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: Self.tokens,
+                    tls: Self.tls(authority, isMutual: true), needsCertificatesOverHTTP: needed, logs: logs
+                ) { server in
+                    let poster = try await TLSClient(server.httpAddresses[0], authority: authority.bytes("ca.pem"))
+                    poster.send(HTTPClient.request("/app-store/notifications", "{}"))
+                    let head = try await poster.lines(1)
+                    #expect(head == (needed ? [] : ["HTTP/1.1 200 OK\r"]))
+                    // Others need one either way.
+                    let client = try await TLSClient(server.address, authority: authority.bytes("ca.pem"))
+                    client.send(Requests.ping(1) + "\n")
+                    #expect(try await client.lines(1) == [])
+                }
+                let warned = logs.lines.contains { $0.hasPrefix("the App Store cannot post notifications here") }
+                #expect(warned == needed)
+            }
+        }
+
         @Test func aWaiterThatClosesItsSideIsAnsweredAtOnce() async throws {
             let authority = try Self.authority()
             try await TestServer.run(tls: Self.tls(authority)) { server in

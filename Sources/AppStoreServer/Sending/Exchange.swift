@@ -108,7 +108,9 @@ struct Exchange: Sendable {
         case let error as NIOConnectionError: .notConnected(words(error))
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             .notConnected("TLS: the server's certificate does not name its address")
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: .notConnected("TLS: \(error)")
+        // Those of a handshake. Behind it the request may have been sent: any other error of TLS may be of later.
+        case NIOSSLError.handshakeFailed, is NIOSSLExtraError: .notConnected("TLS: \(error)")
+        case is NIOSSLError, is BoringSSLError: .lost("TLS: \(error)")
         case let error as IOError where error.isOfConnecting: .notConnected("\(error)")
         default: .lost("\(error)")
         }

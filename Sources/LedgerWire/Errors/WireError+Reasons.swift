@@ -15,6 +15,10 @@ extension WireError {
 
     package static let methodNotFound = WireError(.methodNotFound, "there is no method of this name")
 
+    package static func notOverHTTP(_ method: Method) -> WireError {
+        WireError(.methodNotFound, "\(method) is not offered over HTTP: use the line protocol")
+    }
+
     /// `rule` goes on after the member's name, as "must be an object".
     package static func invalidParams(path: String, _ rule: String) -> WireError {
         WireError(.invalidParams, "\(path) \(rule)", [Detail("path", .string(path))])

@@ -9,3 +9,22 @@ package enum Reply: Sendable {
     case outcome(Outcome)
     case error(WireError)
 }
+
+extension Reply {
+    /// Whether it is an error.
+    package var isError: Bool {
+        switch self {
+        case .error, .outcome(.refused): true
+        case .pong, .authenticated, .info, .outcome: false
+        }
+    }
+
+    /// Why nothing was changed; `nil` of a result.
+    package var error: WireError? {
+        switch self {
+        case .error(let error): error
+        case .outcome(.refused(let refusal)): WireError(refusal)
+        case .pong, .authenticated, .info, .outcome: nil
+        }
+    }
+}

@@ -6,6 +6,10 @@ import NIOHTTP1
 /// response. What a client sends behind a request waits until that is answered.
 ///
 /// Each request shows by itself who sends it. So a load balancer may send those of many clients on one connection.
+///
+/// NIO's `HTTPServerPipelineHandler` keeps what comes behind a request too, but as much as there is: a reading of 64 KiB
+/// may have ten thousand parts. And it holds the end of what a client sends back behind that, for which a request that
+/// waits would never know that nobody waits for it.
 final class HTTPFront: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = ByteBuffer
@@ -22,83 +26,90 @@ final class HTTPFront: ChannelDuplexHandler {
         var isEmpty = true
     }
 
+    /// A request that is refused by its head.
+    private struct Declined {
+        let refusal: HTTPRefusal
+        let method: HTTPMethod
+        /// Of its body, which is dropped.
+        var bodyBytes = 0
+    }
+
     private enum Phase {
         case idle
         /// Its body is still coming.
         case receiving(Exchange)
+        /// Its body is still coming, and the next request is behind that.
+        case dropping(Declined)
         /// The ledger has it.
         case answering(Exchange)
-        /// Something was refused for which the connection is closed: nothing more is looked at.
-        case refused
+        /// A request was answered. What came behind it is looked at when others have had the event loop.
+        case pausing
+        /// The connection is closed: nothing more is looked at.
+        case closing
+    }
+
+    /// What came behind a request that is not answered yet.
+    private enum Incoming {
+        case part(HTTPServerRequestPart)
+        /// Why nothing more is looked at.
+        case refusal(HTTPRefusal)
+        case inputClosed
     }
 
     /// What stands behind this; set once, before anything comes.
     weak var connection: ConnectionHandler?
     private let limits: ServerLimits
     private let notices: NoticeLog
+    /// `nil` where clients may ask by any name.
+    private let hosts: LocalHosts?
     private var context: ChannelHandlerContext?
     private var phase = Phase.idle
-    /// What came behind the request that is not answered yet.
-    private var behind = CircularBuffer<HTTPServerRequestPart>()
-    /// Why nothing more is looked at behind that.
-    private var refusalBehind: HTTPRefusal?
-    private var isInputClosed = false
+    private var behind = CircularBuffer<Incoming>()
     private var isReadHeld = false
-    /// Whether anything was handed on since the channel last told that a reading was over.
-    private var hasHandedOn = false
+    /// Whether anything was handed on or refused since the channel last told that a reading was over.
+    private var hasNews = false
     /// Replies of the ledger to the request.
     private var reply = ByteBuffer()
     /// Looks after a body that does not end.
     private var timer: Scheduled<Void>?
 
-    init(_ services: ConnectionServices) {
+    /// - Parameter hosts: by which names clients may ask; `nil` where these are no matter.
+    init(_ services: ConnectionServices, hosts: LocalHosts?) {
         limits = services.limits
         notices = services.notices
-    }
-
-    /// What a connection is told that is not served at all.
-    static func bytes(refusing error: WireError) -> [UInt8] {
-        let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
-        let body = refusal.body
-        let head = """
-            HTTP/1.1 \(refusal.status.code) \(refusal.status.reasonPhrase)\r
-            content-type: application/json\r
-            content-length: \(body.count)\r
-            connection: close\r
-            \r
-
-            """
-        return Array(head.utf8) + body
+        self.hosts = hosts
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        timer?.cancel()
-        timer = nil
+        stopTimer()
         behind.removeAll()
     }
 
     // MARK: What comes
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let part = unwrapInboundIn(data)
+    /// Whether what comes waits.
+    private var isHolding: Bool {
         switch phase {
-        case .refused: return
-        case .idle where behind.isEmpty: received(part, context)
-        case .receiving: received(part, context)
-        case .idle, .answering: keep(part)
+        case .answering, .pausing: true
+        case .idle, .receiving, .dropping, .closing: !behind.isEmpty
         }
     }
 
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = unwrapInboundIn(data)
+        if isHolding { keep(.part(part)) } else { received(part, context) }
+    }
+
     /// Keeps what came behind a request that is not answered yet.
-    private func keep(_ part: HTTPServerRequestPart) {
-        if refusalBehind != nil { return }
-        if behind.count < limits.partsBehindMax {
-            behind.append(part)
+    private func keep(_ incoming: Incoming) {
+        if case .refusal? = behind.last { return }
+        if case .part = incoming, behind.count >= limits.partsBehindMax {
+            behind.append(.refusal(.unavailable(.overloaded)))
         } else {
-            refusalBehind = .unavailable(.overloaded)
+            behind.append(incoming)
         }
     }
 
@@ -115,43 +126,63 @@ final class HTTPFront: ChannelDuplexHandler {
             phase = .receiving(exchange)
             handOn(part, context)
         case (.end, .receiving(let exchange)):
-            timer?.cancel()
-            timer = nil
+            stopTimer()
             phase = .answering(exchange)
             handOn(ByteBuffer(string: exchange.isEmpty ? " \n" : "\n"), context)
+        case (.body(let bytes), .dropping(var declined)):
+            declined.bodyBytes += bytes.readableBytes
+            phase = .dropping(declined)
+            if declined.bodyBytes > WireLimits.lineBytesMax { refuse(declined.refusal, context, to: declined.method) }
+        case (.end, .dropping(let declined)):
+            stopTimer()
+            respond(declined.refusal, to: declined.method, isKeptAlive: true, context)
+            pause(context)
         case (.body, _), (.end, _), (.head, _): return
         }
     }
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
-        switch HTTPRoute.read(head, limits) {
-        case .failure(let refusal): refuse(refusal, context, to: head.method)
+        switch HTTPRoute.read(head, limits, for: hosts) {
+        case .failure(let refusal): decline(refusal, head, context)
         case .success((let route, let credential)):
             if let error = connection.begin(route.form, from: credential) {
-                return refuse(error.retryable ? .unavailable(error) : .unauthenticated(error), context)
+                var refusal = error.retryable ? HTTPRefusal.unavailable(error) : .unauthenticated(error)
+                refusal.isNoted = credential != nil
+                return decline(refusal, head, context)
             }
-            // Behind an offer to change the protocol nothing is decoded any more.
-            let isKeptAlive = head.version == .http1_1 && head.isKeepAlive && !head.headers.contains(name: "upgrade")
-            phase = .receiving(Exchange(route: route, isKeptAlive: isKeptAlive))
-            if head.version == .http1_1,
-                head.headers[canonicalForm: "expect"].contains(where: { $0.lowercased() == "100-continue" })
-            {
+            phase = .receiving(Exchange(route: route, isKeptAlive: head.isFollowed))
+            if head.asksLeave {
                 context.write(wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))), promise: nil)
                 context.flush()
             }
         }
     }
 
+    /// Refuses a request by its head. Where it is known to end, and soon, the connection goes on behind it.
+    private func decline(_ refusal: HTTPRefusal, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        connection?.noteInVain()
+        // RFC 9110 §10.1.1: who asks leave to send a body, and is refused, may send it all the same, or not.
+        let isFollowed = head.isFollowed && !head.asksLeave && head.contentLength ?? 0 <= WireLimits.lineBytesMax
+        if !isFollowed || refusal.endsConnection || connection?.isGuessing == true {
+            refuse(refusal, context, to: head.method)
+        } else {
+            phase = .dropping(Declined(refusal: refusal, method: head.method))
+        }
+    }
+
     private func handOn(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-        hasHandedOn = true
+        hasNews = true
         context.fireChannelRead(wrapInboundOut(bytes))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if case .receiving = phase, timer == nil { awaitEnd(context) }
-        guard hasHandedOn else { return }
-        hasHandedOn = false
+        switch phase {
+        case .receiving, .dropping: if timer == nil { awaitEnd(context) }
+        case .idle, .answering, .pausing, .closing: break
+        }
+        guard hasNews else { return }
+        hasNews = false
         context.fireChannelReadComplete()
     }
 
@@ -159,17 +190,28 @@ final class HTTPFront: ChannelDuplexHandler {
     private func awaitEnd(_ context: ChannelHandlerContext) {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
-            guard let context = self.context, case .receiving = self.phase else { return }
-            // It is not the client's fault where there is no memory for more of it.
-            if self.connection?.holdsReading == true { return self.awaitEnd(context) }
-            self.refuse(.tooSlow, context)
+            guard let context = self.context else { return }
+            switch self.phase {
+            case .receiving(let exchange):
+                // It is not the client's fault where there is no memory for more of it.
+                if self.connection?.holdsReading == true { return self.awaitEnd(context) }
+                self.refuse(.tooSlow(exchange.route), context)
+            case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
+            case .idle, .answering, .pausing, .closing: return
+            }
         }
     }
 
+    private func stopTimer() {
+        timer?.cancel()
+        timer = nil
+    }
+
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .some(.inputClosed) = event as? ChannelEvent, !behind.isEmpty {
-            isInputClosed = true
-            return
+        if case .some(.inputClosed) = event as? ChannelEvent, isHolding {
+            // What is answered now waits for nothing new: its client waits for the last answers alone.
+            connection?.endWaits()
+            return keep(.inputClosed)
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -182,18 +224,12 @@ final class HTTPFront: ChannelDuplexHandler {
         else {
             return context.fireErrorCaught(error)
         }
-        switch phase {
-        case .idle where behind.isEmpty: refuse(.malformed, context)
-        case .receiving where behind.isEmpty: refuse(.malformed, context)
-        // Its client would take this for the answer to what it sent before.
-        case .idle, .receiving, .answering: refusalBehind = refusalBehind ?? .malformed
-        case .refused: return
-        }
+        // Behind a request its client would take the refusal for the answer to that.
+        if isHolding { keep(.refusal(.malformed)) } else { refuse(.malformed, context) }
     }
 
     func read(context: ChannelHandlerContext) {
-        guard case .answering = phase, !behind.isEmpty else { return context.read() }
-        isReadHeld = true
+        if behind.isEmpty { context.read() } else { isReadHeld = true }
     }
 
     // MARK: What goes
@@ -209,115 +245,143 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     /// All that was handed on is answered.
-    /// - Parameter ends: whether the connection does.
+    /// - Parameters:
+    ///   - outcome: what became of it.
+    ///   - ends: whether the connection does.
     /// - Returns: whether that was a request.
-    func answer(ends: Bool = false) -> Bool {
+    func answer(_ outcome: ConnectionState.LineOutcome, ends: Bool = false) -> Bool {
         guard let context, case .answering(let exchange) = phase else { return false }
         let isKeptAlive = exchange.isKeptAlive && !ends
-        phase = .idle
-        var body = reply
+        phase = .pausing
+        let body = reply
         reply = ByteBuffer()
-        let status: HTTPResponseStatus
-        switch exchange.route {
-        case .requests: status = body.readableBytes == 0 ? .noContent : .ok
-        case .notifications:
-            let verdict = NotificationVerdict(body)
-            if let notice = verdict.notice { notices.note(notice, context.channel.peerWords, verdict.details) }
-            (status, body) = (verdict.status, verdict.body)
+        switch (outcome, exchange.route) {
+        case (.none, _): respond(.unavailable(.shuttingDown), isKeptAlive: isKeptAlive, context)
+        case (.unauthenticated, _):
+            respond(.unauthenticated(.unauthenticated), isKeptAlive: isKeptAlive, context)
+        case (.answered, .requests):
+            respond(HTTPResponse(body.readableBytes == 0 ? .noContent : .ok, body, isKeptAlive: isKeptAlive), context)
+        case (.answered(let error), .notifications):
+            let verdict = NotificationVerdict(error)
+            if let notice = verdict.notice, let error {
+                notices.note(notice, context.channel.peerWords, ["reason": "\(error)"])
+            }
+            let said = error == nil ? ByteBuffer() : body
+            respond(HTTPResponse(verdict.status, said, isKeptAlive: isKeptAlive), context)
         }
-        respond(context, status, body, isKeptAlive: isKeptAlive)
         if !isKeptAlive {
-            phase = .refused
+            phase = .closing
             connection?.finish()
-        } else if !behind.isEmpty || isReadHeld || refusalBehind != nil {
-            let front = NIOLoopBound(self, eventLoop: context.eventLoop)
-            context.eventLoop.execute { front.value.resume() }
+        } else if behind.isEmpty && !isReadHeld {
+            phase = .idle
+        } else {
+            pause(context)
         }
         return true
     }
 
+    private func pause(_ context: ChannelHandlerContext) {
+        phase = .pausing
+        let front = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute { front.value.resume() }
+    }
+
     /// Looks at what came meanwhile.
     private func resume() {
-        guard let context else { return }
-        while let part = behind.first {
-            if case .answering = phase { break }
-            behind.removeFirst()
-            received(part, context)
-        }
+        guard let context, case .pausing = phase else { return }
+        let begin = context.eventLoop.now
+        phase = .idle
+        goThroughBehind(context)
+        connection?.decoded(bytes: 0, since: begin)
         channelReadComplete(context: context)
-        if behind.isEmpty {
-            if let refusalBehind {
-                switch phase {
-                case .idle, .receiving: return refuse(refusalBehind, context)
-                case .answering, .refused: break
-                }
+        guard isReadHeld, behind.isEmpty else { return }
+        isReadHeld = false
+        context.read()
+    }
+
+    /// Looks at what is kept, up to the end of a request.
+    private func goThroughBehind(_ context: ChannelHandlerContext) {
+        while let next = behind.first {
+            switch phase {
+            case .answering, .pausing, .closing: return
+            case .idle, .receiving, .dropping: behind.removeFirst()
             }
-            if isInputClosed {
-                isInputClosed = false
-                context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-            }
-            if isReadHeld {
-                isReadHeld = false
-                context.read()
+            switch next {
+            case .part(let part): received(part, context)
+            case .refusal(let refusal): refuse(refusal, context)
+            case .inputClosed: context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
             }
         }
     }
 
     /// The connection ends: what the ledger has is answered.
-    /// - Parameter isAnswered: whether it had the request.
-    func end(isAnswered: Bool) {
+    /// - Parameter outcome: what became of the request.
+    func end(_ outcome: ConnectionState.LineOutcome) {
         guard let context else { return }
         switch phase {
-        case .idle, .refused: break
-        case .answering where isAnswered: _ = answer(ends: true)
-        case .receiving, .answering:
-            let refusal = HTTPRefusal.unavailable(.shuttingDown)
-            respond(context, refusal.status, ByteBuffer(bytes: refusal.body))
+        case .idle, .pausing, .closing: break
+        case .answering: _ = answer(outcome, ends: true)
+        case .receiving: respond(.unavailable(.shuttingDown), isKeptAlive: false, context)
+        case .dropping(let declined): respond(declined.refusal, to: declined.method, isKeptAlive: false, context)
         }
-        phase = .refused
+        stopTimer()
+        phase = .closing
         reply = ByteBuffer()
         behind.removeAll()
     }
 
+    /// Refuses what is under way, and closes the connection behind it.
+    func cutOff(_ refusal: HTTPRefusal) {
+        guard let context else { return }
+        switch phase {
+        case .receiving, .answering: refuse(refusal, context)
+        case .idle, .dropping, .pausing, .closing: break
+        }
+    }
+
+    /// Refuses a request, and closes the connection.
     private func refuse(
         _ refusal: HTTPRefusal, _ context: ChannelHandlerContext, to method: HTTPMethod = .POST
     ) {
-        if case .refused = phase { return }
-        timer?.cancel()
-        timer = nil
-        phase = .refused
+        if case .closing = phase { return }
+        stopTimer()
+        phase = .closing
         behind.removeAll()
-        // RFC 9110 §9.3.2.
-        let body = method == .HEAD ? ByteBuffer() : ByteBuffer(bytes: refusal.body)
-        respond(context, refusal.status, body, refusal.headers)
+        reply = ByteBuffer()
+        respond(refusal, to: method, isKeptAlive: false, context)
         connection?.finish()
     }
 
     private func respond(
-        _ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ body: ByteBuffer,
-        _ headers: [(String, String)] = [], isKeptAlive: Bool = false
+        _ refusal: HTTPRefusal, to method: HTTPMethod = .POST, isKeptAlive: Bool, _ context: ChannelHandlerContext
     ) {
-        var head = HTTPResponseHead(version: .http1_1, status: status, headers: HTTPHeaders(headers))
-        head.headers.add(name: "date", value: HTTPDate.now())
-        if status != .noContent {
-            head.headers.add(name: "content-length", value: "\(body.readableBytes)")
-            if body.readableBytes > 0 { head.headers.add(name: "content-type", value: "application/json") }
+        hasNews = true
+        if !refusal.isNoted {
+            notices.note(
+                .refusedByHTTP(refusal.status.code), context.channel.peerWords, ["reason": "\(refusal.error)"])
         }
-        // RFC 9110 §10.2.3, in seconds.
-        if status == .serviceUnavailable { head.headers.add(name: "retry-after", value: "1") }
-        if !isKeptAlive { head.headers.add(name: "connection", value: "close") }
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
-        if body.readableBytes > 0 { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+        respond(HTTPResponse(refusal, to: method, isKeptAlive: isKeptAlive), context)
+    }
+
+    private func respond(_ response: HTTPResponse, _ context: ChannelHandlerContext) {
+        context.write(wrapOutboundOut(.head(response.head)), promise: nil)
+        if response.body.readableBytes > 0 {
+            context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
+        }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 }
 
-extension HTTPRefusal {
-    /// As the line protocol says it.
-    fileprivate var body: [UInt8] {
-        var writer = ReplyWriter()
-        writer.write(.error(error), id: .null)
-        return writer.bytes
+extension HTTPRequestHead {
+    /// Whether another request may come behind this one. Behind an offer to change the protocol nothing is decoded any
+    /// more.
+    fileprivate var isFollowed: Bool {
+        version == .http1_1 && isKeepAlive && method != .CONNECT && !headers.contains(name: "upgrade")
+    }
+
+    /// Whether its client waits for leave to send the body (RFC 9110 §10.1.1).
+    fileprivate var asksLeave: Bool {
+        version == .http1_1 && headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
     }
 }
 

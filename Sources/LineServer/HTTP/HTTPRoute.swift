@@ -27,42 +27,69 @@ enum HTTPRoute: String, CaseIterable {
     /// What a request asks for, and who sends it by what it shows; or why it is not looked at any further.
     ///
     /// A page in somebody's browser may send requests to this machine. So requests of the line protocol must be of a
-    /// kind for which a browser asks leave first, which nobody gives, and must not come from a page.
+    /// kind for which a browser asks leave first, which nobody gives, and must not come from a page. Where nobody needs
+    /// a token, they must be for this machine by its name too.
+    /// - Parameter hosts: by which names it may be asked; `nil` where these are no matter.
     static func read(
-        _ head: HTTPRequestHead, _ limits: ServerLimits
+        _ head: HTTPRequestHead, _ limits: ServerLimits, for hosts: LocalHosts? = nil
     ) -> Result<(route: HTTPRoute, credential: Credential?), HTTPRefusal> {
-        // RFC 9112 §3.2.
-        if head.version == .http1_1, head.headers["host"].count != 1 {
-            return .failure(HTTPRefusal(.badRequest, "a request of HTTP/1.1 has one Host"))
+        do throws(HTTPRefusal) {
+            try checkFraming(head)
+            let target = try HTTPTarget(head)
+            guard let route = allCases.first(where: { $0.rawValue == target.path }) else {
+                throw HTTPRefusal(.notFound, "there is nothing at this path")
+            }
+            guard head.method == .POST else {
+                throw HTTPRefusal(.methodNotAllowed, "this path takes POST alone", [("allow", "POST")])
+            }
+            if let length = head.contentLength, length > route.bodyBytesMax(limits) {
+                throw HTTPRefusal.tooLong(route, limits)
+            }
+            // RFC 9110 §8.4.
+            guard head.headers[canonicalForm: "content-encoding"].allSatisfy({ $0.lowercased() == "identity" }) else {
+                throw HTTPRefusal(
+                    .unsupportedMediaType, "the body must have no content-encoding", [("accept-encoding", "identity")])
+            }
+            switch route {
+            case .notifications: return .success((route, .appStore))
+            case .requests: return .success((route, try credential(head, target, hosts)))
+            }
+        } catch {
+            return .failure(error)
         }
-        let path = head.uri.prefix { $0 != "?" }
-        guard let route = allCases.first(where: { $0.rawValue == path }) else {
-            return .failure(HTTPRefusal(.notFound, "there is nothing at this path"))
+    }
+
+    /// Refuses a body of which nobody knows where it ends, or what it would be (RFC 9112 §6.1).
+    private static func checkFraming(_ head: HTTPRequestHead) throws(HTTPRefusal) {
+        guard head.headers.contains(name: "transfer-encoding") else { return }
+        let codings = head.headers[canonicalForm: "transfer-encoding"].filter { !$0.isEmpty }
+        if head.version == .http1_0 { throw HTTPRefusal(.badRequest, "HTTP/1.0 has no transfer-encoding") }
+        if codings.isEmpty { throw HTTPRefusal(.badRequest, "the transfer-encoding is empty") }
+        if codings.map({ $0.lowercased() }) != ["chunked"] {
+            throw HTTPRefusal(.notImplemented, "the only transfer-encoding that is known is chunked")
         }
-        guard head.method == .POST else {
-            return .failure(HTTPRefusal(.methodNotAllowed, "this path takes POST alone", [("allow", "POST")]))
-        }
-        if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }),
-            length > route.bodyBytesMax(limits)
-        {
-            return .failure(.tooLong(route, limits))
-        }
-        switch route {
-        case .notifications: return .success((route, .appStore))
-        case .requests: break
-        }
+    }
+
+    /// What the sender of requests of the line protocol shows; `nil` where they show nothing.
+    private static func credential(
+        _ head: HTTPRequestHead, _ target: HTTPTarget, _ hosts: LocalHosts?
+    ) throws(HTTPRefusal) -> Credential? {
         guard isJSON(head.headers) else {
-            return .failure(HTTPRefusal(.unsupportedMediaType, "the content-type must be application/json"))
+            throw HTTPRefusal(.unsupportedMediaType, "the content-type must be application/json")
         }
         if head.headers.contains(name: "origin") {
-            return .failure(HTTPRefusal(.forbidden, "pages of web sites are not answered"))
+            throw HTTPRefusal(.forbidden, "pages of web sites are not answered")
+        }
+        if let hosts, let authority = target.authority, !hosts.has(authority) {
+            throw HTTPRefusal(
+                .forbidden, "host is no name of this machine (localhost, 127.0.0.1, [::1] or where it listens)")
         }
         let shown = head.headers[canonicalForm: "authorization"]
-        if shown.isEmpty { return .success((route, nil)) }
+        if shown.isEmpty { return nil }
         guard shown.count == 1, let token = bearerToken(shown[0]) else {
-            return .failure(.unauthenticated(WireError(.unauthenticated, "authorization must be Bearer and a token")))
+            throw HTTPRefusal.unauthenticated(WireError(.unauthenticated, "authorization must be Bearer and a token"))
         }
-        return .success((route, TokenTable.credential(token)))
+        return TokenTable.credential(token)
     }
 
     private static func isJSON(_ headers: HTTPHeaders) -> Bool {
@@ -80,34 +107,42 @@ enum HTTPRoute: String, CaseIterable {
     }
 }
 
-/// Why a request of HTTP is not served, whatever its body has. The connection is closed behind it.
-struct HTTPRefusal: Error {
-    let status: HTTPResponseStatus
-    let error: WireError
-    let headers: [(String, String)]
+/// Whom and what a request asks for (RFC 9112 §3.2).
+private struct HTTPTarget {
+    let path: String
+    /// The host, and perhaps its port; `nil` in HTTP/1.0, where a request may name none.
+    let authority: String?
 
-    init(_ status: HTTPResponseStatus, _ error: WireError, _ headers: [(String, String)] = []) {
-        self.status = status
-        self.error = error
-        self.headers = headers
+    init(_ head: HTTPRequestHead) throws(HTTPRefusal) {
+        let hosts = head.headers["host"]
+        if head.version == .http1_1, hosts.count != 1 {
+            throw HTTPRefusal(.badRequest, "a request of HTTP/1.1 has one Host")
+        }
+        let schemes = ["http://", "https://"]
+        guard let scheme = schemes.first(where: { head.uri.prefix($0.count).lowercased() == $0 }) else {
+            authority = hosts.first
+            path = HTTPTarget.path(head.uri[...])
+            return
+        }
+        // In absolute form it names its host itself, and that counts (§3.2.2).
+        let rest = head.uri.dropFirst(scheme.count)
+        let named = rest.prefix { $0 != "/" && $0 != "?" }
+        // RFC 9110 §4.2.4: what stands before an @ deceives about the host.
+        guard !named.isEmpty, !named.contains("@") else {
+            throw HTTPRefusal(.badRequest, "the request's target names no host")
+        }
+        authority = String(named)
+        path = HTTPTarget.path(rest.dropFirst(named.count))
     }
 
-    init(_ status: HTTPResponseStatus, _ message: String, _ headers: [(String, String)] = []) {
-        self.init(status, .invalidRequest(message), headers)
+    /// Without a query. An empty one is the root (RFC 9110 §4.2.3).
+    private static func path(_ text: Substring) -> String {
+        let path = String(text.prefix { $0 != "?" })
+        return path.isEmpty ? "/" : path
     }
+}
 
-    /// RFC 6750 §3.
-    static func unauthenticated(_ error: WireError) -> HTTPRefusal {
-        HTTPRefusal(.unauthorized, error, [("www-authenticate", "Bearer")])
-    }
-
-    static func tooLong(_ route: HTTPRoute, _ limits: ServerLimits) -> HTTPRefusal {
-        HTTPRefusal(
-            .payloadTooLarge, WireError(.lineTooLong, "the body is longer than \(route.bodyBytesMax(limits)) bytes"))
-    }
-
-    static let tooSlow = HTTPRefusal(.requestTimeout, "the body did not come in time")
-    static let malformed = HTTPRefusal(.badRequest, "this is no HTTP/1.1")
-    /// The connection has no place any more, or the server goes.
-    static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }
+extension HTTPRequestHead {
+    /// Bytes of the body, where the head says it.
+    var contentLength: Int? { headers.first(name: "content-length").flatMap { Int($0) } }
 }

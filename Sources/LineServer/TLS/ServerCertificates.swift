@@ -15,6 +15,8 @@ final class ServerCertificates: Sendable {
     /// What was read, and can be used.
     struct Checked: Sendable {
         fileprivate let context: NIOSSLContext
+        /// The same, which asks nobody for a certificate; `nil` where the other asks nobody either.
+        fileprivate let open: NIOSSLContext?
         /// When the first of the certificates that the server shows runs out, in seconds since the UNIX epoch.
         fileprivate let expires: Int64
     }
@@ -45,12 +47,18 @@ final class ServerCertificates: Sendable {
     /// Has connections to come begin with these.
     func replace(by new: Checked) { current.withLockedValue { $0 = new } }
 
+    /// Whether clients need a certificate of their own.
+    var asksClients: Bool { current.withLockedValue { $0.open != nil } }
+
     /// What speaks TLS on a new connection.
-    func makeHandler() -> NIOSSLServerHandler {
+    /// - Parameter asksClients: whether its client needs a certificate, where clients need some.
+    func makeHandler(asksClients: Bool) -> NIOSSLServerHandler {
         var configuration = NIOSSLServerHandler.Configuration()
         // A buffer that one long page made large is not kept for the connection's life.
         configuration.maximumPreservedOutboundBufferCapacity = 64 << 10
-        return NIOSSLServerHandler(context: current.withLockedValue { $0.context }, configuration: configuration)
+        let current = current.withLockedValue { $0 }
+        let context = asksClients ? current.context : current.open ?? current.context
+        return NIOSSLServerHandler(context: context, configuration: configuration)
     }
 
     // MARK: Reading
@@ -76,17 +84,19 @@ final class ServerCertificates: Sendable {
         tls.cipherSuites = "ECDHE+AESGCM:ECDHE+CHACHA20"
         tls.renegotiationSupport = .none
         tls.shutdownTimeout = shutdownTimeout
+        tls.certificateVerification = .none
+        let open = tls
         if let authorities = files.clientAuthorities {
             tls.trustRoots = .certificates(try certificates(authorities, "tls.clientCA"))
             // The path is verified; names of clients are no host names.
             tls.certificateVerification = .noHostnameVerification
             tls.sendCANameList = true
-        } else {
-            tls.certificateVerification = .none
         }
         do {
             let expires = chain.reduce(Int64.max) { min($0, Int64($1.notValidAfter)) }
-            return Checked(context: try NIOSSLContext(configuration: tls), expires: expires)
+            return Checked(
+                context: try NIOSSLContext(configuration: tls),
+                open: files.clientAuthorities == nil ? nil : try NIOSSLContext(configuration: open), expires: expires)
         } catch {
             throw ServerError(
                 .unusableCertificates,

@@ -64,10 +64,11 @@ struct ClientIdentity {
     }
 
     /// A request of HTTP begins, and nothing before it is under way.
-    mutating func beginRequest() {
-        hasChanged = false
-        wrongTokens = 0
-    }
+    mutating func beginRequest() { hasChanged = false }
+
+    /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
+    /// one connection, one of them that has a wrong token does not end it for the others.
+    mutating func forgetWrongTokens() { wrongTokens = 0 }
 
     /// The client shows nothing, and does without what it has shown before, but for its certificate.
     mutating func showNothing() {

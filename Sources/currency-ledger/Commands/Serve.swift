@@ -40,6 +40,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Addresses for HTTP: the App Store's notifications, and requests. Default: none")
     var httpListen: String?
 
+    @Option(help: "Whether clients of HTTP need a certificate too, where --tls-client-ca is given. Default: true")
+    var httpClientCertificates: String?
+
     @Option(help: "The mode of a Unix-domain socket's file, in octal: who may write it may connect. Default: 0660")
     var socketMode: String?
 
@@ -131,7 +134,8 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .listenHTTP: httpListen, .socketMode: socketMode,
+            .path: path, .listen: listen, .listenHTTP: httpListen,
+            .httpClientCertificates: httpClientCertificates, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
             .insecurePlaintext: insecurePlaintext ? "true" : nil,
             .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,

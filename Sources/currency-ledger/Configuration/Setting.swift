@@ -3,6 +3,7 @@ enum Setting: String, CaseIterable {
     case path
     case listen
     case listenHTTP = "http.listen"
+    case httpClientCertificates = "http.clientCertificates"
     case socketMode
     case insecurePlaintext
     case bundleID = "app.bundleId"
@@ -53,7 +54,7 @@ enum Setting: String, CaseIterable {
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
             .integer
-        case .insecureLoopback, .insecurePlaintext: .boolean
+        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates: .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
         }
@@ -66,8 +67,8 @@ enum Setting: String, CaseIterable {
         case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .appStoreKey, .appStoreKeyID,
-            .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds:
+            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
+            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds:
             false
         }
     }
@@ -79,6 +80,7 @@ enum Setting: String, CaseIterable {
         case .path: "--path"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
+        case .httpClientCertificates: "--http-client-certificates"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
         case .tlsCertificate: "--tls-certificate"
@@ -121,7 +123,7 @@ enum Setting: String, CaseIterable {
             .appStoreAddress, .appStoreHistorySeconds:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
-            .tlsKey, .tlsClientCA, .logLevel:
+            .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
             false
         }
     }

@@ -63,6 +63,7 @@ private struct Source {
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
         settings.listenHTTP = given(.listenHTTP)?.compactMap { address($0) } ?? []
+        settings.httpClientCertificates = boolean(.httpClientCertificates) ?? true
         if let given = scalar(.socketMode) {
             let mode = SocketMode.read(given.text)
             if mode == nil { mustBe(SocketMode.rule, given) }

@@ -1,10 +1,12 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// An App Store in the test: a real HTTP/1.1 server on a loopback port, which keeps the requests and answers as told.
+/// An App Store in the test: a real server on a loopback port, which keeps the requests and answers as told. It speaks
+/// HTTP/1.1; over TLS HTTP/2, where its settings offer that.
 final class TestStore: Sendable {
     /// A request as it came.
     struct Request: Sendable {
@@ -13,6 +15,8 @@ final class TestStore: Sendable {
         var target: String
         var headers: HTTPHeaders
         var body: String
+        /// Whether it came by HTTP/2.
+        var isOfHTTP2 = false
 
         var path: String { String(target.prefix { $0 != "?" }) }
         var token: String { String((headers.first(name: "Authorization") ?? "").dropFirst("Bearer ".count)) }
@@ -31,6 +35,8 @@ final class TestStore: Sendable {
         case drip
         /// Bytes that are no HTTP.
         case bytes(String)
+        /// Bytes that are no TLS, on a connection that speaks it.
+        case bytesBelowTLS(String)
     }
 
     private let channel: any Channel
@@ -54,14 +60,19 @@ final class TestStore: Sendable {
             .serverChannelOption(.backlog, value: 128)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    connections.withLockedValue { $0 += 1 }
-                    if let context {
-                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                connections.withLockedValue { $0 += 1 }
+                let serve: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(StoreHandler(log: log, answer: answer))
                     }
-                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    try channel.pipeline.syncOperations.addHandler(StoreHandler(log: log, answer: answer))
                 }
+                guard let context else {
+                    return channel.pipeline.configureHTTPServerPipeline().flatMap { serve(channel) }
+                }
+                let secured = channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                }
+                return secured.flatMap { channel.configureCommonHTTPServerPipeline(serve) }
             }
             .bind(host: host, port: 0).get()
         return TestStore(channel: channel, log: log, connections: connections)
@@ -101,8 +112,11 @@ private final class StoreHandler: ChannelInboundHandler {
         case .body(var part): body.writeBuffer(&part)
         case .end:
             guard let head else { return }
+            let isOfHTTP2 =
+                (try? context.pipeline.syncOperations.handler(type: HTTP2FramePayloadToHTTP1ServerCodec.self)) != nil
             let request = TestStore.Request(
-                method: head.method, target: head.uri, headers: head.headers, body: String(buffer: body))
+                method: head.method, target: head.uri, headers: head.headers, body: String(buffer: body),
+                isOfHTTP2: isOfHTTP2)
             let number = log.withLockedValue { log in
                 log.append(request)
                 return log.count
@@ -135,6 +149,11 @@ private final class StoreHandler: ChannelInboundHandler {
                 let encoder = try? context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
             else { return context.close(promise: nil) }
             encoder.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+        case .bytesBelowTLS(let text):
+            guard let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
+                return context.close(promise: nil)
+            }
+            tls.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
         }
     }
 

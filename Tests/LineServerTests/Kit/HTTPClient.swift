@@ -15,13 +15,15 @@ struct HTTPClient {
     init(_ raw: RawClient) { self.raw = raw }
 
     /// A request as clients write it.
-    /// - Parameter headers: beside those that every client sends.
+    /// - Parameters:
+    ///   - host: as whom it asks the server.
+    ///   - headers: beside those that every client sends.
     static func request(
-        _ path: String, _ body: String, method: String = "POST", token: String? = nil,
+        _ path: String, _ body: String, method: String = "POST", host: String = "localhost", token: String? = nil,
         headers: [String] = ["Content-Type: application/json"]
     ) -> String {
         let token = token.map { ["Authorization: Bearer \($0)"] } ?? []
-        let lines = ["\(method) \(path) HTTP/1.1", "Host: localhost"] + headers + token
+        let lines = ["\(method) \(path) HTTP/1.1", "Host: \(host)"] + headers + token
         return (lines + ["Content-Length: \(body.utf8.count)", "", body]).joined(separator: "\r\n")
     }
 
@@ -33,8 +35,18 @@ struct HTTPClient {
 
     func send(_ text: String) async throws { try await raw.send(text) }
 
+    /// A request whose body comes in chunks, which are sent apart.
+    static func chunked(_ path: String, token: String? = nil) -> String {
+        let token = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+        return "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\(token)"
+            + "Transfer-Encoding: chunked\r\n\r\n"
+    }
+
+    static func chunk(_ text: String) -> String { "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n" }
+
     /// The next response; `nil` where the server has closed.
-    func response() async throws -> Response? {
+    /// - Parameter hasBody: whether it is one to a method that gets a body (RFC 9110 §9.3.2).
+    func response(hasBody: Bool = true) async throws -> Response? {
         guard let first = try await raw.line() else { return nil }
         let status = Int(first.split(separator: " ").dropFirst().first ?? "") ?? 0
         var headers: [String: String] = [:]
@@ -43,7 +55,7 @@ struct HTTPClient {
             guard parts.count == 2 else { throw Malformed(line: line) }
             headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespacesAndNewlines)
         }
-        let bytes = try await raw.bytes(Int(headers["content-length"] ?? "0") ?? 0)
+        let bytes = try await raw.bytes(hasBody ? Int(headers["content-length"] ?? "0") ?? 0 : 0)
         let body = String(decoding: bytes, as: UTF8.self)
         return Response(status: status, headers: headers, body: body, json: try JSON(body.isEmpty ? "null" : body))
     }

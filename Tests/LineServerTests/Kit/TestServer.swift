@@ -50,7 +50,7 @@ struct TestServer {
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
         listenHTTP: [ServerAddress] = [],
-        tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil,
+        tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil, needsCertificatesOverHTTP: Bool = true,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, beside others: [Other] = [], logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
@@ -82,6 +82,7 @@ struct TestServer {
             configuration: ServerConfiguration(
                 listen: listen, listenHTTP: listenHTTP,
                 access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
+                needsCertificatesOverHTTP: needsCertificatesOverHTTP,
                 allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
             ledgers: ledgers, group: loops, logger: logs.logger)
         let service = LedgerService(ledgers: ledgers, group: loops, lines: lines)
