@@ -1,8 +1,8 @@
-internal import StrictJSON
+package import StrictJSON
 
 extension TransactionPayload {
     /// Reads a payload's JSON and checks it against what is documented.
-    init(json: UnsafeBufferPointer<UInt8>) throws(JSONError) {
+    package init(json: UnsafeBufferPointer<UInt8>) throws(JSONError) {
         var reader = JSONReader(json)
         var payload = TransactionPayload(
             transactionID: "", bundleID: "", productID: "", purchaseDate: 0, type: ProductType(rawValue: ""),
