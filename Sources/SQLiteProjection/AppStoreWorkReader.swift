@@ -31,12 +31,12 @@ struct AppStoreWorkReader {
         static let requests = Order(
             "number", "notification", "type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL")
         static let purchases = Order("evidence", "purchase", "source = 'app_store'")
-        static let assignments = Order("id", "assignment", "id > 0")
+        static let assignments = Order("id", "assignment", "TRUE")
 
         private init(_ number: String, _ table: String, _ condition: String) {
             next =
                 "SELECT \(number), time FROM \(table) WHERE \(condition) AND \(number) > ? ORDER BY \(number) LIMIT 1"
-            last = "SELECT \(number) FROM \(table) WHERE \(condition) ORDER BY \(number) DESC LIMIT 1"
+            last = "SELECT \(number) FROM \(table) WHERE \(condition) AND \(number) > 0 ORDER BY \(number) DESC LIMIT 1"
         }
     }
 
