@@ -16,7 +16,8 @@ import Ledger
 /// What is no consumable has a type, and its amounts, or its offers, stand under it:
 /// ```json
 /// {"com.example.game.monthly": {"type": "auto_renewable", "grants": {"gems": 300}},
-///  "com.example.game.vip": {"type": "non_consumable", "familyShared": true, "offers": [{"from": 0, "grants": {"gems": 9}}]}}
+///  "com.example.game.vip": {"type": "non_consumable", "familyShared": true,
+///                           "offers": [{"from": 0, "grants": {"gems": 9}}]}}
 /// ```
 ///
 /// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the
