@@ -34,7 +34,7 @@ import Testing
         #expect(finished.status == 0, "\(finished.error)")
         #expect(
             try products(finished) == ["a": ["gems": 500], "b": ["gems": 1_200], "c": ["gems": 1_000, "tickets": 5]])
-        #expect(finished.error.contains("d is left out: it is a Non-Consumable, not a Consumable"))
+        #expect(finished.error.contains("d is left out: it is a Non-Consumable without an --amount"))
         #expect(finished.error.contains(#"a: 500 gems, after its reference name "500 Gems""#))
         // A ledger takes it.
         try folder.write("catalog.json", finished.output)
@@ -45,6 +45,15 @@ import Testing
              "app": {"bundleId": "com.example.game", "environment": "Sandbox"}}
             """)
         #expect(try RunningService(folder).stop() == 0)
+    }
+
+    @Test func whatIsNoConsumableHasItsTypeWhereItGrants() throws {
+        let folder = try folder([("a", "500 Gems", "Consumable"), ("d", "Sword", "NonConsumable")])
+        let finished = try imported(folder, "--currency", "gems", "--amount", "d=gems:9")
+        let json = try JSONSerialization.jsonObject(with: Data(finished.output.utf8)) as? [String: Any]
+        let products = try #require(json?["products"] as? [String: [String: Any]])
+        #expect(products["d"]?["type"] as? String == "non_consumable")
+        #expect(products["d"]?["grants"] as? [String: Int] == ["gems": 9])
     }
 
     @Test(arguments: [
@@ -63,7 +72,6 @@ import Testing
     @Test(arguments: [
         (["--amount", "a=gems:0"], 64, "--amount"), (["--amount", "a:5"], 64, "--amount"),
         (["--currency", "g ems"], 64, "--currency"), (["--amount", "z=gems:5"], 1, "has no product z"),
-        (["--amount", "d=gems:5"], 1, "d is a Non-Consumable, not a Consumable"),
         (["--amount", "a=gems:5", "--amount", "a=gems:6"], 78, "is given twice"),
     ])
     func aWrongAmountIsNamed(options: [String], status: Int32, why: String) throws {

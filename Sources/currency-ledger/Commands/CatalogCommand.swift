@@ -11,7 +11,7 @@ struct CatalogCommand: ParsableCommand {
 
     struct Import: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints a catalog for the consumables of a StoreKit configuration (.storekit).",
+            abstract: "Prints a catalog for a StoreKit configuration (.storekit).",
             discussion: """
                 The file says what is for sale, not what it grants: give that with --amount, as
 
@@ -19,7 +19,8 @@ struct CatalogCommand: ParsableCommand {
 
                 or name the currencies with --currency. A product whose reference name has one number, directly before \
                 or behind the code of one of them ("500 Gems", "gems500"), then grants as much of it. A product of \
-                which neither says it is an error. Products that are no consumables are left out.
+                which neither says it is an error. Subscriptions and \
+                non-consumables are left out, unless --amount says what they grant.
                 """)
 
         @Argument(help: "The file.", completion: .file(extensions: ["storekit"]))
@@ -38,9 +39,9 @@ struct CatalogCommand: ParsableCommand {
         }
 
         func run() throws {
-            let products = try consumables(StoreKitFile(path: file))
+            let products = try granting(StoreKitFile(path: file))
             let codes = Set(currency + amount.map(\.currency.text)).compactMap { CurrencyCode($0) }.sorted()
-            var grants: [(product: String, amounts: [ProductAmount])] = []
+            var grants: [(product: StoreKitProduct, amounts: [ProductAmount])] = []
             var missing: [String] = []
             for product in products {
                 var amounts = amount.filter { $0.product == product.productID }
@@ -51,7 +52,7 @@ struct CatalogCommand: ParsableCommand {
                     amounts = [named]
                 }
                 if amounts.isEmpty { missing.append(product.productID) }
-                grants.append((product.productID, amounts))
+                grants.append((product, amounts))
             }
             guard missing.isEmpty else {
                 throw Failure(
@@ -65,22 +66,22 @@ struct CatalogCommand: ParsableCommand {
             Console.print(try JSONPrinter().print(json))
         }
 
-        /// The file's consumables; what else there is is named on standard error.
-        private func consumables(_ file: StoreKitFile) throws -> [StoreKitProduct] {
+        /// The file's consumables, and what else grants something; what is left out is named on standard error.
+        private func granting(_ file: StoreKitFile) throws -> [StoreKitProduct] {
             for one in amount where !file.products.contains(where: { $0.productID == one.product }) {
                 throw Failure("--amount: \(self.file) has no product \(one.product)")
             }
-            for product in file.products where product.type != .consumable {
-                guard !amount.contains(where: { $0.product == product.productID }) else {
-                    throw Failure("--amount: \(product.productID) is a \(product.type.rawValue), not a Consumable")
+            return file.products.filter { product in
+                if product.type == .consumable || amount.contains(where: { $0.product == product.productID }) {
+                    return true
                 }
-                Console.error("\(product.productID) is left out: it is a \(product.type.rawValue), not a Consumable")
+                Console.error("\(product.productID) is left out: it is a \(product.type.rawValue) without an --amount")
+                return false
             }
-            return file.products.filter { $0.type == .consumable }
         }
 
         private static func json(
-            _ codes: [CurrencyCode], _ grants: [(product: String, amounts: [ProductAmount])]
+            _ codes: [CurrencyCode], _ grants: [(product: StoreKitProduct, amounts: [ProductAmount])]
         ) -> [UInt8] {
             var writer = JSONWriter()
             writer.beginObject()
@@ -95,17 +96,42 @@ struct CatalogCommand: ParsableCommand {
             writer.key("products")
             writer.beginObject()
             for (product, amounts) in grants {
-                writer.key(product)
-                writer.beginObject()
-                for amount in amounts {
-                    writer.key(amount.currency.text)
-                    writer.integer(amount.units)
+                writer.key(product.productID)
+                if let type = product.type.catalogName {
+                    writer.beginObject()
+                    writer.key("type")
+                    writer.string(type)
+                    writer.key("grants")
+                    write(amounts, to: &writer)
+                    writer.endObject()
+                } else {
+                    write(amounts, to: &writer)
                 }
-                writer.endObject()
             }
             writer.endObject()
             writer.endObject()
             return writer.bytes
+        }
+
+        private static func write(_ amounts: [ProductAmount], to writer: inout JSONWriter) {
+            writer.beginObject()
+            for amount in amounts {
+                writer.key(amount.currency.text)
+                writer.integer(amount.units)
+            }
+            writer.endObject()
+        }
+    }
+}
+
+extension TransactionPayload.ProductType {
+    /// The type that a product's entry in a catalog names; `nil` of a consumable, which needs none.
+    fileprivate var catalogName: String? {
+        switch self {
+        case .nonConsumable: ProductType.nonConsumable.rawValue
+        case .autoRenewableSubscription: ProductType.autoRenewable.rawValue
+        case .nonRenewingSubscription: ProductType.nonRenewing.rawValue
+        default: nil
         }
     }
 }

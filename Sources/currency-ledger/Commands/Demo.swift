@@ -1,4 +1,5 @@
 import AppStore
+import AppStoreSimulator
 import ArgumentParser
 import Foundation
 import Ledger
@@ -12,7 +13,8 @@ struct Demo: AsyncParsableCommand {
         abstract: "Tells the life of a purchase, against the real service.",
         discussion: """
             Starts the service on a free loopback port with a fresh ledger, makes a signing chain, and talks to it \
-            over TCP. The exit status is 0 only if every step came out as it should.
+            over TCP; an App Store in a box stands beside it. The exit status is 0 only if every step came out as it \
+            should.
             """)
 
     @Option(help: "Keep the ledger, the chain, the configuration and the exports in this folder.")
@@ -21,18 +23,20 @@ struct Demo: AsyncParsableCommand {
     func run() async throws {
         let folder = try Demo.folder(keep)
         defer { if keep == nil { try? FileManager.default.removeItem(at: folder) } }
-        let stage = try DemoStage(folder)
+        let appStore = try await DemoAppStore(folder)
+        defer { appStore.stop() }
+        let stage = try DemoStage(folder, appStore: appStore.settings)
         let service = try stage.service()
         let group = ServiceGroup(
             configuration: .init(
-                services: [.init(service: service)], gracefulShutdownSignals: [.sigterm, .sigint],
+                services: [service.ledgers] + service.agents, gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })))
         let running = Task { try await group.run() }
         let allCameOut: Bool
         do {
-            let address = try await service.lines.boundAddresses[0]
+            let address = try await service.ledgers.lines.boundAddresses[0]
             let client = try await LedgerClient.connect(to: address)
-            var story = DemoStory(client: client, stage: stage, address: "\(address)")
+            var story = DemoStory(client: client, stage: stage, appStore: appStore, address: "\(address)")
             allCameOut = try await story.tell()
             try await client.close()
         } catch {
@@ -44,6 +48,8 @@ struct Demo: AsyncParsableCommand {
         try await running.value
         if let keep {
             Console.print("\nKept in \(keep): serve it with  currency-ledger serve --config \(keep)/ledger.json")
+            let listen = "--listen \(appStore.address.listen)"
+            Console.print("and its App Store with  currency-ledger sandbox serve \(keep)/chain \(listen)")
         }
         guard allCameOut else { throw Failure("a step did not come out as it should") }
         Console.print("\nEvery step came out as it should.")
@@ -72,13 +78,13 @@ struct DemoStage {
     let settings: Settings
     let now: Timestamp
 
-    init(_ folder: URL) throws {
+    /// - Parameter appStore: the setting `appStore`, as JSON.
+    init(_ folder: URL, appStore: String) throws {
         self.folder = folder
         now = Clock.now()
         let year: Int64 = 365 * 86_400_000
-        chain = try SandboxChain(notBefore: now - year, notAfter: now + year)
+        chain = try ChainFolder(folder.appendingPathComponent("chain").path).read()
         forger = try SandboxChain(notBefore: now - year, notAfter: now + year)
-        try ChainFolder(folder.appendingPathComponent("chain").path).write(chain)
         let catalog = """
             {"currencies": {"gems": {"spendOrder": "free_first", "refundShortfall": "debt"}, "tickets": {}},
              "products": {"com.example.game.gems500": {"gems": 500},
@@ -88,7 +94,8 @@ struct DemoStage {
         let configuration = """
             {"path": "ledger", "listen": ["127.0.0.1:0"],
              "app": {"bundleId": "\(DemoStage.bundleID)", "environment": "Sandbox"},
-             "anchors": ["chain/root.der"], "catalog": "catalog.json", "insecureLoopback": true}
+             "anchors": ["chain/root.der"], "catalog": "catalog.json", "insecureLoopback": true,
+             "appStore": \(appStore)}
 
             """
         try File.write(Array(catalog.utf8), to: folder.appendingPathComponent("catalog.json").path)
@@ -97,12 +104,11 @@ struct DemoStage {
         settings = try Settings.load(file: path, flags: [:], environment: [:])
     }
 
-    func service() throws -> LedgerService {
+    func service() throws -> Composition.Whole {
         try Composition.service(
             settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
             acceptsClock: false,
-            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })
-        ).ledgers
+            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 
     func transaction(

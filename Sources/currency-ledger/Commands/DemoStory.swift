@@ -9,14 +9,16 @@ import StrictJSON
 struct DemoStory {
     let client: LedgerClient
     let stage: DemoStage
+    let appStore: DemoAppStore
     let address: String
     private var number = 0
     private var allCameOut = true
     private let printer = JSONPrinter(widthMax: 100, stringMax: 120)
 
-    init(client: LedgerClient, stage: DemoStage, address: String) {
+    init(client: LedgerClient, stage: DemoStage, appStore: DemoAppStore, address: String) {
         self.client = client
         self.stage = stage
+        self.appStore = appStore
         self.address = address
     }
 
@@ -30,13 +32,14 @@ struct DemoStory {
         try await spendsAndRefund()
         try await refundInParts()
         try await lateAndEarly()
+        try await withoutAnyMessage()
         try await forgery()
         try await books()
         return allCameOut
     }
 
     private mutating func credits() async throws {
-        let first = try stage.chain.sign(stage.transaction("2000000000000001"))
+        let first = try stage.chain.sign(stage.transaction("2000000000000101"))
         try await step(
             "The player buys 500 gems. The app posts the transaction that the App Store signed.",
             "credit",
@@ -58,7 +61,7 @@ struct DemoStory {
             #""outcome":"already_credited""#, #""posted":[]"#, #""available":500,"#,
             means: "Once per transaction id: nothing is posted, and the app is told the same good news.")
         let starter = try stage.chain.sign(
-            stage.transaction("2000000000000002", product: "com.example.game.starter"))
+            stage.transaction("2000000000000102", product: "com.example.game.starter"))
         try await step(
             "Another player buys a starter pack: one purchase, two currencies.",
             "credit",
@@ -94,7 +97,7 @@ struct DemoStory {
             #""reason":"insufficient_funds""#, #""available":120"#,
             means: "A wallet is never overdrawn. Nothing was changed.")
 
-        let refund = try notification(.refund, stage.transaction("2000000000000001", signedAt: 10_000, refunded: true))
+        let refund = try notification(.refund, stage.transaction("2000000000000101", signedAt: 10_000, refunded: true))
         try await step(
             "Apple refunds the 500 gems, though 380 of them are spent, and notifies the studio's server.",
             "notify", { $0.member("signedPayload", refund) },
@@ -105,7 +108,7 @@ struct DemoStory {
                 first.
                 """
         )
-        let replayed = try stage.chain.sign(stage.transaction("2000000000000001"))
+        let replayed = try stage.chain.sign(stage.transaction("2000000000000101"))
         try await step(
             "The device replays the old JWS, from before the refund.",
             "credit",
@@ -114,7 +117,7 @@ struct DemoStory {
             },
             #""outcome":"already_reversed""#, #""posted":[]"#,
             means: "The newest signature counts, whatever the order of arrival.")
-        let next = try stage.chain.sign(stage.transaction("2000000000000003", signedAt: 20_000))
+        let next = try stage.chain.sign(stage.transaction("2000000000000103", signedAt: 20_000))
         try await step(
             "Player-1 buys 500 gems once more.",
             "credit",
@@ -129,7 +132,7 @@ struct DemoStory {
         try await spend(
             "Player-2 spends 250 of the starter pack's 1,000 gems.", key: "shield-1", account: "player-2", amount: 250,
             #""available":750,"#, means: "A quarter of the gems is consumed, and none of the tickets.")
-        let starter = stage.transaction("2000000000000002", product: "com.example.game.starter")
+        let starter = stage.transaction("2000000000000102", product: "com.example.game.starter")
         let request = try notification(.consumptionRequest, starter, reason: .unintendedPurchase)
         try await step(
             "Player-2 asks Apple for a refund. Apple asks the studio how much was consumed.",
@@ -140,13 +143,13 @@ struct DemoStory {
             "The customer has consented, so the studio asks the ledger what to answer.",
             "consumption",
             {
-                $0.member("transactionId", "2000000000000002")
+                $0.member("transactionId", "2000000000000102")
                 $0.key("customerConsented")
                 $0.bool(true)
             }, #""consumptionPercentage":12500"#, #""deliveryStatus":"DELIVERED""#,
             means: "The body of Apple's Send Consumption Information: a quarter of the gems and no ticket is 12.5 %.")
         var part = stage.transaction(
-            "2000000000000002", product: "com.example.game.starter", signedAt: 10_000, refunded: true)
+            "2000000000000102", product: "com.example.game.starter", signedAt: 10_000, refunded: true)
         part.revocationPercentage = 50_000
         let refund = try notification(.refund, part)
         try await step(
@@ -155,7 +158,7 @@ struct DemoStory {
             means: "Half of each currency no longer stands; an odd ticket is rounded in the player's favour.")
         let reversed = try notification(
             .refundReversed,
-            stage.transaction("2000000000000002", product: "com.example.game.starter", signedAt: 20_000))
+            stage.transaction("2000000000000102", product: "com.example.game.starter", signedAt: 20_000))
         try await step(
             "The refund was a mistake, and Apple takes it back.", "notify", { $0.member("signedPayload", reversed) },
             #""outcome":"reinstated""#, #""available":750,"#, #""tickets":{"available":5,"#,
@@ -163,12 +166,12 @@ struct DemoStory {
     }
 
     private mutating func lateAndEarly() async throws {
-        let charge = try notification(.oneTimeCharge, stage.transaction("2000000000000004"))
+        let charge = try notification(.oneTimeCharge, stage.transaction("2000000000000104"))
         try await step(
             "Apple tells of a purchase before the app does, and nothing in it names the player.",
             "notify", { $0.member("signedPayload", charge) }, #""outcome":"unassigned""#, #""finish":false"#,
             means: "Recorded with its evidence. Whose it is, a later credit says.")
-        let late = try stage.chain.sign(stage.transaction("2000000000000004"))
+        let late = try stage.chain.sign(stage.transaction("2000000000000104"))
         try await step(
             "The app comes online, and names the player.",
             "credit",
@@ -176,7 +179,7 @@ struct DemoStory {
                 $0.member("account", "player-3"); $0.member("signedTransaction", late)
             },
             #""outcome":"credited""#, #""available":500,"#, means: "Credited now, once.")
-        let refunded = try stage.chain.sign(stage.transaction("2000000000000005", signedAt: 10_000, refunded: true))
+        let refunded = try stage.chain.sign(stage.transaction("2000000000000105", signedAt: 10_000, refunded: true))
         try await step(
             "The refund of another purchase arrives before the purchase itself.",
             "credit",
@@ -185,7 +188,7 @@ struct DemoStory {
             },
             #""outcome":"reversed""#, #""posted":[]"#, #""available":500,"#,
             means: "Sale and refund are both in the books; the wallet is as it was.")
-        let purchased = try stage.chain.sign(stage.transaction("2000000000000005"))
+        let purchased = try stage.chain.sign(stage.transaction("2000000000000105"))
         try await step(
             "Then the purchase arrives, signed earlier.",
             "credit",
@@ -219,7 +222,7 @@ struct DemoStory {
             },
             #""reason":"verification_failed""#, #""detail":"untrusted_root""#,
             means: "The chain ends at no trusted root. Nothing was changed.")
-        var tampered = Array(try stage.chain.sign(stage.transaction("2000000000000006")).utf8)
+        var tampered = Array(try stage.chain.sign(stage.transaction("2000000000000106")).utf8)
         let end = tampered.count - 40
         tampered[end] = tampered[end] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         let text = String(decoding: tampered, as: UTF8.self)
@@ -259,7 +262,7 @@ struct DemoStory {
         }
         let expected = [
             "player-1,gems,120,0,0,120,0", "player-2,gems,750,0,0,750,0", "player-2,tickets,5,0,0,5,0",
-            "player-3,gems,500,0,0,500,0",
+            "player-3,gems,500,0,0,500,0", "\(DemoAppStore.player),gems,375,0,0,375,0",
         ]
         let exported = String(decoding: try File.read(path, bytesMax: 1 << 20), as: UTF8.self)
         for line in expected where !exported.contains(line) { allCameOut = false }
@@ -270,7 +273,7 @@ struct DemoStory {
             + numbers.map { String(repeating: " ", count: max(0, 8 - String($0).count)) + String($0) }.joined()
     }
 
-    private mutating func spend(
+    mutating func spend(
         _ title: String, key: String, account: String, amount: Int64, _ expected: String..., means: String
     ) async throws {
         try await step(
@@ -288,7 +291,7 @@ struct DemoStory {
             }, expected, means: means)
     }
 
-    private mutating func step(
+    mutating func step(
         _ title: String, _ method: String, _ members: (inout JSONWriter) -> Void, _ expected: String..., means: String
     ) async throws {
         try await step(title, method, members, expected, means: means)
@@ -298,7 +301,6 @@ struct DemoStory {
     private mutating func step(
         _ title: String, _ method: String, _ members: (inout JSONWriter) -> Void, _ expected: [String], means: String
     ) async throws {
-        number += 1
         var writer = JSONWriter()
         writer.beginObject()
         members(&writer)
@@ -309,10 +311,18 @@ struct DemoStory {
         } catch let error as WireError {
             reply = error.json
         }
+        try show(title, "\(method) \(indented(try printer.print(writer.bytes)))", reply, expected, means: means)
+    }
+
+    /// Prints what was sent and what came back, and checks that this has every expected piece of JSON.
+    mutating func show(
+        _ title: String, _ sent: String, _ reply: [UInt8], _ expected: [String], means: String
+    ) throws {
+        number += 1
         let text = String(decoding: reply, as: UTF8.self)
         let missing = expected.filter { !text.contains($0) }
         Console.print("\n\(number). \(title)")
-        Console.print("   → \(method) \(indented(try printer.print(writer.bytes)))")
+        Console.print("   → \(sent)")
         Console.print("   ← \(indented(try printer.print(reply)))")
         if missing.isEmpty {
             Console.print("   = \(means)")
@@ -326,7 +336,7 @@ struct DemoStory {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ name: StaticString, _ value: String) {
+    mutating func member(_ name: StaticString, _ value: String) {
         key(name)
         string(value)
     }

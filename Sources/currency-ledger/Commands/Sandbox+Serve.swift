@@ -13,8 +13,8 @@ extension Sandbox {
             discussion: """
                 It sells, signs what it sold with the folder's chain, offers the App Store Server API over plain HTTP, \
                 and posts notifications to the webhook. What it sold stands in the folder, in simulator.jsonl. \
-                "sandbox buy" and the others drive it. The first line that it prints, once it listens, is JSON: what a client \
-                of the API is configured with.
+                "sandbox buy" and the others drive it. The first line that it prints, once it listens, is JSON: what a \
+                client of the API is configured with.
 
                 Shares are as 20% or 0.5%. With --speed 3600 an hour of Apple's schedule takes a second; dates stay \
                 those of the clock.
@@ -166,7 +166,10 @@ struct SimulatorAddress: CustomStringConvertible {
     }
 
     /// As a client of HTTP has it.
-    var description: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+    var description: String { "http://\(listen)" }
+
+    /// As `--listen` has it.
+    var listen: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 }
 
 extension Share: ExpressibleByArgument {

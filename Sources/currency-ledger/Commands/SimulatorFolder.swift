@@ -11,6 +11,8 @@ struct SimulatorFolder {
     let journal: String
     private let folder: URL
     private let keyFile: String
+    /// The name of the key's file.
+    let keyName: String
 
     private static let keyPrefix = "AuthKey_"
     private static let keySuffix = ".p8"
@@ -30,6 +32,7 @@ struct SimulatorFolder {
             throw Failure("\(path) has several keys (\(found.sorted().joined(separator: ", "))): leave one there")
         }
         let name = try found.first ?? SimulatorFolder.makeKey(in: folder)
+        keyName = name
         keyFile = folder.appendingPathComponent(name).path
         let pem = try File.readSecret(keyFile, bytesMax: 65_536)
         let issuer = try SimulatorFolder.issuer(in: folder)
