@@ -86,13 +86,13 @@ import Testing
     func pagesOfNotificationsHaveTogetherEveryRowOnce(kind: ReportKind, stepsMax: Int) throws {
         var store = try Ledger(TemporaryFolder())
         var workload = Workload(seed: 12)
-        for batch in 1...60 {
+        for batch in 1...400 {
             workload.now = Int64(batch) * 10
             try store.run((0..<12).map { _ in workload.next() }, at: workload.now)
         }
         try Self.read(store.folder) { db in
             let (reports, whole) = (try Reports(db, stepsMax: stepsMax), try Reports(db))
-            for asOf: Timestamp in [300, 900] {
+            for asOf: Timestamp in [3_000, 9_000] {
                 let expected = try whole.page(ReportQuery(kind: kind, asOf: asOf, limit: Limits.reportPageMax))
                 #expect(expected.next == nil && expected.rows.count > 5)
                 for limit in [1, 3, 100] {
