@@ -225,7 +225,8 @@ import Testing
     @Test func aPathThatAppleDoesNotHaveIsNotFound() async throws {
         try await Store.run { store in
             for path in ["/inApps/v1/history/1", "/inApps/v2/history/1/2", "/", "/inApps/v1/notifications/test/"] {
-                #expect(try await Raw.send(.GET, store.address + path, token: try Raw.token()).status == 404, "\(path)")
+                let answered = try await Raw.send(.GET, store.address + path, token: try Raw.token())
+                #expect(answered.status == 404, "\(path)")
             }
         }
     }

@@ -22,9 +22,9 @@ import Testing
                 try await Task.sleep(for: .milliseconds(50))
                 line = try String(contentsOfFile: command.folder.path("out"), encoding: .utf8)
             }
+            let error = try String(contentsOfFile: command.folder.path("err"), encoding: .utf8)
             introduction = try #require(
-                try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-                "\(try String(contentsOfFile: command.folder.path("err"), encoding: .utf8))")
+                try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(error)")
         }
 
         func stop(_ signal: Int32 = SIGTERM) throws -> Finished {
