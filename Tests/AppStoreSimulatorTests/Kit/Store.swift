@@ -95,7 +95,8 @@ struct Store {
     }
 
     /// A JWS that the simulator signed, verified.
-    func read(_ jws: String) throws -> TransactionPayload {
+    // The compiler (Swift 6.3.1) crashes where it inlines this into a function that is async.
+    @inline(never) func read(_ jws: String) throws -> TransactionPayload {
         try Store.verifier.verify(transaction: Array(jws.utf8), now: SystemTime.now()).payload
     }
 
