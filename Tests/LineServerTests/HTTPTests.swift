@@ -122,9 +122,9 @@ extension ServerTests {
                     (head + "Content-Length: two\r\n\r\n", 400),
                     (head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
                     (head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-                    (head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
+                    (head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
                     (head + "Transfer-Encoding:\r\n\r\n", 400),
-                    (head + "Transfer-Encoding: chunked, gzip\r\n\r\n", 501),
+                    (head + "Transfer-Encoding: chunked, gzip\r\n\r\n", 400),
                     (
                         "POST /v1/rpc HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
                         400

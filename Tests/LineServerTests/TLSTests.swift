@@ -87,7 +87,7 @@ extension ServerTests {
                     let poster = try await TLSClient(server.httpAddresses[0], authority: authority.bytes("ca.pem"))
                     poster.send(HTTPClient.request("/app-store/notifications", "{}"))
                     let head = try await poster.lines(1)
-                    #expect(head == (needed ? [] : ["HTTP/1.1 200 OK\r"]))
+                    #expect(head.prefix(1) == (needed ? [] : ["HTTP/1.1 200 OK\r"]))
                     // Others need one either way.
                     let client = try await TLSClient(server.address, authority: authority.bytes("ca.pem"))
                     client.send(Requests.ping(1) + "\n")

@@ -7,9 +7,9 @@ import NIOHTTP1
 ///
 /// Each request shows by itself who sends it. So a load balancer may send those of many clients on one connection.
 ///
-/// NIO's `HTTPServerPipelineHandler` keeps what comes behind a request too, but as much as there is: a reading of 64 KiB
-/// may have ten thousand parts. And it holds the end of what a client sends back behind that, for which a request that
-/// waits would never know that nobody waits for it.
+/// NIO's `HTTPServerPipelineHandler` keeps what comes behind a request too, but as much as there is: a reading of
+/// 64 KiB may have ten thousand parts. And it holds the end of what a client sends back behind that, for which a request
+/// that waits would never know that nobody waits for it.
 final class HTTPFront: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = ByteBuffer
