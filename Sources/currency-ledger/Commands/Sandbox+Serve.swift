@@ -12,9 +12,9 @@ extension Sandbox {
             abstract: "Runs a simulator, an App Store in a box, until SIGTERM or SIGINT.",
             discussion: """
                 It sells, signs what it sold with the folder's chain, offers the App Store Server API over plain HTTP, \
-                and posts notifications to the webhook. What it sold stands in the folder, in simulator.jsonl. "sandbox \
-                buy" and the others drive it. The first line that it prints, once it listens, is JSON: what a client \
-                of the API is configured with.
+                and posts notifications to the webhook. What it sold stands in the folder, in simulator.jsonl. \
+                "sandbox buy" and the others drive it. The first line that it prints, once it listens, is JSON: what \
+                a client of the API is configured with.
 
                 Shares are as 20% or 0.5%. With --speed 3600 an hour of Apple's schedule takes a second; dates stay \
                 those of the clock.
