@@ -9,8 +9,9 @@ struct SimulatorFolder {
     let key: CallerKey
     /// What it sold.
     let journal: String
+    /// The private half of the API's key (`.p8`).
+    let keyFile: String
     private let folder: URL
-    private let keyFile: String
 
     private static let keyPrefix = "AuthKey_"
     private static let keySuffix = ".p8"
