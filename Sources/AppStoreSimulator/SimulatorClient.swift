@@ -69,7 +69,7 @@ package struct SimulatorClient: Sendable {
                 return (response.status, Array(body.readableBytesView))
             }
         } catch {
-            throw SimulatorError(.unavailable, "no simulator at \(address): \(error)")
+            throw SimulatorError(.unavailable, "no simulator at \(address): \(NetworkFault.words(error))")
         }
         if status == .ok { return body }
         let kind: SimulatorError.Kind =

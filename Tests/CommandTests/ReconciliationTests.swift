@@ -85,6 +85,12 @@ import Testing
             try await client.close()
         }
 
+        /// Waits until the service has logged it.
+        func waits(for text: String, at service: RunningService) async throws {
+            for _ in 0..<1_200 where try !service.said.contains(text) { try await Task.sleep(for: .milliseconds(50)) }
+            #expect(try service.said.contains(text))
+        }
+
         func reconcile(_ service: RunningService, _ arguments: String...) throws -> Finished {
             try Command.run(
                 ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]
@@ -102,7 +108,7 @@ import Testing
         try await stand.waits(for: 500, at: service)
         try stand.lose(.refund, try stand.transaction(1, isRefunded: true), before: 1_000)
         try await stand.waits(for: 0, at: service)
-        #expect(try service.said.contains("carried out what Apple's notification history had"))
+        try await stand.waits(for: "carried out what Apple's notification history had", at: service)
         #expect(service.stop() == 0)
         // The product that the catalog lacked holds the position, however much was carried out behind it.
         let position = try String(contentsOfFile: stand.studio.folder.path("ledger/app-store.history"), encoding: .utf8)

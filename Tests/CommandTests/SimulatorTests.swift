@@ -239,7 +239,8 @@ import Testing
         }
         #expect(try simulator.stop().status == 0)
         let absent = try simulator.drive("state")
-        #expect(absent.status == 1 && absent.error.contains("no simulator at \(simulator.address)"), "\(absent.error)")
+        let words = "currency-ledger: no simulator at \(simulator.address): Connection refused\n"
+        #expect(absent.status == 1 && absent.error == words, "\(absent.error)")
     }
 
     @Test(arguments: [
@@ -253,6 +254,7 @@ import Testing
         (["buy", "--product", "a", "--account", "p"], "--account must be a UUID"),
         (["refund", "abc"], "must be decimal digits"), (["renew"], "transaction-id"),
         (["request-consumption", "7", "--reason", "NONE"], "--reason must be one of"),
+        (["state", "--simulator", "127.0.0.1:7120"], "--simulator must be http://host:port"),
     ])
     func aWrongOptionIsNamed(arguments: [String], why: String) throws {
         let finished = try Command.run(["sandbox"] + arguments)

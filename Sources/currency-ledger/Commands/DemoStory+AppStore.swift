@@ -78,9 +78,12 @@ extension DemoStory {
         try await step(title, "balance", { $0.member("account", DemoStory.accountAtApple) }, expected, means: means)
     }
 
-    /// Shows a purchase once the webhook has brought what is expected of it, which takes a moment.
+    /// Shows a purchase, with its newest event, once the webhook has brought what is expected; that takes a moment.
     private mutating func told(_ title: String, _ purchase: String, _ expected: String, means: String) async throws {
-        let params = DemoStory.object { $0.member("transactionId", purchase) }
+        let params = DemoStory.object {
+            $0.member("transactionId", purchase)
+            $0.member("limit", 1)
+        }
         var reply = try await reply("purchase", params)
         for _ in 0..<300 where !String(decoding: reply, as: UTF8.self).contains(expected) {
             try await Task.sleep(for: .milliseconds(100))

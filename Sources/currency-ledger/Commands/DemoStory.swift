@@ -356,7 +356,7 @@ struct DemoStory {
 }
 
 extension JSONWriter {
-    mutating func member(_ name: StaticString, _ value: String) {
+    fileprivate mutating func member(_ name: StaticString, _ value: String) {
         key(name)
         string(value)
     }
