@@ -11,6 +11,8 @@ package actor Simulator {
     nonisolated let configuration: SimulatorConfiguration
     nonisolated let chain: SandboxChain
     nonisolated let tokens: TokenCheck
+    /// Where notifications are posted; `nil` where none are made.
+    private(set) var webhook: String?
     let journal: Journal
     var state: SimulatorState
     /// The chance of notifications.
@@ -32,10 +34,9 @@ package actor Simulator {
     package init(
         _ configuration: SimulatorConfiguration, chain: SandboxChain, key: CallerKey, path: String
     ) throws(SimulatorError) {
-        if let webhook = configuration.webhook, (try? HTTPClient.Request(url: webhook)) == nil {
-            throw SimulatorError(.invalid, "the webhook must be http://HOST:PORT/PATH or https://…, not \(webhook)")
-        }
+        try Simulator.check(webhook: configuration.webhook)
         self.configuration = configuration
+        webhook = configuration.webhook
         self.chain = chain
         tokens = TokenCheck(key: key, bundleID: configuration.bundleID)
         random = SeededGenerator(seed: configuration.seed)
@@ -62,6 +63,19 @@ package actor Simulator {
         queueChanges.continuation.yield()
     }
 
+    /// Has notifications posted to another address from now on, those that did not arrive yet too: as a studio changes
+    /// it in App Store Connect.
+    /// - Throws: ``SimulatorError`` where it is none of HTTP.
+    package func setWebhook(_ address: String?) throws(SimulatorError) {
+        try Simulator.check(webhook: address)
+        webhook = address
+    }
+
+    private static func check(webhook: String?) throws(SimulatorError) {
+        guard let webhook, (try? HTTPClient.Request(url: webhook)) == nil else { return }
+        throw SimulatorError(.invalid, "the webhook must be http://HOST:PORT/PATH or https://…, not \(webhook)")
+    }
+
     /// Gives the file up. Nothing can be kept any more.
     func release() { journal.release() }
 
@@ -78,7 +92,7 @@ package actor Simulator {
         let lines = changed.flatMap(SimulatorState.line)
         var made: (notification: SimulatedNotification, line: [UInt8])?
         // Without an address the App Store sends nothing, and there is no history of it.
-        if let occasion, configuration.webhook != nil { made = try make(occasion) }
+        if let occasion, webhook != nil { made = try make(occasion) }
         let start = try journal.append(lines + (made?.line ?? []))
         for purchase in changed { state.place(purchase) }
         guard var notification = made?.notification else { return nil }

@@ -60,12 +60,16 @@ package struct SimulatorClient: Sendable {
         let status: HTTPResponseStatus
         let body: [UInt8]
         do {
-            let response = try await HTTPClient.shared.execute(
-                request, timeout: .milliseconds(SimulatorLimits.commandMilliseconds))
-            status = response.status
-            body = Array(try await response.body.collect(upTo: SimulatorLimits.answerBytesMax).readableBytesView)
+            (status, body) = try await HTTPClient.withSingleAttempts(
+                timeoutMilliseconds: SimulatorLimits.commandMilliseconds, connectionsMax: 1
+            ) { http in
+                let response = try await http.execute(
+                    request, timeout: .milliseconds(SimulatorLimits.commandMilliseconds))
+                let body = try await response.body.collect(upTo: SimulatorLimits.answerBytesMax)
+                return (response.status, Array(body.readableBytesView))
+            }
         } catch {
-            throw SimulatorError(.unavailable, "no simulator at \(address): \(error)")
+            throw SimulatorError(.unavailable, "no simulator at \(address): \(NetworkFault.words(error))")
         }
         if status == .ok { return body }
         let kind: SimulatorError.Kind =

@@ -8,7 +8,7 @@ package struct SimulatorConfiguration: Sendable {
     package var appAppleID: Int64?
     /// The environment that everything it signs names.
     package var environment: Environment
-    /// Where notifications are posted; `nil` where none are made.
+    /// Where notifications are posted at first; `nil` where none are made.
     package var webhook: String?
     /// The products for sale; `nil` where every product is.
     package var products: [StoreKitProduct]?

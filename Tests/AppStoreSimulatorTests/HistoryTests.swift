@@ -104,7 +104,8 @@ import Testing
             let pages = try await Self.pages(store.client.refundHistory(transactionID: bought[0]))
             #expect(pages.map(\.signedTransactions.count) == [20, 5])
             let dates = try pages.flatMap(\.signedTransactions).map { try store.read($0).revocationDate ?? 0 }
-            #expect(dates == dates.sorted() && Set(try Self.ids(store, pages)) == Set(bought))
+            #expect(dates == dates.sorted())
+            #expect(Set(try Self.ids(store, pages)) == Set(bought))
             try await store.commands.perform(.reverse(transactionID: bought[3]))
             let left = try await Self.pages(store.client.refundHistory(transactionID: bought[3]))
             #expect(Set(try Self.ids(store, left)) == Set(bought).subtracting([bought[3]]))

@@ -82,7 +82,10 @@ import Testing
                 $0.speed = SimulatorLimits.speedMax
             }
         ) { store in
-            #expect(try await eventually { await store.simulator.state.notifications.allSatisfy(\.hasArrived) })
+            let haveArrived = try await eventually {
+                await store.simulator.state.notifications.allSatisfy(\.hasArrived)
+            }
+            #expect(haveArrived)
             #expect(Set(again.posts).count == 20 && again.posts.count == 20)
         }
         try await again.stop()

@@ -139,6 +139,20 @@ import Testing
         }
     }
 
+    @Test func anotherAddressGetsWhatTheFirstDidNotTake() async throws {
+        let right = try await Webhook.start()
+        // The attempts after the first come within three minutes.
+        try await Self.webhook(answer: { _ in .notFound }, configure: { $0.speed = 3_600 }) { store, wrong in
+            try await store.buy()
+            #expect(try await eventually { !wrong.posts.isEmpty })
+            await #expect(throws: SimulatorError.self) { try await store.simulator.setWebhook("ftp://127.0.0.1/") }
+            try await store.simulator.setWebhook(right.address)
+            #expect(try await eventually { !right.posts.isEmpty })
+            #expect(Set(right.posts) == Set(wrong.posts))
+        }
+        try await right.stop()
+    }
+
     @Test func theSecondOfTwoIsTheSame() async throws {
         try await Self.webhook(configure: { $0.doubled = Share("100%") ?? .none }) { store, webhook in
             for _ in 0..<20 { try await store.buy() }

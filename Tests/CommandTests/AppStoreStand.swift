@@ -93,6 +93,12 @@ final class AppStoreStand {
         try await client.close()
     }
 
+    /// Waits until the service has logged it.
+    func waits(for text: String, at service: RunningService) async throws {
+        for _ in 0..<1_200 where try !service.said.contains(text) { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try service.said.contains(text))
+    }
+
     func reconcile(_ service: RunningService, _ arguments: String...) throws -> Finished {
         try Command.run(
             ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]

@@ -16,7 +16,7 @@ import Testing
         try await stand.waits(for: 500, at: service)
         try stand.lose(.refund, try stand.transaction(1, isRefunded: true), before: 1_000)
         try await stand.waits(for: 0, at: service)
-        #expect(try service.said.contains("carried out what Apple's notification history had"))
+        try await stand.waits(for: "carried out what Apple's notification history had", at: service)
         #expect(service.stop() == 0)
         // The product that the catalog lacked holds the position, however much was carried out behind it.
         let position = try String(contentsOfFile: stand.studio.folder.path("ledger/app-store.history"), encoding: .utf8)

@@ -153,7 +153,7 @@ extension Simulator {
     // MARK: Test notifications
 
     private func requestTestNotification() throws -> Answer {
-        guard configuration.webhook != nil else {
+        guard webhook != nil else {
             throw APIRefusal(.serverNotificationURLNotFound, "No App Store Server Notification URL found.")
         }
         let occasion = Occasion(type: .test)

@@ -62,7 +62,7 @@ package struct SimulatorServer: Sendable {
                     }
                 }
         } catch {
-            throw SimulatorError(.unavailable, "cannot listen on \(host):\(port): \(error)")
+            throw SimulatorError(.unavailable, "cannot listen on \(host):\(port): \(NetworkFault.words(error))")
         }
     }
 

@@ -11,23 +11,10 @@ extension Simulator {
     /// Posts what is due, until its task is cancelled. What is cut off then is posted again after a restart.
     /// - Throws: ``SimulatorError`` where the file fails.
     func postNotifications() async throws {
-        var settings = HTTPClient.Configuration(
-            redirectConfiguration: .disallow,
-            timeout: HTTPClient.Configuration.Timeout(
-                connect: .milliseconds(SimulatorLimits.postMilliseconds),
-                read: .milliseconds(SimulatorLimits.postMilliseconds)),
-            decompression: .disabled)
         // The schedule says what is tried again.
-        settings.connectionPool.retryConnectionEstablishment = false
-        settings.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = SimulatorLimits.postsMax
-        let http = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: settings)
-        do {
-            try await postDue(http)
-        } catch {
-            try? await http.shutdown()
-            throw error
-        }
-        try await http.shutdown()
+        try await HTTPClient.withSingleAttempts(
+            timeoutMilliseconds: SimulatorLimits.postMilliseconds, connectionsMax: SimulatorLimits.postsMax
+        ) { try await postDue($0) }
     }
 
     private func postDue(_ http: HTTPClient) async throws {
@@ -58,7 +45,7 @@ extension Simulator {
             postCount -= 1
             queueChanges.continuation.yield()
         }
-        guard let webhook = configuration.webhook, let notification = state.notification(post.uuid) else { return }
+        guard let webhook, let notification = state.notification(post.uuid) else { return }
         let date = SystemTime.now()
         let result: SendAttemptResult
         if notification.isLost {

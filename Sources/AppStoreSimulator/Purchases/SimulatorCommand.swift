@@ -70,7 +70,7 @@ package enum SimulatorCommand: Hashable, Sendable {
 
 extension SimulatorCommand {
     /// The body of the request.
-    func json() -> [UInt8] {
+    package func json() -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         switch self {

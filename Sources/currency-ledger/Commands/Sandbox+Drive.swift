@@ -1,12 +1,26 @@
 import AppStore
 import AppStoreSimulator
 import ArgumentParser
+import Foundation
 import StrictJSON
+
+/// How a command finds the simulator.
+struct SimulatorPlace: ParsableArguments {
+    @Option(help: "The address of the simulator.")
+    var simulator = "http://\(SimulatorAddress.usual)"
+
+    var client: SimulatorClient { SimulatorClient(address: simulator) }
+
+    func validate() throws {
+        guard let url = URL(string: simulator), url.scheme == "http", url.host?.isEmpty == false else {
+            throw ValidationError("--simulator must be http://host:port, not '\(simulator)'.")
+        }
+    }
+}
 
 /// How a command finds the simulator, and what it prints.
 struct SimulatorOptions: ParsableArguments {
-    @Option(help: "The address of the simulator.")
-    var simulator = "http://\(SimulatorAddress.usual)"
+    @OptionGroup var place: SimulatorPlace
 
     @Flag(help: "Print a line of JSON: transactionId, orderId, notificationUUID, signedTransaction.")
     var json = false
@@ -14,7 +28,7 @@ struct SimulatorOptions: ParsableArguments {
     /// Has a command carried out, and prints the transaction (a JWS).
     func perform(_ command: SimulatorCommand) async throws {
         do throws(SimulatorError) {
-            let outcome = try await SimulatorClient(address: simulator).perform(command)
+            let outcome = try await place.client.perform(command)
             Console.print(json ? String(decoding: outcome.json, as: UTF8.self) : outcome.signedTransaction)
         } catch { throw Failure("\(error)") }
     }
@@ -193,14 +207,13 @@ extension Sandbox {
         @Argument(help: "The id of the only transaction that is wanted. Default: all")
         var transactionId: String?
 
-        @Option(help: "The address of the simulator.")
-        var simulator = "http://\(SimulatorAddress.usual)"
+        @OptionGroup var place: SimulatorPlace
 
         func validate() throws { try Rule.number("The transaction's id", transactionId) }
 
         func run() async throws {
             do throws(SimulatorError) {
-                let lines = try await SimulatorClient(address: simulator).state(of: transactionId)
+                let lines = try await place.client.state(of: transactionId)
                 if !lines.isEmpty { Console.print(String(decoding: lines.dropLast(), as: UTF8.self)) }
             } catch { throw Failure("\(error)") }
         }

@@ -9,10 +9,9 @@ struct SimulatorFolder {
     let key: CallerKey
     /// What it sold.
     let journal: String
+    /// The private half of the API's key (`.p8`).
+    let keyFile: String
     private let folder: URL
-    private let keyFile: String
-    /// The name of the key's file.
-    let keyName: String
 
     private static let keyPrefix = "AuthKey_"
     private static let keySuffix = ".p8"
@@ -32,7 +31,6 @@ struct SimulatorFolder {
             throw Failure("\(path) has several keys (\(found.sorted().joined(separator: ", "))): leave one there")
         }
         let name = try found.first ?? SimulatorFolder.makeKey(in: folder)
-        keyName = name
         keyFile = folder.appendingPathComponent(name).path
         let pem = try File.readSecret(keyFile, bytesMax: 65_536)
         let issuer = try SimulatorFolder.issuer(in: folder)
