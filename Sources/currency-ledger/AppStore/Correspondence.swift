@@ -34,35 +34,56 @@ struct Correspondence {
     /// Purchases of which Apple could not be told while it could of others.
     private static let postponedMax = 1_000
 
-    /// How far Apple was told, in each order of what there is to tell.
-    private struct Progress {
-        /// Before this question every one has its answer, or gets none any more.
-        var requests: Int64 = 0
-        var purchases = Backlog<AppStoreWork.Purchase>()
-        var assignments = Backlog<AppStoreWork.Assignment>()
-    }
-
+    /// How far Apple was told of an order of what there is to tell.
     private struct Backlog<Row: Sendable> {
         /// Up to here Apple was told of all, but of those that are postponed.
         var place: Int64 = 0
         var postponed: [Row] = []
     }
 
-    /// Goes on until its task is cancelled.
+    /// Goes on until its task is cancelled. What cannot be told of one kind keeps no other waiting.
     func run() async {
-        var progress = Progress()
+        await withTaskGroup { tasks in
+            if settings.answersConsumption {
+                tasks.addTask { await repeating(Int64(0)) { place in try await answerRequests(&place) } }
+            }
+            if settings.finishes {
+                tasks.addTask {
+                    await repeating(Backlog<AppStoreWork.Purchase>()) { backlog in
+                        try await work(off: &backlog, purchases, \.number) { purchase in
+                            if purchase.time >= Correspondence.earliest() { try await finish(purchase) }
+                        }
+                    }
+                }
+            }
+            if settings.finishes || settings.setsAccountTokens {
+                tasks.addTask {
+                    await repeating(Backlog<AppStoreWork.Assignment>()) { backlog in
+                        try await work(off: &backlog, assignments, \.number) { assignment in
+                            if assignment.time >= Correspondence.earliest() { try await tell(assignment) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at the ledger again and again, and the less often the longer it fails.
+    /// - Parameter first: where the first look begins, and each that follows a time in which the ledger did not lead.
+    private func repeating<Progress>(
+        _ first: Progress, _ tell: (inout Progress) async throws -> Void
+    ) async {
+        var progress = first
         var failures = 0
         while !Task.isCancelled {
             do {
                 if leads() {
                     try await tell(&progress)
                     if failures > 0 { logger.notice("Apple can be told of purchases again") }
-                    failures = 0
                 } else {
-                    progress = Progress()
+                    progress = first
                 }
-            } catch is CancellationError {
-                return
+                failures = 0
             } catch {
                 if Task.isCancelled { return }
                 if failures == 0 {
@@ -73,21 +94,6 @@ struct Correspondence {
             }
             let seconds = min(Correspondence.secondsMax, Correspondence.seconds << min(failures, 6))
             try? await Task.sleep(for: .seconds(seconds))
-        }
-    }
-
-    private func tell(_ progress: inout Progress) async throws {
-        if settings.answersConsumption { try await answerRequests(&progress.requests) }
-        let earliest = Correspondence.earliest()
-        if settings.finishes {
-            try await work(off: &progress.purchases, purchases, \.number) { purchase in
-                if purchase.time >= earliest { try await finish(purchase) }
-            }
-        }
-        if settings.finishes || settings.setsAccountTokens {
-            try await work(off: &progress.assignments, assignments, \.number) { assignment in
-                if assignment.time >= earliest { try await tell(assignment) }
-            }
         }
     }
 
