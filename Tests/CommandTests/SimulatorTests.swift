@@ -161,6 +161,35 @@ import Testing
         #expect(second.stop() == 0)
     }
 
+    /// Nothing is posted to the service, which finds all of it in the notification history.
+    @Test func aServiceReadsByItselfWhatItsWebhookNeverGot() async throws {
+        let folder = try studio()
+        let simulator = try await RunningSimulator(
+            folder, ["--webhook", "http://127.0.0.1:1/app-store/notifications", "--lose", "100%", "--fail", "20%"])
+        func text(_ name: String) throws -> String { try #require(simulator.introduction[name] as? String) }
+        let service = try RunningService(
+            folder,
+            arguments: [
+                "--app-store-key", try text("keyFile"), "--app-store-key-id", try text("keyId"),
+                "--app-store-issuer-id", try text("issuerId"), "--app-store-address", simulator.address,
+                "--app-store-history-seconds", "1",
+            ])
+        var ids: [String] = []
+        for _ in 0..<25 {
+            let jws = try simulator.must(
+                "buy", "--product", "com.example.game.gems500", "--account", Self.players[0])
+            ids.append(try TransactionPayload(unverified: Array(jws.utf8)).transactionID)
+        }
+        _ = try simulator.must("refund", ids[7])
+        let client = try await service.client()
+        let isEqual = try await eventually { try await available(Self.players[0], client) == 24 * 500 }
+        let said = try service.said
+        #expect(isEqual, "\(said)")
+        try await client.close()
+        #expect(service.stop() == 0)
+        #expect(try simulator.stop().status == 0)
+    }
+
     @Test func whatTheFolderLacksIsMadeAndARestartKnowsWhatItSold() async throws {
         let folder = try TemporaryFolder()
         let first = try await RunningSimulator(folder)

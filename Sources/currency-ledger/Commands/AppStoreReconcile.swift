@@ -1,3 +1,4 @@
+import AppStore
 import AppStoreServer
 import ArgumentParser
 import Foundation
@@ -46,7 +47,9 @@ extension AppStoreCommand {
             let outcome = try await appStore.withClient(ledger: server.ledger) { appStore, ledger in
                 let start = try earliest(ledger)
                 return try await server.withClient { client in
-                    let reconciling = Reconciling(appStore: appStore, ledger: client) { Console.print($0) }
+                    let reconciling = Reconciling(
+                        appStore: appStore, environment: ledger.environment, ledger: client
+                    ) { Console.print($0) }
                     try await Reconcile.showing("reading notifications, hours") { bar in
                         try await reconciling.readNotifications(since: start) { bar.show($0, of: $1) }
                     }
@@ -96,6 +99,7 @@ final class Reconciling: Sendable {
     }
 
     private let appStore: AppStoreServerClient
+    private let environment: AppStore.Environment
     private let ledger: LedgerClient
     private let report: @Sendable (String) -> Void
     private let counted = NIOLockedValueBox(Counts())
@@ -103,11 +107,15 @@ final class Reconciling: Sendable {
     /// Purchases that are asked for at the same time. Apple allows 50 such requests a second.
     private static let concurrencyMax = 8
 
-    /// - Parameter report: gets what was new, a line of JSON each.
+    /// - Parameters:
+    ///   - environment: the one that `appStore` asks.
+    ///   - report: gets what was new, a line of JSON each.
     init(
-        appStore: AppStoreServerClient, ledger: LedgerClient, report: @escaping @Sendable (_ line: String) -> Void
+        appStore: AppStoreServerClient, environment: AppStore.Environment, ledger: LedgerClient,
+        report: @escaping @Sendable (_ line: String) -> Void
     ) {
         self.appStore = appStore
+        self.environment = environment
         self.ledger = ledger
         self.report = report
     }
@@ -120,7 +128,9 @@ final class Reconciling: Sendable {
     func readNotifications(
         since start: Timestamp, progress: @escaping @Sendable (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
     ) async throws {
-        let reconciliation = Reconciliation(client: appStore, position: start) { signedPayloads in
+        let reconciliation = Reconciliation(
+            client: appStore, environment: environment, position: start
+        ) { signedPayloads in
             // At the same time, so that the ledger commits them together: their order changes nothing.
             try await withThrowingTaskGroup { tasks in
                 for (place, payload) in signedPayloads.enumerated() {

@@ -106,7 +106,7 @@ extension DemoStory {
     private func reconcile() async throws -> Reconciling.Counts {
         guard let asking = settings.appStore else { throw Failure("the demo's ledger has no key of the App Store's") }
         return try await asking.withClient(bundleID: settings.bundleID) { asked in
-            let reconciling = Reconciling(appStore: asked, ledger: client) { _ in }
+            let reconciling = Reconciling(appStore: asked, environment: settings.environment, ledger: client) { _ in }
             try await reconciling.readNotifications(since: stage.now)
             return reconciling.counts
         }
