@@ -67,7 +67,7 @@ import Testing
         var bench = try Self.open(MemoryLog.Storage())
         var answers: Set<String> = []
         var seen: Set<String> = []
-        for batch in 1...150 {
+        for batch in 1...600 {
             workload.now += 10
             var commands = (0..<Int.random(in: 1...12, using: &workload.generator)).map { _ in workload.next() }
             if workload.generator.chance(4) {

@@ -117,7 +117,7 @@ extension TransactionPayload {
     }
 
     /// The rules for what is credited: nil if it keeps them, otherwise what it breaks.
-    var brokenRule: String? {
+    package var brokenRule: String? {
         guard (1...AppStoreLimits.quantityMax).contains(quantity) else {
             return "quantity must be 1 … \(AppStoreLimits.quantityMax)"
         }

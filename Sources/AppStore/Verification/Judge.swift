@@ -19,7 +19,10 @@ struct Judge {
         _ unchecked: UncheckedJWS<TransactionPayload>
     ) throws(VerificationFailure) -> VerifiedTransaction? {
         guard let content = try content(unchecked) else { return nil }
-        if let rule = content.payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
+        // Of what is no consumable, whoever credits it looks at the rule: a notification is acknowledged all the same.
+        if content.payload.type == .consumable, let rule = content.payload.brokenRule {
+            throw VerificationFailure(.invalidPayload, rule)
+        }
         try checkDate(content.payload.signedDate)
         try checkApp(bundleID: content.payload.bundleID)
         try checkEnvironment(content.payload.environment)

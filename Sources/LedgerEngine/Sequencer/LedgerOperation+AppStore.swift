@@ -7,7 +7,8 @@ extension LedgerOperation {
         switch verified {
         case .success(.transaction(let transaction)):
             guard let purchase = SignedPurchase(transaction) else {
-                self = .refused(LedgerOperation.unfitNumbers)
+                let rule = transaction.payload.brokenRule
+                self = .refused(rule.map { Fault.unfit($0) } ?? LedgerOperation.unfitNumbers)
                 return
             }
             self = .command(.credit(purchase, account: account), by: actor)
@@ -31,7 +32,7 @@ extension SignedPurchase {
     init?(_ transaction: VerifiedTransaction) { self.init(transaction.content.payload, transaction.evidence) }
 
     private init?(_ payload: TransactionPayload, _ evidence: Evidence) {
-        guard let id = TransactionID(payload.purchaseID) else { return nil }
+        guard payload.brokenRule == nil, let id = TransactionID(payload.purchaseID) else { return nil }
         var token: AccountName?
         if let text = payload.appAccountToken {
             guard let name = AccountName(text) else { return nil }
@@ -57,13 +58,14 @@ extension SignedPurchase {
 }
 
 extension SignedNotification {
-    /// `nil` where the ledger's values cannot hold the payload's.
+    /// `nil` where the ledger's values cannot hold the payload's. What carries no consumable, and nothing that can be
+    /// credited, is recorded without a purchase.
     init?(_ notification: VerifiedNotification) {
         let payload = notification.payload
         var purchase: SignedPurchase?
         if let transaction = notification.transaction {
-            guard let signed = SignedPurchase(transaction) else { return nil }
-            purchase = signed
+            purchase = SignedPurchase(transaction)
+            if purchase == nil && transaction.payload.type == .consumable { return nil }
         }
         self.init(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
