@@ -437,7 +437,8 @@ import Testing
         (#"{"currencies": {"g": {}}, "products": {"p": {}}}"#, "1:45: products.p: must grant something"),
         (
             #"{"currencies": {"g": {}}, "products": {"p": true}}"#,
-            "1:45: products.p: must be the amounts that it grants, a list of offers, or a product with its type, not true"
+            "1:45: products.p: must be the amounts that it grants, a list of offers, or a product with its type, not "
+                + "true"
         ),
         (
             #"""
