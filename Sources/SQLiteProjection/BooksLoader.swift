@@ -325,15 +325,24 @@ final class BooksLoader {
         books.load(lots, player: player, currency: currency)
     }
 
-    /// Whose everything is that an account ever had. A player in memory may have been linked since.
+    /// Whose everything is that an account ever had. Memory is asked of each on the way who is there, for a player in
+    /// memory may have been linked since, and the tables of the others: those between two players in memory may have
+    /// been forgotten.
     private func owner(of account: PlayerID, _ books: borrowing Books) throws -> PlayerID {
         try suspects.check(.link)
-        var owner = account
-        for account in try links.owners(of: account) {
-            owner = account
-            if books.players.slot(of: account) != nil { return books.owner(of: account) }
+        var owners = [account]
+        while let link = try firstLink(of: owners[owners.count - 1], books) {
+            if owners.contains(link.account) {
+                throw StoreError.corrupt("account \(account) is linked to itself")
+            }
+            owners.append(link.account)
         }
-        return owner
+        return owners[owners.count - 1]
+    }
+
+    private func firstLink(of account: PlayerID, _ books: borrowing Books) throws -> AccountLink? {
+        guard let slot = books.players.slot(of: account) else { return try links.links(of: account).first }
+        return books.players[slot: slot].links.first
     }
 
     // MARK: Keys

@@ -160,6 +160,11 @@ struct Ledger {
         projected += step.count
     }
 
+    /// Forgets a player, of whom the projection has everything.
+    mutating func forget(_ account: AccountName) {
+        if let player = books.playerIDs[account] { books.forget(player) }
+    }
+
     /// Forgets what the projection has of what `chance` in a hundred chooses.
     mutating func forget(chance: Int) throws {
         let waiting = try blocks[projected...].map {
