@@ -50,6 +50,17 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ], swiftSettings: settings),
+        .target(
+            name: "AppStoreSimulator",
+            dependencies: [
+                "AppStore", "AppStoreServer", "StrictJSON",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ], swiftSettings: settings),
         .target(name: "LedgerWire", dependencies: ["LedgerTypes", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
@@ -104,7 +115,8 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "AppStoreServer", "FileLog", "HeadSigning", "Ledger", "LedgerAudit", "LedgerClient",
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "FileLog", "HeadSigning", "Ledger", "LedgerAudit",
+                "LedgerClient",
                 "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -150,6 +162,16 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "AppStoreSimulatorTests",
+            dependencies: [
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "LedgerTestKit", "StrictJSON",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
@@ -214,8 +236,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "AppStore", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire",
-                "currency-ledger",
+                "AppStore", "AppStoreSimulator", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit",
+                "LedgerWire", "currency-ledger",
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),

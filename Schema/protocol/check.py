@@ -24,7 +24,7 @@ SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for na
 # Members that may be missing, wherever they stand in a reply.
 OPTIONAL = {
     "key", "note", "product", "price", "priceCurrency", "actor", "debtLot", "operation", "replayed", "revoked", "reason",
-    "deadline", "refundPreference",
+    "deadline", "refundPreference", "end", "body",
 }
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992
@@ -77,6 +77,7 @@ def mutants(value, path=(), is_reply=True):
         for name, inner in value.items():
             optional = name in OPTIONAL and not (name == "reason" and "retryable" in value)
             optional = optional or (name == "transactionId" and "kind" in value)
+            optional = optional or (name == "code" and "end" in value)
             # A server without tokens has no names, and a token of several roles no role.
             optional = optional or (name in ("name", "role") and "roles" in value)
             # The result of an operation of an atomic without its only member is another operation's.

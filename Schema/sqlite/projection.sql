@@ -259,19 +259,41 @@ CREATE TABLE purchase (
     block INTEGER NOT NULL              -- where the first JWS stands
 ) STRICT;
 
--- What the ledger was told of a purchase after its first JWS, block after block. Of one block by time; of one time JWS
--- come first, then the assignment, then what notifications told. An account that came with a newer JWS is told by that
--- alone. There may be very many of one purchase.
+-- Finds the purchases in the order in which they were recorded.
+CREATE INDEX purchase_evidence ON purchase (evidence) WHERE source = 'app_store';
+
+-- Accounts that purchases found after their first JWS, each once.
+CREATE TABLE assignment (
+    id INTEGER PRIMARY KEY CHECK (id > 0),
+    transaction_id INTEGER NOT NULL,
+    account INTEGER NOT NULL,
+    entry INTEGER NOT NULL,             -- the entry that opened its lots
+    time INTEGER NOT NULL
+) STRICT;
+
+-- What the ledger was told of a purchase after its first JWS, and what it told Apple, block after block. Of one block
+-- by time; of one time JWS come first, then the assignment, then what notifications told, then what Apple was told. An
+-- account that came with a newer JWS is told by that alone. There may be very many of one purchase.
 CREATE TABLE purchase_event (
     transaction_id INTEGER NOT NULL,
     number INTEGER NOT NULL,            -- within the purchase, from 2 without gaps: its first JWS is 1
-    kind TEXT NOT NULL CHECK (kind IN ('signed', 'assigned', 'consumption_request', 'refund_declined')),
-    record INTEGER NOT NULL,            -- the number of the JWS, of the assignment, or of the notification
+    kind TEXT NOT NULL CHECK (
+        kind IN (
+            'signed', 'assigned', 'consumption_request', 'refund_declined', 'consumption_sent', 'finished',
+            'account_token_set'
+        )
+    ),
+    -- The number of the JWS, of the assignment, or of the notification. Of what Apple was told, the number of the
+    -- notification that it answers, and 0 where it answers none.
+    record INTEGER NOT NULL,
     time INTEGER NOT NULL,
-    signed_date INTEGER,                -- NULL for an assignment
+    signed_date INTEGER,                -- NULL for an assignment, and for what Apple was told
     revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
     entry INTEGER,                      -- what it posted; NULL where it changed nothing
     reason TEXT,                        -- of a consumption_request
+    result TEXT CHECK (result IN ('accepted', 'refused', 'expired')), -- how the call ended by which Apple was told
+    code INTEGER CHECK ((code IS NOT NULL) = (result IS 'refused')), -- with which Apple refused it
+    body TEXT,                          -- the JSON that was sent
     block INTEGER NOT NULL,             -- where it stands
     PRIMARY KEY (transaction_id, number)
 ) STRICT, WITHOUT ROWID;
@@ -281,6 +303,9 @@ CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_dat
 
 -- Finds what was posted for a purchase after its first JWS.
 CREATE INDEX purchase_event_entry ON purchase_event (transaction_id, entry) WHERE entry IS NOT NULL;
+
+-- Finds how the last call ended by which Apple was told something.
+CREATE INDEX purchase_event_call ON purchase_event (transaction_id, kind, record) WHERE result IS NOT NULL;
 
 -- App Store Server Notifications, each once.
 CREATE TABLE notification (
@@ -292,8 +317,18 @@ CREATE TABLE notification (
     reason TEXT,                        -- of a CONSUMPTION_REQUEST
     time INTEGER NOT NULL,
     transaction_id INTEGER,             -- the consumable purchase that it carries
+    entry INTEGER,                      -- what the JWS in it posted; NULL where that changed nothing
     block INTEGER NOT NULL              -- where it stands
 ) STRICT, WITHOUT ROWID;
+
+-- Finds them in the order in which they came.
+CREATE INDEX notification_time ON notification (time, number);
+
+-- Find Apple's questions in the order in which they came, and by the time until which it takes an answer.
+CREATE INDEX notification_request ON notification (number)
+    WHERE type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL;
+CREATE INDEX notification_request_date ON notification (signed_date, number)
+    WHERE type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL;
 
 ------------------------------------------------------------------------------------ links, consents
 

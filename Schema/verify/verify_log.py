@@ -7,8 +7,8 @@
 Checked are: the chain (numbers, previous hashes, terms, times), SHA-256 of each body, the first block, the canonical
 form of every section, dense sequences, salted names, that names are gone where a block erases them and nowhere else,
 that each JWS can be put together again from its stored parts, that the debits of each currency are its credits, that
-nobody's wallet or held account is ever below zero, and that what is moved by a link comes in as it went out, of lots
-that the player had.
+nobody's wallet or held account is ever below zero, that what is moved by a link comes in as it went out, of lots that
+the player had, and that Apple was told of purchases that there are, of each thing once.
 
 The first fault is told with its block's number, and the exit status is 1. Otherwise a summary is printed.
 """
@@ -115,6 +115,8 @@ class Ledger:
         self.lots = {}  # by number the currency, and the account of the wallet that each is in, or was opened in
         self.owners = {}  # of each linked token the account of its first link
         self.leads = {}  # of each linked token the account of its last link
+        self.asked = {}  # by the number of a CONSUMPTION_REQUEST the purchase
+        self.calls = {}  # (kind, purchase, notification): how the last call ended by which Apple was told
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -363,15 +365,17 @@ class Ledger:
 
     def notification_row(self, reader, row):
         flags = reader.flags(15)
-        reader.text(), reader.text()
+        reader.text()
+        kind = reader.text()
         if flags & 1:
             reader.text()
         reader.time(self.now)
         if flags & 2:
             reader.text()
         reader.time(self.now)
-        if flags & 4:
-            reader.number()
+        transaction = reader.number() if flags & 4 else None
+        if kind == "CONSUMPTION_REQUEST" and transaction is not None:
+            self.asked[self.position["notification"] + row + 1] = transaction
         header, payload = self.header_number(reader), reader.bytes()
         if flags & 8:
             nested, at = self.header_number(reader), reader.number()
@@ -440,13 +444,31 @@ class Ledger:
         reader.time(self.now), self.actor(reader, flags)
         return account
 
+    def call_row(self, reader, row):
+        flags = reader.flags(0x1F)
+        kind, end = flags & 3, flags >> 2 & 3
+        need(kind and end, "its kind or its end is not defined")
+        transaction = reader.number()
+        need(transaction in self.transactions, "it is of a purchase that there is not")
+        notification = reader.number() if kind == 1 else None
+        need(notification is None or self.asked.get(notification) == transaction, "it answers what was not asked")
+        code = reader.integer() if end == 2 else None
+        need(code is None or abs(code) <= AMOUNT_MAX, "its code is not within ±(2^53 − 1)")
+        if flags & 0x10:
+            need(1 <= len(reader.text().encode()) <= 1024, "its body is empty or too large")
+        reader.time(self.now)
+        key = kind, transaction, notification
+        former = self.calls.get(key)
+        need(former is None or former[0] == 2 and former != (end, code), "it tells Apple once more what it was told")
+        self.calls[key] = end, code
+
 
 ROWS = dict(enumerate((
     Ledger.ledger_row, Ledger.currency_row, lambda ledger, reader, row: reader.text(), Ledger.account_row,
     Ledger.header_row, Ledger.entry_row, Ledger.transfer_row, Ledger.lot_row, Ledger.purchase_row, Ledger.evidence_row,
     Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
     Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row,
-    Ledger.erasure_row), start=1))
+    Ledger.erasure_row, Ledger.call_row), start=1))
 
 
 def stream(path):

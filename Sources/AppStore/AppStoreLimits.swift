@@ -37,6 +37,8 @@ public enum AppStoreLimits {
     public static let wholeShare: Int64 = 100_000
     /// Digits of a transaction id: what 64 bits hold.
     public static let transactionIDDigitsMax = 19
+    /// Items of one purchase of the Advanced Commerce API.
+    public static let itemsMax = 100
     /// Bytes of a bundle id, a product id, a notification's UUID: App Store Connect allows 155, 100 and 36.
     public static let identifierBytesMax = 255
 }

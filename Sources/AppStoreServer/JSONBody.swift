@@ -1,9 +1,9 @@
-internal import StrictJSON
+package import StrictJSON
 
 /// A JSON text that is read as a whole.
-enum JSONBody {
+package enum JSONBody {
     /// What `body` reads of a text that holds one value and nothing else.
-    static func read<Value>(
+    package static func read<Value>(
         _ json: [UInt8], _ body: (inout JSONReader) throws(JSONError) -> Value
     ) throws(JSONError) -> Value {
         let result: Result<Value, JSONError> = json.withUnsafeBufferPointer { bytes in

@@ -1,3 +1,5 @@
+public import AppStore
+
 /// Fetches the notifications that a webhook missed: reads Apple's notification history, and hands all of it over, in
 /// its order. Whoever takes a notification knows by its `notificationUUID` whether it is new.
 ///
@@ -38,20 +40,24 @@ public actor Reconciliation {
     }
 
     private let client: AppStoreServerClient
+    private let environment: Environment
     private let deliver: @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     private var readThrough: Int64
     private var postponed: [Postponed] = []
 
     /// - Parameters:
-    ///   - position: the ``position`` of an earlier run, or the beginning, in milliseconds since the UNIX epoch. Apple
-    ///     has the last 180 days, in the sandbox 30.
+    ///   - environment: the one that the client asks. Apple has the last 180 days of it, of the sandbox 30.
+    ///   - position: the ``position`` of an earlier run, or the beginning, in milliseconds since the UNIX epoch. What
+    ///     Apple does not have any more is passed over, and an hour behind that, because Apple refuses to be asked for
+    ///     it.
     ///   - deliver: hands over a page of notifications, at most 20, which are not verified yet, and says of each what
     ///     became of it. What it throws ends the run; the page is handed over again in the next.
     public init(
-        client: AppStoreServerClient, position: Int64,
+        client: AppStoreServerClient, environment: Environment, position: Int64,
         deliver: @escaping @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     ) {
         self.client = client
+        self.environment = environment
         self.deliver = deliver
         readThrough = position
     }
@@ -70,7 +76,12 @@ public actor Reconciliation {
     ) async throws -> Progress {
         var run = Progress(readThrough: readThrough)
         try await deliverAgain(&run)
-        var start = max(0, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
+        let earliest = max(
+            0,
+            now - AppStoreServerLimits.historyMilliseconds(environment)
+                + AppStoreServerLimits.historyMarginMilliseconds)
+        readThrough = max(readThrough, earliest)
+        var start = max(earliest, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
         repeat {
             let end = min(now, readThrough + AppStoreServerLimits.historyPartMilliseconds)
             if start < end { try await read(from: start, to: end, &run) }

@@ -126,7 +126,7 @@ extension EvidenceCheck.Item {
     }
 
     private func difference(_ row: BlockRows.EvidenceRow, _ payload: TransactionPayload) -> String? {
-        if payload.transactionID != String(row.transaction.number) { return "transactionId" }
+        if payload.purchaseID != String(row.transaction.number) { return "transactionId" }
         if payload.signedDate != row.signedDate { return "signedDate" }
         if payload.revoked != row.revoked { return "revocationPercentage" }
         return nil
@@ -135,9 +135,9 @@ extension EvidenceCheck.Item {
     private func difference(_ row: BlockRows.PurchaseRow, _ payload: TransactionPayload) -> String? {
         let facts = row.facts
         if facts.source != .appStore { return "source" }
-        if payload.productID != facts.product { return "productId" }
+        if payload.soldID != facts.product { return "productId" }
         if payload.quantity != facts.quantity { return "quantity" }
-        if payload.purchaseDate != facts.purchaseDate { return "purchaseDate" }
+        if payload.chargeDate != facts.purchaseDate { return "purchaseDate" }
         if payload.price != facts.price { return "price" }
         if payload.currency != facts.priceCurrency { return "currency" }
         if payload.storefront != facts.storefront { return "storefront" }
@@ -167,8 +167,9 @@ extension EvidenceCheck.Item {
         if payload.subtype?.rawValue != row.subtype { return "subtype" }
         if payload.signedDate != row.signedDate { return "signedDate" }
         if payload.data?.consumptionRequestReason?.rawValue != row.reason { return "consumptionRequestReason" }
-        let carried = signed.transaction.flatMap { $0.payload.type == .consumable ? $0.payload.transactionID : nil }
-        if carried != row.transaction.map({ String($0.number) }) { return "signedTransactionInfo" }
-        return nil
+        let carried = signed.transaction?.payload
+        // What is no consumable may be recorded without a purchase: the catalog says which grant something.
+        if row.transaction == nil, carried?.type != .consumable { return nil }
+        return carried?.purchaseID == row.transaction.map({ String($0.number) }) ? nil : "signedTransactionInfo"
     }
 }

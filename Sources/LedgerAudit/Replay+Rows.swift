@@ -56,7 +56,9 @@ extension Replay {
         }
         addPurchases(block)
         addEvents(block)
-        for notification in rows.notifications { add(notification, block.number) }
+        for (notification, entry) in zip(rows.notifications, rows.notifiedEntries) {
+            add(notification, entry, block.number)
+        }
     }
 
     private func add(_ entry: Entry) {
@@ -91,7 +93,7 @@ extension Replay {
         }
     }
 
-    private func add(_ notification: BlockRows.NotificationRow, _ block: BlockNumber) {
+    private func add(_ notification: BlockRows.NotificationRow, _ entry: EntryID?, _ block: BlockNumber) {
         emit(.notification) { row in
             row.add(notification.uuid)
             row.endKey()
@@ -102,6 +104,7 @@ extension Replay {
             row.add(notification.reason)
             row.add(notification.time)
             row.add(notification.transaction?.number)
+            row.add(entry)
             row.add(block)
         }
     }
@@ -116,6 +119,14 @@ extension Replay {
             add(purchase, rows.evidence[Int(place)], block.number)
         }
         for assignment in rows.assignments {
+            emit(.assignment) { row in
+                row.add(assignment.id)
+                row.endKey()
+                row.add(assignment.transaction.number)
+                row.add(assignment.account)
+                row.add(assignment.entry)
+                row.add(assignment.time)
+            }
             if var known = unassigned.removeValue(forKey: assignment.transaction) {
                 known.row.account = assignment.account
                 known.row.entry = assignment.entry
@@ -124,11 +135,11 @@ extension Replay {
         }
     }
 
-    /// What a purchase was told of after its first JWS.
+    /// What the ledger was told of a purchase after its first JWS, and told Apple.
     private struct Event {
         var transaction: TransactionID
         var kind: String
-        /// Among those of one time: JWS, then assignments, then notifications.
+        /// Among those of one time: JWS, then assignments, then notifications, then what Apple was told.
         var rank: Int
         var record: Int64
         var time: Timestamp
@@ -136,9 +147,11 @@ extension Replay {
         var revoked: Int64?
         var entry: EntryID?
         var reason: String?
+        var end: AppStoreCall.End?
+        var body: ArraySlice<UInt8> = []
     }
 
-    /// Numbers what the purchases of a block were told of, by time.
+    /// Numbers what a block tells of purchases, by time.
     private func addEvents(_ block: Block) {
         let rows = block.rows
         var events = rows.evidence.filter { !$0.isFirst }.map { row in
@@ -162,7 +175,21 @@ extension Replay {
                     transaction: transaction, kind: row.type.lowercased(), rank: 2, record: row.id, time: row.time,
                     signedDate: row.signedDate, reason: row.reason))
         }
-        for event in events.sorted(by: { ($0.time, $0.rank, $0.record) < ($1.time, $1.rank, $1.record) }) {
+        // Those of one time that stand in one section are in its order.
+        events.sort { ($0.time, $0.rank, $0.record) < ($1.time, $1.rank, $1.record) }
+        for row in rows.calls {
+            let kind =
+                switch row.kind {
+                case .consumption: "consumption_sent"
+                case .finish: "finished"
+                case .accountToken: "account_token_set"
+                }
+            let event = Event(
+                transaction: row.transaction, kind: kind, rank: 3, record: row.notification ?? 0, time: row.time,
+                end: row.end, body: row.body)
+            events.insert(event, at: events.firstIndex { $0.time > row.time } ?? events.endIndex)
+        }
+        for event in events {
             guard var book = purchases[event.transaction] else { continue }
             book.events += 1
             purchases[event.transaction] = book
@@ -177,6 +204,9 @@ extension Replay {
                 row.add(event.revoked)
                 row.add(event.entry)
                 row.add(event.reason)
+                row.add(event.end?.name)
+                row.add(event.end?.code)
+                row.add(event.body.isEmpty ? nil : String(decoding: event.body, as: UTF8.self))
                 row.add(block.number)
             }
         }

@@ -65,12 +65,23 @@ final class Replay {
     /// Of the block's entries that links made: the token of each.
     var linkedBy: [EntryID: PlayerID] = [:]
     private var notifications: Set<Fingerprint> = []
+    /// The purchase of each CONSUMPTION_REQUEST, by the notification's number.
+    private var requests: [Int64: TransactionID] = [:]
+    /// How the last call ended by which Apple was told something.
+    private var calls: [CallBook: AppStoreCall.End] = [:]
     private var keys: Set<Fingerprint> = []
 
     struct Unassigned {
         var row: BlockRows.PurchaseRow
         var evidence: BlockRows.EvidenceRow
         var block: BlockNumber
+    }
+
+    /// What Apple is told once.
+    private struct CallBook: Hashable {
+        var transaction: TransactionID
+        var kind: AppStoreCall.Kind
+        var notification: Int64?
     }
 
     init(hash: @escaping HashFunction, findings: Findings, rows: any RowSink) {
@@ -115,6 +126,7 @@ final class Replay {
         checkLinks(block)
         checkConsents(block, checked.answers)
         note(block, checked.answers)
+        checkCalls(block)
         close(block)
         position = block.position
         add(sealed, block)
@@ -223,6 +235,7 @@ final class Replay {
                 expect(
                     purchases[transaction] != nil, block.number,
                     "notification \(row.uuid) carries purchase \(transaction), which is not recorded")
+                if row.type == "CONSUMPTION_REQUEST" { requests[row.id] = transaction }
             }
         }
         for (row, answer) in zip(block.rows.requests, answers) {
@@ -235,6 +248,30 @@ final class Replay {
             expect(
                 answer.encoded == Array(row.answer), block.number,
                 "the answer of key \(row.key) is not in its canonical form")
+        }
+    }
+
+    /// Apple is told of what is recorded, and nothing once more that it took or that came too late.
+    private func checkCalls(_ block: Block) {
+        for row in block.rows.calls {
+            expect(
+                purchases[row.transaction] != nil, block.number,
+                "Apple was told of purchase \(row.transaction), which is not recorded")
+            if let notification = row.notification {
+                expect(
+                    requests[notification] == row.transaction, block.number,
+                    "Apple was told how much of purchase \(row.transaction) was consumed, and did not ask by "
+                        + "notification \(notification)")
+            }
+            expect(
+                (row.notification != nil) == (row.kind == .consumption), block.number,
+                "what Apple was told of purchase \(row.transaction) answers what it cannot answer")
+            let key = CallBook(transaction: row.transaction, kind: row.kind, notification: row.notification)
+            if let former = calls.updateValue(row.end, forKey: key) {
+                expect(
+                    !former.isFinal && former != row.end, block.number,
+                    "what Apple was told of purchase \(row.transaction) is recorded once more")
+            }
         }
     }
 

@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent
+    case link, consent, assignment
 
     var columns: [String] {
         switch self {
@@ -53,17 +53,19 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .event:
             [
                 "transaction_id", "number", "kind", "record", "time", "signed_date", "revoked", "entry", "reason",
-                "block",
+                "result", "code", "body", "block",
             ]
         case .notification:
             [
-                "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "block",
+                "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "entry",
+                "block",
             ]
         case .walletPast: ["account", "currency", "transfer", "available", "paid", "held", "debt", "version"]
         case .totalPast: ["transfer", "currency", "kind", "debits", "credits"]
         case .expiryPast: ["transfer", "expires_at"]
         case .link: ["token", "number", "account", "entry", "time", "actor"]
         case .consent: ["id", "account", "consumption", "time", "actor"]
+        case .assignment: ["id", "transaction_id", "account", "entry", "time"]
         }
     }
 
@@ -72,7 +74,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .walletPast, .totalPast: 3
         case .wallet, .total, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification, .expiryPast, .consent:
+            .purchase, .notification, .expiryPast, .consent, .assignment:
             1
         }
     }

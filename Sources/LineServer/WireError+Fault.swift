@@ -38,7 +38,6 @@ extension WireError {
             self = .verificationFailed(detail: failure.reason.rawValue, message: failure.message)
         case .wrongApp: self = .wrongApp
         case .wrongEnvironment: self = .wrongEnvironment
-        case .notConsumable: self = .notConsumable
         }
     }
 

@@ -15,6 +15,8 @@ struct BatchRows {
 
     struct NewNotification {
         var row: BlockRows.NotificationRow
+        /// What the JWS in it posted.
+        var entry: EntryID?
         var block: BlockNumber
     }
 
@@ -73,8 +75,8 @@ struct BatchRows {
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
             for event in rows.purchaseEvents { events.append(NewEvent(event: event, block: opened.block.number)) }
-            for row in rows.notifications {
-                notifications.append(NewNotification(row: row, block: opened.block.number))
+            for (row, entry) in zip(rows.notifications, rows.notifiedEntries) {
+                notifications.append(NewNotification(row: row, entry: entry, block: opened.block.number))
             }
         }
         sort()

@@ -31,6 +31,7 @@ final class BatchWriter {
     private let insertPurchase: RowInsertion
     private let updatePurchase: PreparedStatement
     private let changedPurchase: ChangedRow
+    private let insertAssignment: RowInsertion
     private let eventCount: EventCount
     private let insertEvent: RowInsertion
     private let insertNotification: RowInsertion
@@ -73,6 +74,7 @@ final class BatchWriter {
         updatePurchase = try PreparedStatement(
             db, "UPDATE purchase SET account = ?, entry = ? WHERE transaction_id = ? AND account IS NULL")
         changedPurchase = try ChangedRow(db, of: .purchase, key: "transaction_id")
+        insertAssignment = try RowInsertion(db, into: .assignment)
         eventCount = try EventCount(db)
         insertEvent = try RowInsertion(db, into: .event)
         insertNotification = try RowInsertion(db, into: .notification)
@@ -111,6 +113,7 @@ final class BatchWriter {
         let assigned = rows.assign()
         try insert(rows.purchases, of: numbers, state.currencies, &state.sums)
         for row in assigned { try assign(row, &state.sums) }
+        try insert(rows.assignments, &state.sums)
         try insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
@@ -286,7 +289,10 @@ final class BatchWriter {
             parameters.bind(7, event.revoked)
             parameters.bind(8, event.entry)
             parameters.bind(9, event.reason)
-            parameters.bind(10, row.pointee.block)
+            parameters.bind(10, event.end?.name)
+            parameters.bind(11, event.end?.code)
+            parameters.bind(12, event.body)
+            parameters.bind(13, row.pointee.block)
         }
     }
 
@@ -301,7 +307,8 @@ final class BatchWriter {
             parameters.bind(6, notification.reason)
             parameters.bind(7, notification.time)
             parameters.bind(8, notification.transaction?.number)
-            parameters.bind(9, row.pointee.block)
+            parameters.bind(9, row.pointee.entry)
+            parameters.bind(10, row.pointee.block)
         }
     }
 
@@ -342,6 +349,16 @@ final class BatchWriter {
             parameters.bind(4, row.pointee.hash)
             parameters.bind(5, block.position.entry)
             parameters.bind(6, block.position.transfer)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.AssignmentRow], _ sums: inout TableSums) throws {
+        try insertAssignment.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.id)
+            parameters.bind(2, row.pointee.transaction.number)
+            parameters.bind(3, row.pointee.account)
+            parameters.bind(4, row.pointee.entry)
+            parameters.bind(5, row.pointee.time)
         }
     }
 

@@ -18,6 +18,7 @@ final class BooksLoader {
     let links: StoredLinks
     let selectRequest: PreparedStatement
     let selectNotification: PreparedStatement
+    let calls: StoredCalls
     let selectOpenHolds: PreparedStatement
     let selectHeldParts: PreparedStatement
     let selectReturned: PreparedStatement
@@ -45,7 +46,9 @@ final class BooksLoader {
         purchases = try StoredPurchases(db)
         links = try StoredLinks(db)
         selectRequest = try PreparedStatement(db, "SELECT fingerprint, answer FROM request WHERE key = ?")
-        selectNotification = try PreparedStatement(db, "SELECT 1 FROM notification WHERE uuid = ?")
+        selectNotification = try PreparedStatement(
+            db, "SELECT number, type, transaction_id FROM notification WHERE uuid = ?")
+        calls = try StoredCalls(db)
         selectOpenHolds = try PreparedStatement(
             db,
             "SELECT id, currency, amount, expires_at FROM hold WHERE account = ? AND state = 'open' ORDER BY id")
@@ -81,11 +84,35 @@ final class BooksLoader {
         for key in needs.holds { try loadHolds(key, into: &books) }
         if needs.expirations { try loadExpiries(by: books.entryTime(needs.time), into: &books) }
         for transaction in needs.transactions { try load(transaction, into: &books) }
-        for uuid in needs.notifications where !books.notifications.contains(uuid) {
-            try suspects.check(.notification)
-            selectNotification.bind(1, uuid)
-            if try selectNotification.first({ _ in true }) == true { books.load(notification: uuid) }
+        for uuid in needs.notifications where books.notifications[uuid] == nil { try load(uuid, into: &books) }
+        for call in needs.calls where books.calls[call] == nil { try load(call, into: &books) }
+    }
+
+    private func load(_ uuid: String, into books: inout Books) throws {
+        try suspects.check(.notification)
+        selectNotification.bind(1, uuid)
+        let recorded = try selectNotification.first { row in
+            Books.RecordedNotification(
+                number: row.integer(0), type: row.text(1),
+                transaction: row.optionalInteger(2).map { TransactionID(number: $0) })
         }
+        guard let recorded else { return }
+        guard recorded.number > 0, recorded.number <= books.position.notification else {
+            throw StoreError.corrupt("notification \(uuid) has a number that was never given")
+        }
+        books.load(notification: uuid, recorded)
+    }
+
+    /// The notification that it answers is in the books, where there is one.
+    private func load(_ call: Books.CallKey, into books: inout Books) throws {
+        try suspects.check(.event)
+        var record: Int64 = 0
+        if let uuid = call.notificationUUID {
+            guard let recorded = books.notifications[uuid] else { return }
+            record = recorded.number
+        }
+        let kind = PurchaseView.Event.Kind(call.kind)
+        if let end = try calls.last(of: call.transaction, kind, record) { books.load(end, of: call) }
     }
 
     // MARK: Players
@@ -298,15 +325,24 @@ final class BooksLoader {
         books.load(lots, player: player, currency: currency)
     }
 
-    /// Whose everything is that an account ever had. A player in memory may have been linked since.
+    /// Whose everything is that an account ever had. Memory is asked of each on the way who is there, for a player in
+    /// memory may have been linked since, and the tables of the others: those between two players in memory may have
+    /// been forgotten.
     private func owner(of account: PlayerID, _ books: borrowing Books) throws -> PlayerID {
         try suspects.check(.link)
-        var owner = account
-        for account in try links.owners(of: account) {
-            owner = account
-            if books.players.slot(of: account) != nil { return books.owner(of: account) }
+        var owners = [account]
+        while let link = try firstLink(of: owners[owners.count - 1], books) {
+            if owners.contains(link.account) {
+                throw StoreError.corrupt("account \(account) is linked to itself")
+            }
+            owners.append(link.account)
         }
-        return owner
+        return owners[owners.count - 1]
+    }
+
+    private func firstLink(of account: PlayerID, _ books: borrowing Books) throws -> AccountLink? {
+        guard let slot = books.players.slot(of: account) else { return try links.links(of: account).first }
+        return books.players[slot: slot].links.first
     }
 
     // MARK: Keys

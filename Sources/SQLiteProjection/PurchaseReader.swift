@@ -42,7 +42,7 @@ struct PurchaseReader {
         let select = try PreparedStatement(
             db,
             """
-            SELECT number, kind, time, signed_date, revoked, entry, reason FROM purchase_event
+            SELECT number, kind, time, signed_date, revoked, entry, reason, result, code, body FROM purchase_event
             WHERE transaction_id = ? AND number <= ? ORDER BY number DESC LIMIT ?
             """)
         var events: [PurchaseView.Event] = []
@@ -71,12 +71,15 @@ struct PurchaseReader {
         guard let kind = PurchaseView.Event.Kind(rawValue: row.text(1)) else {
             throw StoreError.corrupt("an event of purchase \(transaction) is of an unknown kind")
         }
+        let end = row.optionalText(7).flatMap { AppStoreCall.End(name: $0, code: row.optionalInteger(8)) }
         let event = PurchaseView.Event(
             number: row.integer(0), kind: kind, time: row.integer(2), signedDate: row.optionalInteger(3),
-            revoked: row.optionalInteger(4), entry: row.optionalInteger(5), reason: row.optionalText(6))
+            revoked: row.optionalInteger(4), entry: row.optionalInteger(5), reason: row.optionalText(6), end: end,
+            body: row.optionalText(9))
         guard event.number > 1, Plausible.isTime(event.time), Plausible.isTime(event.signedDate ?? 0),
-            (event.signedDate == nil) == (kind == .assigned), (kind == .signed) == (event.revoked != nil),
-            Plausible.isShare(event.revoked ?? 0)
+            (event.signedDate == nil) == (kind == .assigned || kind.isCall),
+            (kind == .signed) == (event.revoked != nil), Plausible.isShare(event.revoked ?? 0),
+            (end != nil) == kind.isCall
         else { throw StoreError.corrupt("an event of purchase \(transaction) has values that cannot be") }
         return event
     }

@@ -11,8 +11,8 @@ enum SplitSum {
 /// Reads a report's page in one snapshot: what there was at the report's time, counted back from what the tables have
 /// now, or on from what they remember of an earlier time.
 struct Reports {
-    private let db: Database
-    private let stepsMax: Int
+    let db: Database
+    let stepsMax: Int
     private let codes: [CurrencyCode]
 
     /// - Parameter stepsMax: after so many wallets and transfers a page ends where it is.
@@ -39,11 +39,13 @@ struct Reports {
         case .balances: return try balances(query, through: last, currency, after)
         case .trial: return try trial(query, through: last, of: clock.lastTransferID, currency)
         case .debts: return try debts(query, through: last, currency, after)
+        case .notifications: return try notifications(query, after)
+        case .consumptionRequests: return try consumptionRequests(query, after)
         }
     }
 
     /// A page that another one follows, from `passed` on.
-    private func page(
+    func page(
         _ query: ReportQuery, _ rows: [ReportRow], after: ReportCursor, passed: ReportCursor
     ) throws -> ReportPage {
         // Whoever reads all pages would else never come to an end.
@@ -309,5 +311,5 @@ struct Reports {
         return CurrencyID(truncatingIfNeeded: value)
     }
 
-    private func code(_ value: Int64) throws -> CurrencyCode { codes[Int(try number(value)) - 1] }
+    func code(_ value: Int64) throws -> CurrencyCode { codes[Int(try number(value)) - 1] }
 }

@@ -92,7 +92,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
             try apply(
                 blocks.map { sealed in
                     OpenedBlock(
-                        try Block(opening: sealed, checks: .names(hash), evidence: .leftOut), hash: sealed.hash)
+                        try Block(opening: sealed, checks: .names(hash)), hash: sealed.hash)
                 })
         } catch let error as BlockError {
             throw StoreError.corrupt("applying blocks: \(error)")
@@ -189,6 +189,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
 
     package func find(_ query: FindQuery) throws -> Finding {
         try read("finding") { db in try Finder(db).find(query) }
+    }
+
+    package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
+        try read("reading what there is to tell Apple") { db in try AppStoreWorkReader(db).page(query) }
     }
 
     package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {

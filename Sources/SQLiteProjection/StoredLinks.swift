@@ -19,7 +19,7 @@ final class StoredLinks {
         // With the index's own condition, so that it is used.
         selectTokens = try PreparedStatement(db, "SELECT token FROM link WHERE account = ? AND number = 1")
         selectConsent = try PreparedStatement(
-            db, "SELECT id, consumption FROM consent WHERE account = ? ORDER BY id DESC LIMIT 1")
+            db, "SELECT id, consumption FROM consent WHERE account = ? AND time <= ? ORDER BY id DESC LIMIT 1")
     }
 
     /// Finds out, for what is read next, whether there are any.
@@ -79,12 +79,13 @@ final class StoredLinks {
         return members
     }
 
-    /// The newest consent of some accounts.
-    func consent(of members: [PlayerID]) throws -> ConsentRecord? {
+    /// The newest consent of some accounts, of those up to a time.
+    func consent(of members: [PlayerID], through time: Timestamp = .max) throws -> ConsentRecord? {
         if !hasConsents { return nil }
         var newest: ConsentRecord?
         for account in members {
             selectConsent.bind(1, account)
+            selectConsent.bind(2, time)
             let found = try selectConsent.first { row in
                 guard row.integer(0) > 0, row.integer(1) == 0 || row.integer(1) == 1 else {
                     throw StoreError.corrupt("a consent of account \(account) has values that cannot be")

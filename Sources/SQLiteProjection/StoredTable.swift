@@ -4,7 +4,7 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block, walletPast, totalPast, expiryPast, link, consent
+    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment
 
     var name: String {
         switch self {
@@ -28,6 +28,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .expiryPast: "expiry_past"
         case .link: "link"
         case .consent: "consent"
+        case .assignment: "assignment"
         }
     }
 
@@ -41,8 +42,11 @@ enum StoredTable: Int, CaseIterable, Sendable {
             offer_type, offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time, evidence,
             block
             """
-        case .event: "transaction_id, number, kind, record, time, signed_date, revoked, entry, reason, block"
-        case .notification: "uuid, number, type, subtype, signed_date, reason, time, transaction_id, block"
+        case .event:
+            """
+            transaction_id, number, kind, record, time, signed_date, revoked, entry, reason, result, code, body, block
+            """
+        case .notification: "uuid, number, type, subtype, signed_date, reason, time, transaction_id, entry, block"
         case .account: "id, name"
         case .wallet: StoredWallet.columns
         case .lot: StoredLot.columns
@@ -60,6 +64,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .expiryPast: "transfer, expires_at"
         case .link: "token, number, account, entry, time, actor"
         case .consent: "id, account, consumption, time, actor"
+        case .assignment: "id, transaction_id, account, entry, time"
         }
     }
 

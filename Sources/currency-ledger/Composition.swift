@@ -73,7 +73,7 @@ enum Composition {
         return Whole(
             ledgers: service,
             agents: zip(settings.ledgers, opened).enumerated().compactMap { place, ledger in
-                agent(ledger.0, signatures[place], ledger.1.member, logger)
+                agent(ledger.0, catalogs[place], signatures[place], ledger.1.member, logger)
             })
     }
 

@@ -1,3 +1,4 @@
+import AppStore
 import AppStoreServer
 import Foundation
 import NIOConcurrencyHelpers
@@ -62,7 +63,8 @@ import Testing
         let (history, taker) = (History(), Taker())
         for number in 0..<130 { history.send("n\(number)", at: Self.start + Int64(number) * Self.hour) }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 6 * Self.day
             let first = try await reconciliation.catchUp(to: now)
             #expect(first.new == 130)
@@ -82,7 +84,8 @@ import Testing
     @Test func whatAppleListsLateIsFoundWithinTheOverlap() async throws {
         let (history, taker) = (History(), Taker())
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             _ = try await reconciliation.catchUp(to: Self.start + Self.hour)
             history.send("late", at: Self.start + Self.hour - 1)
             let run = try await reconciliation.catchUp(to: Self.start + Self.hour + 1_000)
@@ -96,7 +99,8 @@ import Testing
         history.send("good", at: Self.start + 3 * Self.day)
         taker.state.withLockedValue { $0.postponed = ["unknown product"] }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 5 * Self.day
             let first = try await reconciliation.catchUp(to: now)
             #expect(first.new == 1)
@@ -120,7 +124,8 @@ import Testing
         history.send("forged", at: Self.start + 1)
         taker.state.withLockedValue { $0.refused = ["forged"] }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             let run = try await reconciliation.catchUp(to: Self.start + Self.hour)
             #expect(run.refused == 1)
             #expect(await reconciliation.position == Self.start + Self.hour)
@@ -132,7 +137,8 @@ import Testing
         history.send("n", at: Self.start + 1)
         history.failing.withLockedValue { $0 = true }
         try await withStore(retries: .none, answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             await #expect(throws: AppStoreServerError.self) {
                 _ = try await reconciliation.catchUp(to: Self.start + Self.day)
             }
@@ -150,7 +156,8 @@ import Testing
         history.send("later", at: Self.start + 2 * Self.day)
         taker.state.withLockedValue { $0.postponed = Set(names) }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(client: client, position: Self.start, deliver: taker.take)
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 3 * Self.day
             let first = try await reconciliation.catchUp(to: now)
             #expect(first.postponed == 1_000)
@@ -159,6 +166,27 @@ import Testing
             let second = try await reconciliation.catchUp(to: now)
             #expect(second.new == 1_041)
             #expect(await reconciliation.position == now)
+        }
+    }
+
+    /// Apple refuses to be asked for what it does not keep any more, by its own clock.
+    @Test(arguments: [(Environment.production, 180 as Int64), (.sandbox, 30)])
+    func nothingIsAskedForThatAppleDoesNotKeep(environment: Environment, days: Int64) async throws {
+        let (history, taker) = (History(), Taker())
+        let now = Self.start + 400 * Self.day
+        history.send("kept", at: now - (days - 1) * Self.day)
+        history.send("gone", at: now - (days + 1) * Self.day)
+        try await withStore(answer: history.answer) { client, _ in
+            let reconciliation = Reconciliation(
+                client: client, environment: environment, position: Self.start, deliver: taker.take)
+            _ = try await reconciliation.catchUp(to: now)
+            #expect(taker.state.withLockedValue { $0.handedOver } == ["kept"])
+            let earliest = history.asked.withLockedValue { $0.map(\.lowerBound).min() }
+            #expect(try #require(earliest) > now - days * Self.day)
+            // Nor after a pause of a year.
+            _ = try await reconciliation.catchUp(to: now + 365 * Self.day)
+            let second = history.asked.withLockedValue { $0.map(\.lowerBound) }.filter { $0 > now }.min()
+            #expect(try #require(second) > now + (365 - days) * Self.day)
         }
     }
 }

@@ -249,8 +249,8 @@ import Testing
             self.reason(try jws { ($0.bundleID, $0.environment, $0.type) = ("x", .production, .nonConsumable) })
                 == .wrongApp)
         #expect(self.reason(try jws { ($0.environment, $0.type) = (.production, .nonConsumable) }) == .wrongEnvironment)
-        #expect(self.reason(try jws { $0.type = .nonConsumable }) == .notConsumable)
-        #expect(self.reason(try jws { $0.type = .init(rawValue: "New Type") }) == .notConsumable)
+        #expect(self.reason(try jws { $0.type = .nonConsumable }) == nil)
+        #expect(self.reason(try jws { $0.type = .init(rawValue: "New Type") }) == nil)
     }
 
     @Test func signaturesOfAnotherLengthOrKeyAreInvalid() throws {

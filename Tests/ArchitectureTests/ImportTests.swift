@@ -13,6 +13,10 @@ import Testing
             "AppStore", "StrictJSON", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Glibc", "Musl",
             "Synchronization",
         ],
+        "AppStoreSimulator": [
+            "AppStore", "AppStoreServer", "StrictJSON", "AsyncHTTPClient", "HeapModule", "NIOCore", "NIOHTTP1",
+            "NIOPosix", "NIOSSL", "Glibc", "Musl", "Synchronization",
+        ],
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],

@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import LedgerClient
 import Testing
@@ -96,6 +97,58 @@ import Glibc
             #""$0" sandbox init "$1/chain"; "$0" sandbox sign "$1/chain" > /dev/full"#, studio.folder)
         #expect(printed.status == 1)
         #expect(printed.error.hasSuffix("standard output: cannot be written: No space left on device\n"))
+    }
+
+    /// What Apple told and asks, straight from the tables and from a service.
+    @Test func notificationsAndQuestionsAreExported() async throws {
+        let studio = try await Self.ledger()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let told = [
+            ("u-1", "REFUND", try studio.refund(1, share: 20_000, after: 1)),
+            ("u-2", "CONSUMPTION_REQUEST", try studio.purchase(1)), ("u-3", "RESCIND_CONSENT", nil),
+        ]
+        for (uuid, type, transaction) in told {
+            let payload = NotificationPayload(
+                notificationType: .init(rawValue: type), notificationUUID: uuid, signedDate: studio.now - 1_000,
+                data: .init(
+                    bundleID: "com.example.game", environment: .sandbox, signedTransactionInfo: transaction))
+            _ = try await client.notify(signedPayload: try studio.chain.sign(payload))
+        }
+        try await client.close()
+        func export(_ arguments: String...) throws -> [[String]] {
+            let finished = try Command.run(["export"] + arguments)
+            #expect(finished.status == 0, "\(finished.error)")
+            return finished.output.components(separatedBy: "\r\n").map { $0.components(separatedBy: ",") }
+        }
+        let notifications = try export("notifications", "--server", service.address)
+        let questions = try export("consumption_requests", "--server", service.address)
+        #expect(service.stop() == 0)
+        #expect(notifications.map { $0.first ?? "" } == ["notificationUUID", "u-1", "u-2", "u-3", ""])
+        #expect(notifications[0].count == 10 && notifications.dropFirst().dropLast().allSatisfy { $0.count == 10 })
+        #expect(notifications[1].suffix(5) == ["2000000000000001", "player-1", "reversed", "2", "gems:-100"])
+        #expect(notifications[2].suffix(5) == ["2000000000000001", "player-1", "unchanged", "", ""])
+        #expect(notifications[3].suffix(5) == ["", "", "recorded", "", ""])
+        #expect(questions.count == 3 && questions[0].count == 12 && questions[0].last == "code")
+        #expect(
+            questions[1].prefix(4) == ["u-2", "2000000000000001", "com.example.game.gems500", "player-1"]
+                && questions[1].suffix(5) == [String(studio.now - 1_000 + 43_200_000), "none", "open", "", ""])
+        let path = studio.folder.path("ledger")
+        #expect(try export("notifications", "--path", path) == notifications)
+        #expect(try export("consumption_requests", "--scope", "all", "--path", path) == questions)
+        let late = try export("notifications", "--from", "2100-01-01", "--path", path)
+        #expect(late.count == 2)
+    }
+
+    @Test(arguments: [
+        (["trial", "--from", "1"], "--from is of notifications only"),
+        (["notifications", "--scope", "all"], "--scope is of consumption_requests only"),
+        (["notifications", "--currency", "gems"], "--currency is not of notifications"),
+        (["notifications", "--from", "soon"], "--from must be milliseconds since 1970 or ISO 8601, not 'soon'"),
+    ])
+    func whatAReportHasNotIsRefused(arguments: [String], why: String) throws {
+        let finished = try Command.run(["export"] + arguments)
+        #expect(finished.status != 0 && finished.error.contains(why), "\(finished.error)")
     }
 
     @Test(arguments: [

@@ -18,7 +18,10 @@ import Testing
         let typed =
             #/
             (?: ^ \h* | ` ) currency-ledger \h
-            ( [a-z][a-z-]* (?: \h (?: init | sign | notify | reconcile | test-notification ) \b )? ) ( [^`\n]* )
+            (
+                app-store \h [a-z-]+ | sandbox \h [a-z]+ (?: -consumption )? | catalog \h import | [a-z][a-z-]*
+                (?: \h (?: init | sign | notify ) \b )?
+            ) ( [^`\n]* )
             /#.anchorsMatchLineEndings()
         var flags: [String: Set<String>] = [:]
         for page in try Self.pages() {

@@ -18,6 +18,9 @@ import Testing
             ["export", "balances", "--path", folder.path("demo/ledger"), "--format", "jsonl"])
         #expect(exported.status == 0, "\(exported.error)")
         #expect(exported.output.contains(#""account":"player-1","currency":"gems","available":120"#))
+        // A purchase that its webhook lost is there.
+        let account = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
+        #expect(exported.output.contains(#""account":"\#(account)","currency":"gems","available":375"#))
         #expect(try Command.run(["demo", "--keep", folder.path("demo")]).status == 1)
         // And one that a program of another language finds whole, from the pages of the format alone.
         let verified = try Command.run(

@@ -175,7 +175,7 @@ import Testing
             let (blocks, all) = (try b.blocks(), try a.blocks())
             #expect(Array(all.prefix(blocks.count)) == blocks, "seed \(seed)")
         }
-        for _ in 0..<200 where line.done.changed < 10 || line.done.cuts < 5 {
+        for _ in 0..<1_200 where line.done.changed < 10 || line.done.cuts < 5 {
             _ = try await client.grant(
                 Grant(
                     key: RequestKey("more \(line.done.connections) \(UInt64.random(in: 0 ... .max))")!,

@@ -1,7 +1,9 @@
-"""The part of the App Store Server API that tells what was sent and refunded: answers what its files say.
+"""The part of the App Store Server API that tells what was sent and refunded, and is told: answers what its files say.
 
     app_store.py FOLDER     prints its port; history.jsonl has {"time", "signedPayload"} lines, refunds.jsonl signed
-                            transactions; each is read anew for each request. requests.jsonl gets what was asked
+                            transactions, refusals.json {"path": [status, errorCode]} for what it is told; each is
+                            read anew for each request. requests.jsonl gets what was asked, with the status of what
+                            it was told
 """
 import http.server
 import json
@@ -26,12 +28,25 @@ class Store(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def asked(self, body):
+    def asked(self, body, status=None):
         with open(folder / "requests.jsonl", "a") as file:
-            file.write(json.dumps({"path": self.path, "body": body}) + "\n")
+            file.write(json.dumps({"path": self.path, "body": json.dumps(body, sort_keys=True), "status": status}) + "\n")
+
+    def told(self, body):
+        refusals = json.loads("".join(lines("refusals.json")) or "{}")
+        status, code = refusals.get(self.path, [202, None])
+        self.asked(body, status)
+        self.answer(status, {} if code is None else {"errorCode": code, "errorMessage": "refused."})
+
+    def do_PUT(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.told(body)
 
     def do_POST(self):
-        query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        data = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if self.path.endswith("/finish"):
+            return self.told(None)
+        query = json.loads(data)
         self.asked(query)
         path, _, token = self.path.partition("?paginationToken=")
         if path != "/inApps/v1/notifications/history" or not self.headers["Authorization"].startswith("Bearer ey"):

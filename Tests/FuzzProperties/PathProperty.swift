@@ -33,7 +33,7 @@ enum PathProperty {
             require(!SignedSamples.validity.contains(date), "all certificates were valid at the date")
             return true
         case .malformed, .unsupportedAlgorithm, .invalidCertificateChain, .untrustedRoot: return false
-        case .invalidPayload, .wrongApp, .wrongEnvironment, .notConsumable:
+        case .invalidPayload, .wrongApp, .wrongEnvironment:
             fatalError("the signature is said to be good, which no key has made")
         }
     }

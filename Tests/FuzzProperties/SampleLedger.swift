@@ -22,6 +22,11 @@ package enum SampleLedger {
         var rows = BlockRows()
         rows.links = [BlockRows.LinkRow(token: 1, account: 2, entry: nil, time: last.time, actor: 1)]
         rows.consents = [BlockRows.ConsentRow(account: 1, consumption: true, time: last.time, actor: nil)]
+        rows.calls = [
+            BlockRows.CallRow(
+                transaction: transaction(2), kind: .finish, notification: nil, end: .refused(code: 4_040_010),
+                body: Array("{}".utf8)[...], time: last.time)
+        ]
         rows.externals = [
             BlockRows.ExternalRow(transaction: TransactionID(number: 7), source: "store", identifier: "x")
         ]

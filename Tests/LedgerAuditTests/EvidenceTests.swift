@@ -63,7 +63,8 @@ import Testing
                         Array(
                             try app.notification(
                                 "n5", type: "DID_RENEW",
-                                transaction: app.transaction(9, type: .init(rawValue: "Auto-Renewable Subscription"))
+                                transaction: app.transaction(
+                                    9, product: "monthly", type: .autoRenewableSubscription)
                             ).utf8)), nil
                 ),
             ]

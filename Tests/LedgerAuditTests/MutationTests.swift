@@ -158,6 +158,30 @@ enum Mutation {
             }
         ),
         (
+            "the purchase of which Apple was told",
+            { rows, generator in
+                change(&rows.calls, &generator) {
+                    $0.transaction = TransactionID(number: $0.transaction.number + 5_000)
+                }
+            }
+        ),
+        (
+            "the purchase of which an answer is",
+            { rows, generator in
+                change(&rows.calls, &generator, where: { $0.notification != nil }) {
+                    $0.transaction = TransactionID(number: $0.transaction.number ^ 1)
+                }
+            }
+        ),
+        (
+            "what Apple was told once more",
+            { rows, generator in
+                guard let call = rows.calls.last else { return false }
+                rows.calls.append(call)
+                return true
+            }
+        ),
+        (
             "a transfer without a reference",
             { rows, generator in
                 change(&rows.transfers, &generator, where: { $0.reference != nil }) { $0.reference = nil }

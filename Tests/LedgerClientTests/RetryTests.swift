@@ -50,7 +50,7 @@ import Testing
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
             .ledgerRequired, .unknownLedger,
             .unauthenticated, .forbidden, .notLeader, .storageCorrupt, .verificationFailed, .wrongApp,
-            .wrongEnvironment, .notConsumable,
+            .wrongEnvironment, .notConsumable, .wrongProductType, .familyShared,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,
             .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend,
             .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:

@@ -21,7 +21,9 @@ package struct JournalIndex {
     private var references: [TransferID: [Transfer]] = [:]
     private var requests: [RequestKey: BlockRows.RequestRow] = [:]
     package private(set) var players: [AccountName: PlayerID] = [:]
-    package private(set) var notifications: Set<String> = []
+    package private(set) var notifications: [String: Books.RecordedNotification] = [:]
+    /// What the JWS of each notification posted.
+    package private(set) var notifiedEntries: [Int64: EntryID] = [:]
     package private(set) var headers: [Digest: HeaderID] = [:]
     package private(set) var actors: [String: ActorID] = [:]
     package private(set) var owners: [LotID: (player: PlayerID, currency: CurrencyID)] = [:]
@@ -42,6 +44,7 @@ package struct JournalIndex {
         rows.lots += new.lots
         rows.links += new.links
         rows.consents += new.consents
+        rows.calls += new.calls
         rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
         for row in new.lots { lots[row.id] = row }
@@ -74,7 +77,11 @@ package struct JournalIndex {
         }
         for row in new.assignments { assignments[row.transaction] = row }
         for row in new.requests { requests[row.key] = row }
-        for row in new.notifications { notifications.insert(row.uuid) }
+        for row in new.notifications {
+            notifications[row.uuid] = Books.RecordedNotification(
+                number: row.id, type: row.type, transaction: row.transaction)
+        }
+        for (row, entry) in zip(new.notifications, new.notifiedEntries) { notifiedEntries[row.id] = entry }
         for transfer in new.transfers where transfer.lot == transfer.id {
             owners[transfer.id] = (transfer.credit.player, transfer.credit.currency)
         }
@@ -203,6 +210,25 @@ package struct JournalIndex {
         return PurchaseRegister(
             facts: row.facts, grants: row.grants, account: row.account ?? assignment?.account, opening: opening,
             newest: newest, lastEntry: events[transaction]?.compactMap(\.entry).max())
+    }
+
+    /// How the last call of a key ended, of those up to a time.
+    package func end(_ call: Books.CallKey, through time: Timestamp = .max) -> AppStoreCall.End? {
+        let number = call.notificationUUID.map { notifications[$0]?.number }
+        return rows.calls.last { row in
+            row.transaction == call.transaction && row.kind == call.kind && row.time <= time
+                && (number == nil ? row.notification == nil : row.notification == number)
+        }?.end
+    }
+
+    /// Says of notifications, and of calls that they or others ask for, what the rows say.
+    package func loadNotifications(_ needs: Needs, into books: inout Books) {
+        for uuid in needs.notifications where books.notifications[uuid] == nil {
+            if let recorded = notifications[uuid] { books.load(notification: uuid, recorded) }
+        }
+        for call in needs.calls where books.calls[call] == nil {
+            if let end = end(call) { books.load(end, of: call) }
+        }
     }
 
     /// A page of a purchase's events, and where the one before it is.

@@ -150,6 +150,8 @@ extension MemoryJournal {
         case .balances: balancesReport(query)
         case .trial: trialReport(query)
         case .debts: debtsReport(query)
+        case .notifications: notificationsReport(query)
+        case .consumptionRequests: consumptionRequestsReport(query)
         }
     }
 

@@ -61,7 +61,7 @@ struct MemoryJournal {
             if let answered = index.answered(key) { books.load(key, answered) }
         }
         index.loadReferences(needs, into: &books)
-        for uuid in needs.notifications where index.notifications.contains(uuid) { books.load(notification: uuid) }
+        index.loadNotifications(needs, into: &books)
     }
 
     func purchase(_ query: PurchaseQuery) -> PurchaseView {
@@ -76,6 +76,12 @@ struct MemoryJournal {
     }
 
     func entry(_ id: EntryID) -> Entry { index.entry(id) }
+    func end(_ call: Books.CallKey, through time: Timestamp = .max) -> AppStoreCall.End? {
+        index.end(call, through: time)
+    }
+    /// What the JWS of a notification posted.
+    func notifiedEntry(_ number: Int64) -> EntryID? { index.notifiedEntries[number] }
+    func register(_ transaction: TransactionID) -> PurchaseRegister? { index.register(transaction) }
     func name(_ player: PlayerID) -> AccountName { index.name(player) }
     func player(_ name: AccountName) -> PlayerID? { index.players[name] }
     func owner(of account: PlayerID) -> PlayerID { index.owner(of: account) }

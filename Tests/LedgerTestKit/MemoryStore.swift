@@ -56,6 +56,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.find(query) }
     }
 
+    package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
+        try whileOpen { journal.appStoreWork(query) }
+    }
+
     package func blocks(_ query: BlocksQuery) throws -> BlocksPage {
         guard query.after == 0 else { throw Fault.chainMismatch(head: 1) }
         let block = BlocksPage.Block(hash: Array(repeating: 7, count: 32), body: [1, 2, 3], redactable: [4])

@@ -1,3 +1,4 @@
+import Foundation
 package import Ledger
 
 /// Random commands over few players and purchases, so that they meet.
@@ -13,6 +14,8 @@ package struct Workload {
     private var others: [Command] = []
     private var spendKeys: [RequestKey] = []
     private var holdKeys: [RequestKey] = []
+    /// What Apple may have asked: some were refused, or had a uuid that was used before.
+    private var requests: [(uuid: String, transaction: TransactionID)] = []
     /// The time of the batch, from which expiries are chosen.
     package var now: Timestamp = 0
 
@@ -76,10 +79,11 @@ package struct Workload {
     package mutating func next() -> Command {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
         let gamer = self.gamer()
-        switch Int.random(in: 0..<17, using: &generator) {
+        switch Int.random(in: 0..<18, using: &generator) {
         case 10..<15: return game(gamer)
         case 15: return .expire
         case 16: return ofAccount(gamer)
+        case 17: return call()
         case 0..<4:
             let number = Int.random(in: 0..<purchases, using: &generator)
             let owner =
@@ -96,7 +100,8 @@ package struct Workload {
             let uuid = "uuid-\(Int.random(in: 0..<max(issued, 20), using: &generator))"
             let type = ["REFUND", "CONSUMPTION_REQUEST", "REFUND_DECLINED"].randomElement(using: &generator) ?? "TEST"
             let evidence = signed.evidence.with(
-                payload: Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.header + Array(".x.y\"}".utf8))
+                payload: Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.jws + Array("\"}".utf8))
+            if type == "CONSUMPTION_REQUEST" { requests.append((uuid, signed.facts.transaction)) }
             return .notify(
                 SignedNotification(
                     uuid: uuid, type: type, subtype: nil, signedDate: signed.signedDate,
@@ -130,6 +135,24 @@ package struct Workload {
             let number = Int.random(in: 0..<purchases, using: &generator)
             return .consumption(ConsumptionQuery(transaction: Workload.transaction(number)))
         }
+    }
+
+    /// What Apple was told, perhaps once more, or of what nobody knows.
+    private mutating func call() -> Command {
+        let transaction = Workload.transaction(Int.random(in: 0..<purchases, using: &generator))
+        let ends: [AppStoreCall.End] = [.accepted, .refused(code: 4_000_006), .refused(code: 500), .expired]
+        let end = ends.randomElement(using: &generator)!
+        if generator.chance(60), let request = requests.suffix(10).randomElement(using: &generator) {
+            return .record(
+                AppStoreCall(
+                    transaction: generator.chance(90) ? request.transaction : transaction, kind: .consumption,
+                    notificationUUID: request.uuid, body: Array(#"{"customerConsented":true}"#.utf8), end: end))
+        }
+        let isFinish = generator.chance(50)
+        return .record(
+            AppStoreCall(
+                transaction: transaction, kind: isFinish ? .finish : .accountToken,
+                body: isFinish ? [] : Array(#"{"appAccountToken":"é"}"#.utf8), end: end))
     }
 
     /// Somebody who spends, holds and is given something.
@@ -218,6 +241,16 @@ package struct Workload {
 }
 
 extension JWSParts {
+    /// The JWS as it was signed.
+    package var jws: [UInt8] {
+        let parts = [payload, signature].map { part in
+            "."
+                + Data(part).base64EncodedString().replacingOccurrences(of: "+", with: "-")
+                .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
+        }
+        return header + Array(parts.joined().utf8)
+    }
+
     /// The same of another payload.
     func with(payload: [UInt8]) -> JWSParts {
         JWSParts(

@@ -99,7 +99,9 @@ import Testing
             }
         }
         let others: [Refusal.Reason] = [
-            .unknownProduct(product: "p"), .accountRequired, .accountMismatch, .purchaseConflict(member: "m"),
+            .notConsumable, .wrongProductType(product: "p", listed: .nonConsumable, signed: "s"),
+            .familyShared(product: "p"), .unknownProduct(product: "p"), .accountRequired, .accountMismatch,
+            .purchaseConflict(member: "m"),
             .keyReused, .unknownPurchase, .proratedPreference(consumption: 1),
         ]
         for reason in others { #expect(Refusal(kept: WireError(Refusal(reason))) == nil) }

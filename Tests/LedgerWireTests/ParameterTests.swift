@@ -208,6 +208,11 @@ import Testing
         Case("history", #"{"account":"p","before":9007199254740992}"#, "before", "from 1 to 9007199254740991"),
         Case("report", "{}", "kind", "is missing"),
         Case("report", #"{"kind":"debt"}"#, "kind", "must be one of balances, trial, debts"),
+        Case(
+            "report", #"{"kind":"notifications","currency":"gems"}"#, "currency", "is not of the report notifications"),
+        Case("report", #"{"kind":"trial","from":1}"#, "from", "is of the report notifications only"),
+        Case("report", #"{"kind":"notifications","scope":"all"}"#, "scope", "consumption_requests only"),
+        Case("report", #"{"kind":"consumption_requests","scope":"some"}"#, "scope", "must be one of open, all"),
         Case("consumption", #"{"transactionId":"1"}"#, "customerConsented", "is missing"),
         Case("consumption", #"{"transactionId":"1","customerConsented":false}"#, "customerConsented", "must be true"),
         Case(

@@ -328,7 +328,10 @@ import Testing
             {"number":5,"kind":"signed","time":6,"signedDate":5,"revoked":33333,"entry":null},\#
             {"number":6,"kind":"consumption_request","time":7,"signedDate":6,"reason":"OTHER",\#
             "deadline":43200006,"entry":null},\#
-            {"number":7,"kind":"assigned","time":8,"signedDate":null,"entry":10}],"next":4}
+            {"number":7,"kind":"assigned","time":8,"signedDate":null,"entry":10},\#
+            {"number":8,"kind":"consumption_sent","time":9,"signedDate":null,"end":"refused","code":4000006,\#
+            "body":"{\"a\":1}","entry":null},\#
+            {"number":9,"kind":"finished","time":9,"signedDate":null,"end":"accepted","entry":null}],"next":4}
             """#,
             as: try Samples.purchaseView())
         var bare = try Samples.purchaseView()
@@ -388,6 +391,56 @@ import Testing
             "lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}
             """#,
             as: debts)
+    }
+
+    @Test func reportsOfNotificationsAreReadAsTheyWereWritten() throws {
+        let notifications = ReportPage(
+            kind: .notifications, asOf: 7,
+            rows: [
+                .notification(
+                    ReportRow.Notification(
+                        uuid: "u-1", type: "REFUND", subtype: nil, signedDate: 5, time: 6,
+                        transaction: try Samples.transaction("12"), account: try Samples.account("player-1"),
+                        verdict: .reversed, entry: 4,
+                        posted: [PostedAmount(currency: try Samples.currency("gems"), units: -500)])),
+                .notification(
+                    ReportRow.Notification(
+                        uuid: "u-2", type: "TEST", subtype: "x", signedDate: 5, time: 6, transaction: nil, account: nil,
+                        verdict: .recorded, entry: nil, posted: [])),
+            ], next: "notifications.6.2")
+        try read(
+            .outcome(.report(notifications)),
+            #"""
+            {"kind":"notifications","asOf":7,"rows":[{"notificationUUID":"u-1","notificationType":"REFUND",\#
+            "subtype":null,"signedDate":5,"time":6,"transactionId":"12","account":"player-1","verdict":"reversed",\#
+            "entry":4,"posted":[{"currency":"gems","amount":-500}]},{"notificationUUID":"u-2",\#
+            "notificationType":"TEST","subtype":"x","signedDate":5,"time":6,"transactionId":null,"account":null,\#
+            "verdict":"recorded","entry":null,"posted":[]}],"next":"notifications.6.2"}
+            """#,
+            as: notifications)
+        let requests = ReportPage(
+            kind: .consumptionRequests, asOf: 7,
+            rows: [
+                .consumptionRequest(
+                    ReportRow.ConsumptionRequest(
+                        uuid: "u-1", transaction: try Samples.transaction("12"), product: "gems500",
+                        account: try Samples.account("player-1"), reason: "OTHER", signedDate: 5, time: 6,
+                        consent: .given, state: .refused, endedAt: 7, code: 4_000_006)),
+                .consumptionRequest(
+                    ReportRow.ConsumptionRequest(
+                        uuid: "u-2", transaction: try Samples.transaction("13"), product: "gems500", account: nil,
+                        reason: nil, signedDate: 5, time: 6, consent: .unknown, state: .open, endedAt: nil, code: nil)),
+            ], next: nil)
+        try read(
+            .outcome(.report(requests)),
+            #"""
+            {"kind":"consumption_requests","asOf":7,"rows":[{"notificationUUID":"u-1","transactionId":"12",\#
+            "product":"gems500","account":"player-1","reason":"OTHER","signedDate":5,"time":6,"deadline":43200005,\#
+            "consent":"given","state":"refused","endedAt":7,"code":4000006},{"notificationUUID":"u-2",\#
+            "transactionId":"13","product":"gems500","account":null,"reason":null,"signedDate":5,"time":6,\#
+            "deadline":43200005,"consent":"none","state":"open","endedAt":null,"code":null}],"next":null}
+            """#,
+            as: requests)
     }
 
     /// A sum that not every JSON client would hold as a number is text, to the last digit.

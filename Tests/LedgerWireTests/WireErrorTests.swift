@@ -17,6 +17,7 @@ import Testing
         (-32002, "outcome_unknown", true), (-32002, "not_leader", true), (-32002, "storage_corrupt", false),
         (-32010, "verification_failed", false),
         (-32011, "wrong_app", false), (-32011, "wrong_environment", false), (-32011, "not_consumable", false),
+        (-32011, "wrong_product_type", true), (-32011, "family_shared", false),
         (-32011, "unknown_product", true), (-32011, "account_required", false), (-32011, "account_mismatch", false),
         (-32011, "purchase_conflict", false), (-32011, "chain_mismatch", false),
         (-32012, "insufficient_funds", false), (-32012, "version_mismatch", false),
@@ -31,7 +32,9 @@ import Testing
     private static func errors() throws -> [WireError] {
         let gems = try Samples.currency("gems")
         let reasons: [Refusal.Reason] = [
-            .unknownProduct(product: "com.example.gems"), .accountRequired, .accountMismatch,
+            .notConsumable, .wrongProductType(product: "com.example.gems", listed: .nonRenewing, signed: "Consumable"),
+            .familyShared(product: "com.example.gems"), .unknownProduct(product: "com.example.gems"), .accountRequired,
+            .accountMismatch,
             .purchaseConflict(member: "product"), .insufficientFunds(currency: gems, available: 7),
             .versionMismatch(version: 3), .minimumRemaining(available: 8), .grantLimit(currency: gems, grantMax: 9),
             .balanceLimit(currency: gems), .keyReused,
@@ -45,9 +48,9 @@ import Testing
             .unauthenticated, .forbidden(Methods.report.method, .game), .overloaded, .shuttingDown, .storageUnavailable,
             .outcomeUnknown, .notLeader("ledger-1:7117"), .storageCorrupt,
             .verificationFailed(detail: "invalid_signature", message: "the signature does not verify"), .wrongApp,
-            .wrongEnvironment, .notConsumable,
-        ] + reasons.prefix(4).map { WireError(Refusal($0)) } + [.chainMismatch(head: 7)]
-            + reasons.dropFirst(4).map { WireError(Refusal($0)) }
+            .wrongEnvironment,
+        ] + reasons.prefix(7).map { WireError(Refusal($0)) } + [.chainMismatch(head: 7)]
+            + reasons.dropFirst(7).map { WireError(Refusal($0)) }
     }
 
     @Test func everyReasonHasItsCodeAndSaysWhetherItMayBeRetried() throws {

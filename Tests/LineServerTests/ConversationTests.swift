@@ -169,7 +169,7 @@ extension ServerTests {
             try await TestServer.run(verifier: app.verifier) { server in
                 let client = try await server.connect()
                 let bought = try app.transaction(5, account: "4D7A2B6E-0C5B-4B4F-9E0D-1F2E3D4C5B6A")
-                let subscription = try app.transaction(6, type: .init(rawValue: "Auto-Renewable Subscription"))
+                let subscription = try app.transaction(6, product: "monthly", type: .autoRenewableSubscription)
                 let replies = try await client.ask([
                     Requests.notify(try app.notification("u-1", type: "TEST")),
                     Requests.notify(try app.notification("u-2", type: "SUBSCRIBED", transaction: subscription)),

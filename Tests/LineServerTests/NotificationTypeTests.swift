@@ -104,7 +104,7 @@ extension ServerTests {
         ])
         func aSubscriptionsNotificationIsRecordedAndAcknowledged(type: String) async throws {
             try await tell { app, client in
-                let jws = try app.transaction(7, type: .autoRenewableSubscription)
+                let jws = try app.transaction(7, product: "monthly", type: .autoRenewableSubscription)
                 let notification = try app.notification("u", type: type, transaction: jws)
                 for isDuplicate in [false, true] {
                     let reply = try await client.ask(Requests.notify(notification))

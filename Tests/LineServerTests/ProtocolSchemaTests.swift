@@ -181,6 +181,18 @@ private struct RecordedConversation {
         try await say(client, Requests.notify(try app.notification("u-1", type: "TEST")))
         try await say(
             client, Requests.notify(try app.notification("u-2", type: "REFUND", transaction: refunded), account: "a"))
+        try await say(
+            client, Requests.notify(try app.notification("u-4", type: "CONSUMPTION_REQUEST", transaction: bought)))
+        let again = try app.transaction(1, signedDate: SandboxApp.date + 2)
+        try await say(
+            client, Requests.notify(try app.notification("u-5", type: "REFUND_REVERSED", transaction: again)))
+        try await say(
+            client,
+            Requests.notify(
+                try app.notification(
+                    "u-6", type: "REFUND",
+                    transaction: try app.transaction(
+                        1, revokedAt: SandboxApp.date, signedDate: SandboxApp.date + 3))))
         for method in ["purchase", "consumption"] {
             let consent = method == "consumption" ? #","customerConsented":true"# : ""
             for id in ["1", "2", "99"] { try await call(client, method, #"{"transactionId":"\#(id)"\#(consent)}"#) }
@@ -257,6 +269,17 @@ private struct RecordedConversation {
         try await say(client, Requests.report("trial", asOf: Int64(asOf)))
         try await say(client, Requests.report("debts", asOf: Int64(asOf)))
         try await call(client, "report", #"{"kind":"balances","limit":1,"currency":"gems"}"#)
+        let told = try await say(client, Requests.report("notifications"))
+        let verdicts = try #require(told.result["rows"].array).map { $0["verdict"].string }
+        #expect(verdicts == ["recorded", "unchanged", "unchanged", "reinstated", "reversed"])
+        try await call(client, "report", #"{"kind":"notifications","from":1,"limit":1}"#)
+        for scope in [#","scope":"open""#, #","scope":"all""#, ""] {
+            try await call(client, "report", #"{"kind":"consumption_requests"\#(scope)}"#)
+        }
+        for wrong in [
+            #""kind":"trial","scope":"all""#, #""kind":"notifications","currency":"gems""#,
+            #""kind":"consumption_requests","from":1"#,
+        ] { try await call(client, "report", "{\(wrong)}", malformed: true) }
         try await say(client, Requests.balance("a", asOf: Int64(asOf)))
         try await say(client, Requests.journal(after: 0, limit: 1_000))
         try await say(client, Requests.journal(after: 1, limit: 2, wait: 30_000))

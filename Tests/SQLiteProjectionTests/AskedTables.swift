@@ -104,6 +104,12 @@ struct AskedTables {
         for kind in ReportKind.allCases {
             try note("report \(kind)") { try projection.report(ReportQuery(kind: kind, asOf: 900)).rows }
         }
+        for scope in ReportScope.allCases {
+            try note("requests \(scope)") {
+                try projection.report(ReportQuery(kind: .consumptionRequests, asOf: 900, scope: scope)).rows
+            }
+        }
+        for query in AppStoreWorkQuery.all { try note("\(query)") { try projection.appStoreWork(query) } }
         for query in FindQuery.ofWorkload(keys) { try note("find \(query)") { try projection.find(query) } }
         try note("journal") { try projection.journal(JournalQuery(after: 0, limit: 1_000)).entries }
         return answers

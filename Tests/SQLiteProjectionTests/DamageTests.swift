@@ -101,6 +101,7 @@ private let gems = CurrencyCode("gems")!
                 try attempt { _ = try projection.report(ReportQuery(kind: kind, asOf: 900)) }
             }
             try attempt { _ = try projection.journal(JournalQuery(after: 0, limit: 1_000)) }
+            for query in AppStoreWorkQuery.all { try attempt { _ = try projection.appStoreWork(query) } }
             for query in FindQuery.ofWorkload(keys) { try attempt { _ = try projection.find(query) } }
             try attempt { try projection.apply([next]) }
             try? projection.close()

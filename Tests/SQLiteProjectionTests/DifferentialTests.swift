@@ -19,19 +19,21 @@ import Testing
         var books = Books(
             catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: Workload.hash)
-        private var told = (evidence: 0, assignments: 0, notifications: 0)
+        private var told = (evidence: 0, assignments: 0, notifications: 0, calls: 0)
         private var events: [TransactionID: [PurchaseView.Event]] = [:]
 
         /// Notes what the last batch told of purchases. Its time is one, so JWS come first, and notifications last.
         mutating func noteEvents() {
             func note(
                 _ transaction: TransactionID, _ kind: PurchaseView.Event.Kind, _ time: Timestamp,
-                signed: Timestamp? = nil, revoked: Int64? = nil, entry: EntryID? = nil, reason: String? = nil
+                signed: Timestamp? = nil, revoked: Int64? = nil, entry: EntryID? = nil, reason: String? = nil,
+                call: BlockRows.CallRow? = nil
             ) {
                 events[transaction, default: []].append(
                     PurchaseView.Event(
                         number: Int64(events[transaction]?.count ?? 0) + 1, kind: kind, time: time,
-                        signedDate: signed, revoked: revoked, entry: entry, reason: reason))
+                        signedDate: signed, revoked: revoked, entry: entry, reason: reason, end: call?.end,
+                        body: call.flatMap { $0.body.isEmpty ? nil : String(decoding: $0.body, as: UTF8.self) }))
             }
             let rows = books.rows
             for row in rows.evidence[told.evidence...] {
@@ -50,7 +52,13 @@ import Testing
                 guard let kind = kinds[row.type] else { continue }
                 note(transaction, kind, row.time, signed: row.signedDate, reason: row.reason)
             }
-            told = (rows.evidence.count, rows.assignments.count, rows.notifications.count)
+            for row in rows.calls[told.calls...] {
+                let kinds: [AppStoreCall.Kind: PurchaseView.Event.Kind] = [
+                    .consumption: .consumptionSent, .finish: .finished, .accountToken: .accountTokenSet,
+                ]
+                note(row.transaction, kinds[row.kind]!, row.time, call: row)
+            }
+            told = (rows.evidence.count, rows.assignments.count, rows.notifications.count, rows.calls.count)
         }
 
         /// Every purchase with all its events.
@@ -138,6 +146,7 @@ import Testing
         #expect(walletsWithoutLots > 0, "seed \(seed)")
         try checkJournal(store.projection, reference)
         try checkFind(store.projection, reference)
+        try checkAppStoreWork(store.projection, reference)
         for past in remembered {
             try checkPast(store.projection, past.time, past.balances, past.totals, past.debts, workload)
         }
@@ -180,6 +189,83 @@ import Testing
             }
         }
         return walletsWithoutLots
+    }
+
+    /// Pages of what there may be to tell Apple, in order, with what became of it.
+    private func checkAppStoreWork(_ store: SQLiteProjection, _ reference: Reference) throws {
+        let books = reference.books
+        func lastEnd(_ transaction: TransactionID, _ kind: AppStoreCall.Kind, _ notification: Int64?) -> AppStoreCall
+            .End?
+        {
+            books.rows.calls.last {
+                $0.transaction == transaction && $0.kind == kind && $0.notification == notification
+            }?.end
+        }
+        func isFinal(_ end: AppStoreCall.End?) -> Bool { end == .accepted || end == .expired }
+        func player(_ transaction: TransactionID) -> Player? {
+            books.purchases[transaction]?.account.flatMap { books.players[books.owner(of: $0)] }
+        }
+        let requests = books.rows.notifications.filter { $0.type == "CONSUMPTION_REQUEST" }.map { row in
+            let transaction = row.transaction!
+            let end = lastEnd(transaction, .consumption, row.id)
+            return AppStoreWork.ConsumptionRequest(
+                number: row.id, notificationUUID: row.uuid, transaction: transaction,
+                product: books.purchases[transaction]!.facts.product, signedDate: row.signedDate, time: row.time,
+                account: player(transaction)?.name, consent: player(transaction)?.consent?.consumption,
+                isEnded: isFinal(end), refusalCode: end?.code)
+        }
+        let purchases = books.rows.purchases.map { row in
+            let end = lastEnd(row.facts.transaction, .finish, nil)
+            return AppStoreWork.Purchase(
+                number: row.evidence, transaction: row.facts.transaction,
+                time: books.rows.evidence.first { $0.id == row.evidence }!.time,
+                isCredited: player(row.facts.transaction) != nil, isFinished: isFinal(end), refusalCode: end?.code)
+        }
+        let assignments = books.rows.assignments.map { row in
+            let end = lastEnd(row.transaction, .accountToken, nil)
+            return AppStoreWork.Assignment(
+                number: row.id, transaction: row.transaction, originalTransaction: nil, time: row.time,
+                account: books.players[row.account]!.name,
+                isFinishTold: lastEnd(row.transaction, .finish, nil) != nil, isTold: isFinal(end),
+                refusalCode: end?.code)
+        }
+        #expect(requests.contains { $0.isEnded } && requests.contains { $0.refusalCode != nil })
+        #expect(requests.contains { $0.consent == true } && requests.contains { $0.consent == false })
+        #expect(purchases.contains { $0.isFinished } && !assignments.isEmpty)
+        #expect(try store.appStoreWork(.consumptionRequests(after: 0)) == .consumptionRequests(requests))
+        #expect(try store.appStoreWork(.purchases(after: 0)) == .purchases(purchases))
+        #expect(try store.appStoreWork(.assignments(after: 0)) == .assignments(assignments))
+        for row in purchases {
+            for since in [row.time, row.time + 1] {
+                #expect(
+                    try store.appStoreWork(.purchases(after: 3, since: since, limit: 5))
+                        == .purchases(Array(purchases.filter { $0.number > 3 && $0.time >= since }.prefix(5))))
+                #expect(
+                    try store.appStoreWork(.assignments(after: 0, since: since))
+                        == .assignments(assignments.filter { $0.time >= since }))
+                #expect(
+                    try store.appStoreWork(.consumptionRequests(after: 0, since: since))
+                        == .consumptionRequests(requests.filter { $0.time >= since }))
+            }
+        }
+        for place in [0, requests.count / 2, requests.count] {
+            let after = place == 0 ? 0 : requests[place - 1].number
+            #expect(
+                try store.appStoreWork(.consumptionRequests(after: after, limit: 3))
+                    == .consumptionRequests(Array(requests[place...].prefix(3))))
+        }
+        for place in [0, purchases.count / 2, purchases.count] {
+            let after = place == 0 ? 0 : purchases[place - 1].number
+            #expect(
+                try store.appStoreWork(.purchases(after: after, limit: 3))
+                    == .purchases(Array(purchases[place...].prefix(3))))
+        }
+        for place in [0, assignments.count / 2, assignments.count] {
+            let after = place == 0 ? 0 : assignments[place - 1].number
+            #expect(
+                try store.appStoreWork(.assignments(after: after, limit: 3))
+                    == .assignments(Array(assignments[place...].prefix(3))))
+        }
     }
 
     /// Pages of the journal give every entry once, in order, with the transfers that the books posted.

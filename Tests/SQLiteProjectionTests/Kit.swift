@@ -160,6 +160,11 @@ struct Ledger {
         projected += step.count
     }
 
+    /// Forgets a player, of whom the projection has everything.
+    mutating func forget(_ account: AccountName) {
+        if let player = books.playerIDs[account] { books.forget(player) }
+    }
+
     /// Forgets what the projection has of what `chance` in a hundred chooses.
     mutating func forget(chance: Int) throws {
         let waiting = try blocks[projected...].map {
@@ -170,6 +175,7 @@ struct Ledger {
         var transactions: Set<TransactionID> = []
         var keys: Set<RequestKey> = []
         var notifications: Set<String> = []
+        var called: Set<TransactionID> = []
         var references: Set<TransferID> = []
         for rows in waiting.map(\.rows) {
             players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
@@ -177,6 +183,7 @@ struct Ledger {
             transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
             keys.formUnion(rows.requests.map(\.key))
             notifications.formUnion(rows.notifications.map(\.uuid))
+            called.formUnion(rows.calls.map(\.transaction))
             references.formUnion(rows.transfers.compactMap(\.reference))
         }
         for player in books.players.values.map(\.id).sorted() {
@@ -185,7 +192,8 @@ struct Ledger {
         }
         for key in books.answers.keys where !keys.contains(key) { books.forget(key) }
         for transaction in books.purchases.keys where !transactions.contains(transaction) { books.forget(transaction) }
-        for uuid in books.notifications where !notifications.contains(uuid) { books.forget(notification: uuid) }
+        for uuid in books.notifications.keys where !notifications.contains(uuid) { books.forget(notification: uuid) }
+        for call in books.calls.keys where !called.contains(call.transaction) { books.forget(call) }
         for first in Array(books.returned.keys) + Array(books.holdEnds.keys) where !references.contains(first) {
             books.forget(reference: first)
         }
@@ -266,6 +274,14 @@ func plans(of folder: TemporaryFolder, _ body: (Database) throws -> Void) throws
                 return (sql, details)
             })
     }
+}
+
+extension AppStoreWorkQuery {
+    static let all: [AppStoreWorkQuery] = [
+        .consumptionRequests(after: 0), .purchases(after: 0), .assignments(after: 0),
+        .consumptionRequests(after: 0, since: 200), .purchases(after: 0, since: 200),
+        .assignments(after: 0, since: 200),
+    ]
 }
 
 extension FindQuery {

@@ -82,6 +82,29 @@ import Testing
         try store.projection.close()
     }
 
+    @Test(arguments: [ReportKind.notifications, .consumptionRequests], [1, 2, 40])
+    func pagesOfNotificationsHaveTogetherEveryRowOnce(kind: ReportKind, stepsMax: Int) throws {
+        var store = try Ledger(TemporaryFolder())
+        var workload = Workload(seed: 12)
+        for batch in 1...400 {
+            workload.now = Int64(batch) * 10
+            try store.run((0..<12).map { _ in workload.next() }, at: workload.now)
+        }
+        try Self.read(store.folder) { db in
+            let (reports, whole) = (try Reports(db, stepsMax: stepsMax), try Reports(db))
+            for asOf: Timestamp in [3_000, 9_000] {
+                let expected = try whole.page(ReportQuery(kind: kind, asOf: asOf, limit: Limits.reportPageMax))
+                #expect(expected.next == nil && expected.rows.count > 5)
+                for limit in [1, 3, 100] {
+                    let found = try Self.pages(reports, kind, asOf: asOf, currency: nil, limit: limit)
+                    #expect(found.rows == expected.rows, "as of \(asOf), limit \(limit)")
+                    if stepsMax < 5 || limit < 5 { #expect(found.count > 2) }
+                }
+            }
+        }
+        try store.projection.close()
+    }
+
     /// Whatever somebody makes up as a cursor.
     @Test(arguments: [
         "0.0", "0.9223372036854775807", "9223372036854775807.0", "9223372036854775807.9223372036854775807",

@@ -138,7 +138,7 @@ struct Clients {
                     before: random.chance(20) ? number(1...80) : nil))
         case 2, 3: return .balances(BalanceQuery(account: account, currency: code, asOf: asOf), asOf: asOf)
         case 4, 5, 6:
-            let kind = ReportKind.allCases.randomElement(using: &random) ?? .trial
+            let kind = World.reportKinds.randomElement(using: &random) ?? .trial
             return .report(
                 ReportRequest(
                     kind: kind, asOf: random.chance(60) ? asOf : nil, currency: code, limit: Limits.reportPageMax))

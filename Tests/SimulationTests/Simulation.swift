@@ -579,7 +579,7 @@ final class Simulation: @unchecked Sendable {
             if let name { world.names[account] = AccountName(stored: name) }
         }
         let extent = world.extent(through: state.position.entry)
-        for kind in ReportKind.allCases {
+        for kind in World.reportKinds {
             var rows: [ReportRow] = []
             var asOf: Timestamp = 0
             try outside.report(kind, asOf: nil, currency: nil, begin: { asOf = $1 }, each: { rows += $0 })
@@ -632,7 +632,7 @@ final class Simulation: @unchecked Sendable {
             asks.append(.balance(player, nil))
             asks.append(.query(.history(HistoryQuery(account: player, limit: Limits.historyPageMax))))
         }
-        for kind in ReportKind.allCases {
+        for kind in World.reportKinds {
             asks.append(.query(.report(ReportRequest(kind: kind, limit: Limits.reportPageMax))))
         }
         asks.append(.query(.journal(JournalQuery(after: 0, limit: Limits.journalPageMax))))

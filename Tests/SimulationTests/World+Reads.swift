@@ -147,9 +147,13 @@ extension World {
 
     // MARK: Reports
 
+    /// Those of which the model says every row.
+    static let reportKinds: [ReportKind] = [.balances, .trial, .debts]
+
     func report(_ kind: ReportKind, asOf time: Timestamp, _ currency: CurrencyCode?, in extent: Extent) -> [ReportRow] {
         let then = self.extent(asOf: time, in: extent)
         switch kind {
+        case .notifications, .consumptionRequests: preconditionFailure("the model does not say its rows")
         case .balances:
             let wallets = wallets(asOf: time, in: extent)
             return wallets.sorted { ($0.key.account, $0.key.currency) < ($1.key.account, $1.key.currency) }

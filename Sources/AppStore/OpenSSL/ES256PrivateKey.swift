@@ -11,6 +11,22 @@ package struct ES256PrivateKey: Sendable {
         self.key = key
     }
 
+    private init(_ key: Key) { self.key = key }
+
+    /// A new key.
+    package static func generate() throws(OpenSSLError) -> ES256PrivateKey {
+        ES256PrivateKey(try Key.generate(.p256))
+    }
+
+    /// PKCS #8 in PEM, not encrypted: what a `.p8` file holds.
+    package func pem() throws(OpenSSLError) -> [UInt8] { try key.pem() }
+
+    /// Whether `signature`, r ‖ s, is one of `message` by this key.
+    package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+        let claim = SignatureClaim(key: key, digest: SHA256.hash(message), signature: signature)
+        return SignatureCheck.verify([claim], doubtfulMax: 1) == [true]
+    }
+
     /// The 64 bytes of a signature as JWS has it: r ‖ s.
     package func sign(_ message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
         try key.signES256(digest: SHA256.hash(message))

@@ -1,9 +1,8 @@
-internal import StrictJSON
+package import StrictJSON
 
 extension TransactionPayload {
-    /// Reads a payload's JSON and checks it against what is documented. What a consumable's books depend on is
-    /// checked most closely; other kinds of product are only acknowledged.
-    init(json: UnsafeBufferPointer<UInt8>) throws(JSONError) {
+    /// Reads a payload's JSON and checks it against what is documented.
+    package init(json: UnsafeBufferPointer<UInt8>) throws(JSONError) {
         var reader = JSONReader(json)
         var payload = TransactionPayload(
             transactionID: "", bundleID: "", productID: "", purchaseDate: 0, type: ProductType(rawValue: ""),
@@ -88,7 +87,7 @@ extension TransactionPayload {
         return true
     }
 
-    /// What the books do not depend on.
+    /// What the books depend on least.
     private mutating func readDetails(_ key: JSONText, _ reader: inout JSONReader) throws(JSONError) -> Bool {
         switch key {
         case "inAppOwnershipType":
@@ -109,20 +108,24 @@ extension TransactionPayload {
         case "offerPeriod": offerPeriod = try reader.optionalString()
         case "billingPlanType": billingPlanType = try reader.optionalString()
         case "commitmentInfo": commitmentInfo = try reader.optionalRaw()
-        case "advancedCommerceInfo": advancedCommerceInfo = try reader.optionalRaw()
+        case "advancedCommerceInfo":
+            advancedCommerceInfo = try reader.optionalRaw()
+            advancedCommerceItems = try advancedCommerceInfo.map(AdvancedCommerceItem.items) ?? []
         default: return false
         }
         return true
     }
 
     /// The rules for what is credited: nil if it keeps them, otherwise what it breaks.
-    var brokenRule: String? {
-        guard type == .consumable else { return nil }
+    package var brokenRule: String? {
         guard (1...AppStoreLimits.quantityMax).contains(quantity) else {
             return "quantity must be 1 … \(AppStoreLimits.quantityMax)"
         }
         guard (0...AppStoreLimits.numberMax).contains(purchaseDate) else {
             return "purchaseDate must be 0 … \(AppStoreLimits.numberMax)"
+        }
+        if let originalPurchaseDate, !(0...AppStoreLimits.numberMax).contains(originalPurchaseDate) {
+            return "originalPurchaseDate must be 0 … \(AppStoreLimits.numberMax)"
         }
         if let price, !(0...AppStoreLimits.numberMax).contains(price) {
             return "price must be 0 … \(AppStoreLimits.numberMax)"

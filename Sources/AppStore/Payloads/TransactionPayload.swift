@@ -72,6 +72,8 @@ public struct TransactionPayload: Sendable, Equatable {
     public var commitmentInfo: [UInt8]?
     /// What the Advanced Commerce API adds, as JSON.
     public var advancedCommerceInfo: [UInt8]?
+    /// The items of ``advancedCommerceInfo``, where it was read from a payload; none where there are none.
+    public internal(set) var advancedCommerceItems: [AdvancedCommerceItem] = []
 
     /// Makes a payload to be signed by a ``SandboxChain``; what is not given here is set afterwards.
     public init(
@@ -91,10 +93,37 @@ public struct TransactionPayload: Sendable, Equatable {
 
     /// How much of the purchase was taken back, in thousandths of a percent of the whole quantity: 0 … 100,000.
     ///
-    /// Nothing without a revocation date (none was, or a refund was reversed); all of it with one and without a
-    /// percentage (`REFUND_FULL`, `FAMILY_REVOKE`, and what was signed before Apple gave percentages).
+    /// Nothing without a revocation date (none was, or a refund was reversed), unless the subscription was upgraded:
+    /// the next one is paid in full, and this one is refunded. All of it without a percentage (`REFUND_FULL`,
+    /// `FAMILY_REVOKE`, and what was signed before Apple gave percentages). Of Advanced Commerce items that were
+    /// revoked, and not all were, each counts the same.
     public var revoked: Int64 {
-        guard revocationDate != nil else { return 0 }
-        return revocationPercentage ?? AppStoreLimits.wholeShare
+        if revocationDate != nil || isUpgraded == true { return revocationPercentage ?? AppStoreLimits.wholeShare }
+        if advancedCommerceItems.isEmpty { return 0 }
+        let revoked = advancedCommerceItems.count { $0.revocationDate != nil }
+        return AppStoreLimits.wholeShare * Int64(revoked) / Int64(advancedCommerceItems.count)
+    }
+}
+
+/// What was bought, as whoever credits it counts it.
+extension TransactionPayload {
+    /// The transaction under which the purchase is one, however often it is restored: a non-consumable's first;
+    /// otherwise each transaction, and so each renewal, is a purchase of its own.
+    public var purchaseID: String {
+        type == .nonConsumable ? originalTransactionID ?? transactionID : transactionID
+    }
+
+    /// When the customer was charged for the purchase of ``purchaseID``.
+    public var chargeDate: Int64 {
+        type == .nonConsumable ? originalPurchaseDate ?? purchaseDate : purchaseDate
+    }
+
+    /// One name for what was bought: the SKU of an Advanced Commerce item, where it is the only one; otherwise the
+    /// product.
+    public var soldID: String { advancedCommerceItems.count == 1 ? advancedCommerceItems[0].sku : productID }
+
+    /// What was bought: the SKUs of Advanced Commerce items, in the payload's order; otherwise the product.
+    public var soldIDs: [String] {
+        advancedCommerceItems.isEmpty ? [productID] : advancedCommerceItems.map(\.sku)
     }
 }

@@ -9,11 +9,7 @@ struct Judge {
     func verdict(_ candidate: Candidate) throws(VerificationFailure) -> Verified? {
         switch candidate {
         case .transaction(let unchecked):
-            guard let transaction = try transaction(unchecked) else { return nil }
-            guard transaction.payload.type == .consumable else {
-                throw VerificationFailure(.notConsumable, "the product is not a consumable")
-            }
-            return .transaction(transaction)
+            return try transaction(unchecked).map { .transaction($0) }
         case .notification(let unchecked, let nested):
             return try notification(unchecked, nested).map { .notification($0) }
         }
@@ -23,7 +19,10 @@ struct Judge {
         _ unchecked: UncheckedJWS<TransactionPayload>
     ) throws(VerificationFailure) -> VerifiedTransaction? {
         guard let content = try content(unchecked) else { return nil }
-        if let rule = content.payload.brokenRule { throw VerificationFailure(.invalidPayload, rule) }
+        // Of what is no consumable, whoever credits it looks at the rule: a notification is acknowledged all the same.
+        if content.payload.type == .consumable, let rule = content.payload.brokenRule {
+            throw VerificationFailure(.invalidPayload, rule)
+        }
         try checkDate(content.payload.signedDate)
         try checkApp(bundleID: content.payload.bundleID)
         try checkEnvironment(content.payload.environment)

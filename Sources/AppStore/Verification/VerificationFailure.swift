@@ -22,8 +22,6 @@ public struct VerificationFailure: Error, Equatable, Sendable, CustomStringConve
         case wrongApp = "wrong_app"
         /// Another environment's.
         case wrongEnvironment = "wrong_environment"
-        /// A transaction of another product type, posted directly.
-        case notConsumable = "not_consumable"
 
         /// True where the object could not be believed; false where it is Apple's word but not for this ledger.
         public var isVerificationFailure: Bool {
@@ -31,7 +29,7 @@ public struct VerificationFailure: Error, Equatable, Sendable, CustomStringConve
             case .malformed, .unsupportedAlgorithm, .invalidCertificateChain, .untrustedRoot, .certificateExpired,
                 .invalidSignature, .invalidPayload:
                 true
-            case .wrongApp, .wrongEnvironment, .notConsumable: false
+            case .wrongApp, .wrongEnvironment: false
             }
         }
     }

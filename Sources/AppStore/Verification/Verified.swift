@@ -8,7 +8,7 @@ public enum SignedObject: Sendable {
 
 /// What verification makes of a ``SignedObject``.
 public enum Verified: Sendable {
-    /// A consumable's transaction.
+    /// A transaction, of any product type.
     case transaction(VerifiedTransaction)
     /// A notification, of any type.
     case notification(VerifiedNotification)

@@ -1,7 +1,7 @@
 /// UUIDs of version 4 (RFC 9562 §5.4), from the system's random numbers.
-enum RandomUUID {
+package enum RandomUUID {
     /// The next one: 36 characters, lower case.
-    static func text() -> String {
+    package static func text() -> String {
         var random = SystemRandomNumberGenerator()
         let high = random.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let low = random.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000

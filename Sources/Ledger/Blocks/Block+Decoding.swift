@@ -255,6 +255,7 @@ struct BlockDecoder {
         case .externals: try externals(count)
         case .catalogs: try catalogs(count)
         case .erasures: try erasures(count)
+        case .calls: try calls(count)
         }
     }
 

@@ -283,7 +283,7 @@ extension BlockDecoder {
     }
 }
 
-/// Erasures, and rows of later versions.
+/// Erasures, calls, and rows of later versions.
 extension BlockDecoder {
     mutating func erasures(_ count: Int) throws(BlockError) {
         for row in 0..<count {
@@ -293,6 +293,51 @@ extension BlockDecoder {
                     account: account(), time: reader.time(from: time),
                     actor: actor(flags & BlockForm.ErasureFlag.actor != 0)))
             try check(.erasures, row: row)
+        }
+    }
+
+    mutating func calls(_ count: Int) throws(BlockError) {
+        for row in 0..<count {
+            let flags = self.flags(BlockForm.CallFlag.all)
+            let kind = AppStoreCall.Kind(rawValue: flags & BlockForm.CallFlag.kind)
+            if kind == nil { reader.fail(.malformed, "its kind is not defined") }
+            let transaction = reader.transaction()
+            var notification: Int64?
+            if kind == .consumption {
+                let number = reader.number()
+                reader.require(
+                    number >= 1 && number <= position.notification, "it answers a notification that there is not")
+                notification = number
+            }
+            let end = callEnd(flags)
+            var body: ArraySlice<UInt8> = []
+            if flags & BlockForm.CallFlag.body != 0 {
+                // A text, so that it is valid UTF-8.
+                body = Array(reader.text().utf8)[...]
+                if body.isEmpty { reader.fail(.malformed, "a body without bytes is written") }
+                reader.require(body.count <= Limits.appStoreCallBytesMax, "its body is too large")
+            }
+            let received = reader.time(from: time)
+            try check(.calls, row: row)
+            rows.calls.append(
+                BlockRows.CallRow(
+                    transaction: transaction, kind: kind ?? .finish, notification: notification, end: end, body: body,
+                    time: received))
+        }
+    }
+
+    /// `accepted` with a fault where there is no such end.
+    private mutating func callEnd(_ flags: UInt8) -> AppStoreCall.End {
+        switch flags & BlockForm.CallFlag.end {
+        case BlockForm.CallFlag.accepted: return .accepted
+        case BlockForm.CallFlag.refused:
+            let code = reader.integer()
+            reader.require(BlockForm.codes.contains(code), "its code is not within ±(2^53 − 1)")
+            return .refused(code: code)
+        case BlockForm.CallFlag.expired: return .expired
+        case _:
+            reader.fail(.malformed, "its end is not defined")
+            return .accepted
         }
     }
 

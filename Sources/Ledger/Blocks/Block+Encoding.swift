@@ -46,6 +46,7 @@ extension Block {
         for row in rows.adjustments { sum += 1 + 3 * varint + row.reason.utf8.count }
         for row in rows.externals { sum += 3 * varint + row.source.utf8.count + row.identifier.utf8.count }
         sum += rows.erasures.count * (1 + 3 * varint)
+        for row in rows.calls { sum += 1 + 5 * varint + row.body.count }
         return sum + rows.catalogs.count * (Digest.byteCount + 2 * varint)
     }
 

@@ -183,7 +183,7 @@ extension Block {
         writer.end(section)
     }
 
-    /// The closing of a period, the rows of later versions, and erasures.
+    /// The closing of a period, the rows of later versions, erasures and calls.
     func writeLater(to writer: inout BlockWriter) {
         if let closedThrough = rows.closedThrough {
             let section = writer.begin(.closing, rows: 1)
@@ -255,6 +255,38 @@ extension Block {
                 if let actor = row.actor { writer.add(number: actor) }
             }
             writer.end(section)
+        }
+        writeCalls(to: &writer)
+    }
+
+    private func writeCalls(to writer: inout BlockWriter) {
+        if rows.calls.isEmpty { return }
+        let section = writer.begin(.calls, rows: rows.calls.count)
+        for row in rows.calls {
+            precondition(
+                (row.notification != nil) == (row.kind == .consumption), "a call answers what it cannot answer")
+            precondition(row.body.count <= Limits.appStoreCallBytesMax, "a call's body is too large")
+            writer.add(
+                byte: row.kind.rawValue | row.endFlag | (row.body.isEmpty ? 0 : BlockForm.CallFlag.body))
+            writer.add(number: row.transaction.number)
+            if let notification = row.notification { writer.add(number: notification) }
+            if let code = row.end.code {
+                precondition(BlockForm.codes.contains(code), "a call's code is not within ±(2^53 − 1)")
+                writer.add(integer: code)
+            }
+            if !row.body.isEmpty { writer.add(bytes: row.body) }
+            writer.add(time: row.time, from: time)
+        }
+        writer.end(section)
+    }
+}
+
+extension BlockRows.CallRow {
+    fileprivate var endFlag: UInt8 {
+        switch end {
+        case .accepted: BlockForm.CallFlag.accepted
+        case .refused: BlockForm.CallFlag.refused
+        case .expired: BlockForm.CallFlag.expired
         }
     }
 }

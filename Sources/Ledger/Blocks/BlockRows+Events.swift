@@ -1,19 +1,24 @@
 extension BlockRows {
-    /// What a block tells of a purchase beside the purchase's first JWS.
+    /// What a block tells of a purchase beside the purchase's first JWS: what the ledger was told, and told Apple.
     package struct PurchaseEvent: Hashable, Sendable {
         package var transaction: TransactionID
         package var kind: PurchaseView.Event.Kind
-        /// The number of the JWS, of the assignment, or of the notification.
+        /// The number of the JWS, of the assignment, or of the notification. Of what Apple was told, the number of the
+        /// notification that it answers, and 0 where it answers none.
         package var record: Int64
         package var time: Timestamp
         package var signedDate: Timestamp?
         package var revoked: Int64?
         package var entry: EntryID?
         package var reason: String?
+        package var end: AppStoreCall.End?
+        /// The JSON that was sent.
+        package var body: String?
     }
 
     /// What the block tells of purchases beside their first JWS, by time. A block does not say what came first at one
-    /// time: there JWS stand before assignments, and these before what notifications told.
+    /// time: there JWS stand before assignments, these before what notifications told, and that before what Apple was
+    /// told.
     package var purchaseEvents: [PurchaseEvent] {
         var events: [PurchaseEvent] = []
         for row in evidence where !row.isFirst {
@@ -41,10 +46,19 @@ extension BlockRows {
                     transaction: transaction, kind: kind, record: row.id, time: row.time, signedDate: row.signedDate,
                     reason: row.reason))
         }
-        if events.count > 1 {
-            events.sort { ($0.time, $0.kind.rank, $0.record) < ($1.time, $1.kind.rank, $1.record) }
+        for row in calls {
+            events.append(
+                PurchaseEvent(
+                    transaction: row.transaction, kind: PurchaseView.Event.Kind(row.kind),
+                    record: row.notification ?? 0, time: row.time, end: row.end,
+                    body: row.body.isEmpty ? nil : String(decoding: row.body, as: UTF8.self)))
         }
-        return events
+        if events.count < 2 { return events }
+        // Those of one rank are in their order already.
+        return events.enumerated().sorted { left, right in
+            (left.element.time, left.element.kind.rank, left.offset)
+                < (right.element.time, right.element.kind.rank, right.offset)
+        }.map(\.element)
     }
 }
 
@@ -53,16 +67,27 @@ extension PurchaseView.Event {
     package init(number: Int64, _ event: BlockRows.PurchaseEvent) {
         self.init(
             number: number, kind: event.kind, time: event.time, signedDate: event.signedDate, revoked: event.revoked,
-            entry: event.entry, reason: event.reason)
+            entry: event.entry, reason: event.reason, end: event.end, body: event.body)
     }
 }
 
 extension PurchaseView.Event.Kind {
+    /// Among events of one time.
     fileprivate var rank: Int {
         switch self {
         case .signed: 0
         case .assigned: 1
         case .consumptionRequest, .refundDeclined: 2
+        case .consumptionSent, .finished, .accountTokenSet: 3
+        }
+    }
+
+    /// The kind of event that a call is.
+    package init(_ kind: AppStoreCall.Kind) {
+        switch kind {
+        case .consumption: self = .consumptionSent
+        case .finish: self = .finished
+        case .accountToken: self = .accountTokenSet
         }
     }
 }

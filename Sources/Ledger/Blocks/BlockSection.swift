@@ -22,6 +22,7 @@ package enum BlockSection: UInt8, CaseIterable, Sendable {
     case externals = 19
     case catalogs = 20
     case erasures = 21
+    case calls = 22
 
     package var name: String { "\(self)" }
 }
@@ -39,6 +40,8 @@ enum BlockForm {
     static let nameOverhead = 2 + saltBytes
     /// The times that a block can hold: those that every JSON reader can.
     static let times: ClosedRange<Timestamp> = -Limits.amountMax...Limits.amountMax
+    /// The codes with which Apple can refuse a call.
+    static let codes: ClosedRange<Int64> = -Limits.amountMax...Limits.amountMax
     /// Tags that a reader has to know: a block that has one of them and is not understood means something else than
     /// what is read of it. Those after them may be passed over.
     static let requiredTags: ClosedRange<UInt8> = 1...127
@@ -134,6 +137,17 @@ enum BlockForm {
     enum ErasureFlag {
         static let actor: UInt8 = 0x01
         static let all: UInt8 = 0x01
+    }
+
+    /// A call's kind and end stand in two bits each, beside this.
+    enum CallFlag {
+        static let kind: UInt8 = 0x03
+        static let end: UInt8 = 0x0C
+        static let body: UInt8 = 0x10
+        static let all: UInt8 = 0x1F
+        static let accepted: UInt8 = 0x04
+        static let refused: UInt8 = 0x08
+        static let expired: UInt8 = 0x0C
     }
 
     /// An adjustment's class of lots stands in two bits, beside this.

@@ -20,6 +20,8 @@ extension Books {
             return self.link(link, at: now)
         case .consent(let consent):
             return decide(consent, at: now)
+        case .record(let call):
+            return record(call, at: now)
         case .expire:
             return expireDue(at: now)
         case .balance(let account, let currency):
@@ -39,7 +41,7 @@ extension Books {
         case .keyed(let operation): answers[operation.key] != nil
         case .atomic(let atomic): answers[atomic.key] != nil
         case .consent(let consent): answers[consent.key] != nil
-        case .credit, .notify, .link, .expire, .balance, .consumption, .forget: false
+        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: false
         }
     }
 
@@ -101,20 +103,26 @@ extension Books {
         return answer.outcome(replayed: false)
     }
 
-    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again.
+    /// Records a notification once. Where its purchase is refused nothing is recorded, so that it can be sent again;
+    /// but that of a product which has nothing to do with the game's currency is recorded without a purchase.
     private mutating func decide(
         _ signed: SignedNotification, _ account: AccountName?, at now: Timestamp
     ) -> Outcome {
+        var signed = signed
         var receipt: PurchaseReceipt?
         if let purchase = signed.purchase {
             switch register(purchase, named: account, requiresAccount: false, at: now) {
             case .success(let done): receipt = done
-            case .failure(let refusal): return .refused(refusal)
+            case .failure(let refusal):
+                guard refusal.isOfOtherProducts else { return .refused(refusal) }
+                signed.purchase = nil
             }
         }
-        let isNew = notifications.insert(signed.uuid).inserted
+        let isNew = notifications[signed.uuid] == nil
         if isNew {
             position.notification += 1
+            notifications[signed.uuid] = RecordedNotification(
+                number: position.notification, type: signed.type, transaction: signed.purchase?.facts.transaction)
             append(signed, at: entryTime(now))
         }
         return .notification(
@@ -181,6 +189,16 @@ extension KeyedAnswer {
         switch result {
         case .success(let answer): self = answer
         case .failure(let reason): self = .refused(reason)
+        }
+    }
+}
+
+extension Refusal {
+    /// Whether the purchase grants nothing, and none of the game's currency is missing for it.
+    fileprivate var isOfOtherProducts: Bool {
+        switch reason {
+        case .notConsumable, .familyShared: true
+        default: false
         }
     }
 }

@@ -8,8 +8,11 @@ extension Books {
         let known = purchases[facts.transaction]
         let owner = known?.account.map { self.owner(of: $0) }
         settle(owner ?? (facts.token ?? named).flatMap { account($0) }, at: now)
-        guard let grants = known?.grants ?? grants(of: facts) else {
-            return .failure(Refusal(.unknownProduct(product: facts.product)))
+        let grants: [PurchaseRegister.Grant]
+        if let known {
+            grants = known.grants
+        } else {
+            do throws(Refusal) { grants = try self.grants(of: signed) } catch { return .failure(error) }
         }
         let former = formerName(of: facts.token, owner: owner)
         let named = former != nil && named == former ? facts.token : named
@@ -252,21 +255,6 @@ extension Books {
             outcome: outcome, transaction: register.facts.transaction, account: name(of: owner), posted: posted,
             balances: owner.map { balances($0, register.grants.lazy.map(\.currency)) } ?? [],
             entry: register.lastEntry, finish: register.account != nil)
-    }
-
-    private func grants(of facts: PurchaseFacts) -> [PurchaseRegister.Grant]? {
-        guard let offer = catalog.offer(of: facts.product, purchasedAt: facts.purchaseDate) else { return nil }
-        let hasWeights = offer.grants.allSatisfy { offer.priceShares[$0.currency] != nil }
-        var grants: [PurchaseRegister.Grant] = []
-        for grant in offer.grants {
-            guard let currency = currencyID(grant.currency) else { return nil }
-            let (units, overflow) = grant.amount.units.multipliedReportingOverflow(by: facts.quantity)
-            grants.append(
-                PurchaseRegister.Grant(
-                    currency: currency, units: overflow ? Int64.max : units,
-                    weight: hasWeights ? offer.priceShares[grant.currency] ?? 1 : 1))
-        }
-        return grants
     }
 
     /// The first currency whose balances a JWS would take past the limit.

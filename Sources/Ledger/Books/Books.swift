@@ -46,6 +46,7 @@ package struct Books {
         package fileprivate(set) var keys: [RequestKey] = []
         package fileprivate(set) var transactions: [TransactionID] = []
         package fileprivate(set) var notifications: [String] = []
+        package fileprivate(set) var calls: [CallKey] = []
         /// Spends and holds, by their first transfer.
         package fileprivate(set) var references: [TransferID] = []
         /// Players to whom a lot was loaded that may be used up.
@@ -55,7 +56,8 @@ package struct Books {
 
         /// Whether nothing came but players with what is open of them.
         package var isEmpty: Bool {
-            keys.isEmpty && transactions.isEmpty && notifications.isEmpty && references.isEmpty && borrowers.isEmpty
+            keys.isEmpty && transactions.isEmpty && notifications.isEmpty && calls.isEmpty && references.isEmpty
+                && borrowers.isEmpty
         }
     }
 
@@ -75,7 +77,9 @@ package struct Books {
     package internal(set) var players = PlayerTable()
     package internal(set) var purchases: [TransactionID: PurchaseRegister] = [:]
     package internal(set) var answers: [RequestKey: Answered] = [:]
-    package internal(set) var notifications: Set<String> = []
+    package internal(set) var notifications: [String: RecordedNotification] = [:]
+    /// How the last call of each key ended.
+    package internal(set) var calls: [CallKey: AppStoreCall.End] = [:]
     /// What of each spend that this batch may give back went back before, by the spend's first transfer and by lot.
     package internal(set) var returned: [TransferID: [LotID: Int64]] = [:]
     /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not
@@ -212,9 +216,15 @@ package struct Books {
         loaded.keys.append(key)
     }
 
-    package mutating func load(notification uuid: String) {
-        notifications.insert(uuid)
+    package mutating func load(notification uuid: String, _ recorded: RecordedNotification) {
+        notifications[uuid] = recorded
         loaded.notifications.append(uuid)
+    }
+
+    /// Says how the last call of a key ended.
+    package mutating func load(_ end: AppStoreCall.End, of call: CallKey) {
+        calls[call] = end
+        loaded.calls.append(call)
     }
 
     /// What was loaded since it was asked for last.
@@ -230,12 +240,14 @@ package struct Books {
     package struct Records: Sendable {
         package fileprivate(set) var purchases: [TransactionID: PurchaseRegister] = [:]
         package fileprivate(set) var answers: [RequestKey: Answered] = [:]
-        package fileprivate(set) var notifications: Set<String> = []
+        package fileprivate(set) var notifications: [String: RecordedNotification] = [:]
+        package fileprivate(set) var calls: [CallKey: AppStoreCall.End] = [:]
         package fileprivate(set) var returned: [TransferID: [LotID: Int64]] = [:]
         package fileprivate(set) var holdEnds: [TransferID: HoldEnd] = [:]
 
         package var isEmpty: Bool {
-            purchases.isEmpty && answers.isEmpty && notifications.isEmpty && returned.isEmpty && holdEnds.isEmpty
+            purchases.isEmpty && answers.isEmpty && notifications.isEmpty && calls.isEmpty && returned.isEmpty
+                && holdEnds.isEmpty
         }
     }
 
@@ -245,6 +257,7 @@ package struct Books {
         swap(&records.purchases, &purchases)
         swap(&records.answers, &answers)
         swap(&records.notifications, &notifications)
+        swap(&records.calls, &calls)
         swap(&records.returned, &returned)
         swap(&records.holdEnds, &holdEnds)
         return records
@@ -289,7 +302,8 @@ package struct Books {
 
     package mutating func forget(_ key: RequestKey) { answers[key] = nil }
     package mutating func forget(_ transaction: TransactionID) { purchases[transaction] = nil }
-    package mutating func forget(notification uuid: String) { notifications.remove(uuid) }
+    package mutating func forget(notification uuid: String) { notifications[uuid] = nil }
+    package mutating func forget(_ call: CallKey) { calls[call] = nil }
     /// What went back of a spend, and how a hold ended.
     package mutating func forget(reference: TransferID) {
         returned[reference] = nil

@@ -58,6 +58,26 @@ public struct Catalog: Sendable {
         }
     }
 
+    /// What grants currency.
+    public struct Product: Hashable, Sendable {
+        /// As App Store Connect has it.
+        public var type: ProductType
+        /// Whether it grants to whoever a member of the family shares it with as well.
+        public var isGrantedToFamily: Bool
+        /// Oldest first.
+        public var offers: [Offer]
+
+        /// A consumable, unless said otherwise.
+        public init(type: ProductType = .consumable, isGrantedToFamily: Bool = false, offers: [Offer]) {
+            self.type = type
+            self.isGrantedToFamily = isGrantedToFamily
+            self.offers = offers.sorted { $0.from < $1.from }
+        }
+
+        /// The offer that applied at a time; `nil` where there was none yet.
+        package func offer(purchasedAt date: Timestamp) -> Offer? { offers.last { $0.from <= date } }
+    }
+
     /// What the game would have Apple decide about a refund, by how much was consumed.
     public struct RefundRule: Hashable, Sendable {
         /// The least consumption to which it applies, in thousandths of a percent.
@@ -74,30 +94,41 @@ public struct Catalog: Sendable {
 
     /// The currencies, by code.
     public let currencies: [CurrencyCode: CurrencySettings]
-    /// The offers of each product id, oldest first.
-    public let products: [String: [Offer]]
+    /// What grants currency, by product id or SKU.
+    public let products: [String: Product]
 
     /// What the game prefers when Apple asks about a refund, the least consumption first; none where it leaves it to
     /// Apple.
     public let refundRules: [RefundRule]
+    /// How many minutes after its question Apple is told how much was consumed, where the service does so: players go
+    /// on spending meanwhile.
+    public let consumptionDelayMinutes: Int64
+    /// Apple takes an answer for 12 hours: an hour is left to try.
+    public static let consumptionDelayMinutesMax: Int64 = 660
 
     /// The caller has checked that every granted currency is among `currencies`.
     public init(
-        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = []
+        currencies: [CurrencyCode: CurrencySettings], products: [String: Product], refundRules: [RefundRule] = [],
+        consumptionDelayMinutes: Int64 = 0
     ) {
         self.currencies = currencies
-        self.products = products.mapValues { $0.sorted { $0.from < $1.from } }
+        self.products = products
         self.refundRules = refundRules.sorted { $0.from < $1.from }
+        self.consumptionDelayMinutes = consumptionDelayMinutes
+    }
+
+    /// A catalog of consumables, by the offers of each.
+    public init(
+        currencies: [CurrencyCode: CurrencySettings], products: [String: [Offer]], refundRules: [RefundRule] = []
+    ) {
+        self.init(
+            currencies: currencies, products: products.mapValues { Product(offers: $0) }, refundRules: refundRules)
     }
 
     /// The same with some of its currencies and no products: what there is while nothing can be credited.
     package func limited(to known: [CurrencyCode]) -> Catalog {
         Catalog(
-            currencies: currencies.filter { known.contains($0.key) }, products: [:], refundRules: refundRules)
-    }
-
-    /// The offer that applied to `product` at `purchaseDate`; `nil` where the catalog does not say.
-    package func offer(of product: String, purchasedAt purchaseDate: Timestamp) -> Offer? {
-        products[product]?.last { $0.from <= purchaseDate }
+            currencies: currencies.filter { known.contains($0.key) }, products: [String: Product](),
+            refundRules: refundRules)
     }
 }

@@ -7,6 +7,8 @@ package enum Command: Sendable {
     case atomic(Atomic)
     case link(Link)
     case consent(Consent)
+    /// What Apple was told, which only the service itself records. Apart, for it is large and rare.
+    indirect case record(AppStoreCall)
     /// Posts what has expired by now of the players that the store found due.
     case expire
     case balance(account: AccountName, currency: CurrencyCode?)
@@ -29,6 +31,8 @@ package struct Needs {
     /// With a purchase come its account's wallets and its own lots, also those that are used up.
     package var transactions: [TransactionID] = []
     package var notifications: [String] = []
+    /// Of which the last end is wanted. Its purchase, and what it answers, are needed as well.
+    package var calls: [Books.CallKey] = []
     /// Keys of requests whose spends are to be given back. With each spend come its player, its lots, and what of it
     /// went back.
     package var spends: [RequestKey] = []
@@ -60,6 +64,10 @@ package struct Needs {
         case .consent(let consent):
             keys.append(consent.key)
             wallets.append(consent.account)
+        case .record(let call):
+            transactions.append(call.transaction)
+            calls.append(Books.CallKey(call))
+            if let uuid = call.notificationUUID { notifications.append(uuid) }
         case .expire:
             expirations = true
         case .balance(let account, _):

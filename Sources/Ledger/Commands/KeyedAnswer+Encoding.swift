@@ -178,8 +178,8 @@ private struct AnswerWriter: ~Copyable {
             integer(26)
             text(currency.text)
             integer(grantMax)
-        case .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .keyReused, .unknownPurchase,
-            .proratedPreference:
+        case .notConsumable, .wrongProductType, .familyShared, .unknownProduct, .accountRequired, .accountMismatch,
+            .purchaseConflict, .keyReused, .unknownPurchase, .unknownConsumptionRequest, .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

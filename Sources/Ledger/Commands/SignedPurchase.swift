@@ -44,7 +44,9 @@ package struct PurchaseFacts: Hashable, Sendable {
         }
     }
 
+    /// Apple's id of it; of a non-consumable the first's, however often it is restored.
     package var transaction: TransactionID
+    /// The product's id; of one Advanced Commerce item its SKU.
     package var product: String
     package var quantity: Int64
     package var purchaseDate: Timestamp
@@ -82,16 +84,34 @@ package struct PurchaseFacts: Hashable, Sendable {
     }
 }
 
-/// One verified JWS of one consumable purchase. Made only from a transaction whose signature was verified.
+/// One verified JWS of one purchase. Made only from a transaction whose signature was verified.
 package struct SignedPurchase: Sendable {
+    /// What kind of product Apple says it is.
+    package enum Kind: Hashable, Sendable {
+        case known(ProductType)
+        /// As Apple writes it.
+        case other(String)
+    }
+
     package var facts: PurchaseFacts
+    package var kind: Kind
+    /// What the catalog is asked for: the product's id, or the SKUs of Advanced Commerce items.
+    package var soldIDs: [String]
+    /// Whether a member of the family bought it, and shares it.
+    package var isFamilyShared: Bool
     package var signedDate: Timestamp
     /// How much of the purchase is revoked, 0 … 100000 thousandths of a percent of the full quantity.
     package var revoked: Int64
     package var evidence: JWSParts
 
-    package init(facts: PurchaseFacts, signedDate: Timestamp, revoked: Int64, evidence: JWSParts) {
+    package init(
+        facts: PurchaseFacts, kind: Kind = .known(.consumable), soldIDs: [String]? = nil, isFamilyShared: Bool = false,
+        signedDate: Timestamp, revoked: Int64, evidence: JWSParts
+    ) {
         self.facts = facts
+        self.kind = kind
+        self.soldIDs = soldIDs ?? [facts.product]
+        self.isFamilyShared = isFamilyShared
         self.signedDate = signedDate
         self.revoked = revoked
         self.evidence = evidence
@@ -107,7 +127,7 @@ package struct SignedNotification: Sendable {
     /// Why the customer asked for a refund, where Apple asks how much was consumed.
     package var reason: String?
     package var evidence: JWSParts
-    /// The consumable purchase it carries, if it carries one.
+    /// The purchase it carries, if it carries one.
     package var purchase: SignedPurchase?
 
     package init(

@@ -46,6 +46,10 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// What there may be to tell Apple.
+    /// - Throws: ``StoreError``
+    func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork
+
     /// Compares the next part of the tables with what is kept of them: whether their rows are those that were written.
     /// What is found is from then on not believed by any call. Called by one thread, which is no other call's.
     /// - Returns: whether there is more.

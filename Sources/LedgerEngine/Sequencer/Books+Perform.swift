@@ -50,7 +50,7 @@ extension Books {
         case .purchase(let purchase):
             if mayClose { settle(purchase.transaction, at: now) }
             return query
-        case .journal, .find, .blocks, .head:
+        case .journal, .find, .appStoreWork, .blocks, .head:
             return query
         case .report(var request):
             let time = request.asOf ?? latest

@@ -7,7 +7,8 @@ extension LedgerOperation {
         switch verified {
         case .success(.transaction(let transaction)):
             guard let purchase = SignedPurchase(transaction) else {
-                self = .refused(LedgerOperation.unfitNumbers)
+                let rule = transaction.payload.brokenRule
+                self = .refused(rule.map { Fault.unfit($0) } ?? LedgerOperation.unfitNumbers)
                 return
             }
             self = .command(.credit(purchase, account: account), by: actor)
@@ -31,7 +32,7 @@ extension SignedPurchase {
     init?(_ transaction: VerifiedTransaction) { self.init(transaction.content.payload, transaction.evidence) }
 
     private init?(_ payload: TransactionPayload, _ evidence: Evidence) {
-        guard let id = TransactionID(payload.transactionID) else { return nil }
+        guard payload.brokenRule == nil, let id = TransactionID(payload.purchaseID) else { return nil }
         var token: AccountName?
         if let text = payload.appAccountToken {
             guard let name = AccountName(text) else { return nil }
@@ -44,30 +45,45 @@ extension SignedPurchase {
         }
         self.init(
             facts: PurchaseFacts(
-                transaction: id, product: payload.productID, quantity: payload.quantity,
-                purchaseDate: payload.purchaseDate, price: payload.price, priceCurrency: payload.currency,
+                transaction: id, product: payload.soldID, quantity: payload.quantity,
+                purchaseDate: payload.chargeDate, price: payload.price, priceCurrency: payload.currency,
                 token: token, storefront: payload.storefront, offer: offer,
                 original: payload.originalTransactionID.flatMap { TransactionID($0) },
                 ownership: payload.inAppOwnershipType?.rawValue),
+            kind: Kind(payload.type), soldIDs: payload.soldIDs,
+            // A consumable cannot be shared.
+            isFamilyShared: payload.inAppOwnershipType == .familyShared && payload.type != .consumable,
             signedDate: payload.signedDate, revoked: payload.revoked, evidence: JWSParts(evidence))
     }
 }
 
 extension SignedNotification {
-    /// `nil` where the ledger's values cannot hold the payload's. What carries no consumable's transaction is recorded
-    /// without a purchase.
+    /// `nil` where the ledger's values cannot hold the payload's. What carries no consumable, and nothing that can be
+    /// credited, is recorded without a purchase.
     init?(_ notification: VerifiedNotification) {
         let payload = notification.payload
         var purchase: SignedPurchase?
-        if let transaction = notification.transaction, transaction.payload.type == .consumable {
-            guard let signed = SignedPurchase(transaction) else { return nil }
-            purchase = signed
+        if let transaction = notification.transaction {
+            purchase = SignedPurchase(transaction)
+            if purchase == nil && transaction.payload.type == .consumable { return nil }
         }
         self.init(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
             reason: payload.data?.consumptionRequestReason?.rawValue,
             evidence: JWSParts(notification.evidence), purchase: purchase)
+    }
+}
+
+extension SignedPurchase.Kind {
+    init(_ type: TransactionPayload.ProductType) {
+        switch type {
+        case .consumable: self = .known(.consumable)
+        case .nonConsumable: self = .known(.nonConsumable)
+        case .autoRenewableSubscription: self = .known(.autoRenewable)
+        case .nonRenewingSubscription: self = .known(.nonRenewing)
+        default: self = .other(String(type.rawValue.prefix(100)))
+        }
     }
 }
 

@@ -60,7 +60,7 @@ extension LedgerOperation {
         case .query, .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .link, .consent, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .link, .consent, .record, .expire, .forget: true
             case .balance, .consumption: false
             }
         }

@@ -13,6 +13,8 @@ package enum Query: Hashable, Sendable {
     /// Of a purchase that was recorded.
     case purchase(PurchaseQuery)
     case find(FindQuery)
+    /// The service's own: no client asks it.
+    case appStoreWork(AppStoreWorkQuery)
     /// Not of the books but of the log. Where nothing is newer, the lane waits, and it is read again.
     case blocks(BlocksQuery)
     case head
@@ -22,21 +24,21 @@ package enum Query: Hashable, Sendable {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .purchase, .find, .blocks, .head: nil
+        case .journal, .purchase, .find, .appStoreWork, .blocks, .head: nil
         }
     }
 
     var isOfBlocks: Bool {
         switch self {
         case .blocks: true
-        case .history, .report, .balances, .journal, .purchase, .find, .head: false
+        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head: false
         }
     }
 
     /// The largest result.
     var resultBytesMax: Int {
         switch self {
-        case .history, .report, .journal, .purchase, .find, .balances, .head: Limits.pageBytesMax
+        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head: Limits.pageBytesMax
         // In base 64. A block that is larger is told alone.
         case .blocks(let query): query.bytesMax / 3 * 4 + Limits.pageBytesMax
         }
@@ -51,7 +53,7 @@ package enum Query: Hashable, Sendable {
         case .blocks(var query):
             query.waitMilliseconds = 0
             return .blocks(query)
-        case .history, .report, .balances, .purchase, .find, .head: return self
+        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head: return self
         }
     }
 
@@ -74,6 +76,8 @@ package enum Query: Hashable, Sendable {
             return .purchaseView(try store.purchase(query))
         case .find(let query):
             return .finding(try store.find(query))
+        case .appStoreWork(let query):
+            return .appStoreWork(try store.appStoreWork(query))
         case .blocks(let query):
             return .blocks(try store.blocks(query))
         case .head:

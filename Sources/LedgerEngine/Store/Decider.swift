@@ -199,6 +199,10 @@ struct Decider {
         if loaded.isEmpty { return }
         for key in loaded.keys { books.forget(key) }
         for uuid in loaded.notifications { books.forget(notification: uuid) }
+        if !loaded.calls.isEmpty {
+            let changed = Set(rows.calls.map(\.transaction))
+            for call in loaded.calls where !changed.contains(call.transaction) { books.forget(call) }
+        }
         if !loaded.transactions.isEmpty {
             let changed = Set(rows.evidence.map(\.transaction)).union(rows.assignments.map(\.transaction))
             for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }

@@ -365,6 +365,10 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
 
+    package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
+        try read { try $0.appStoreWork(query) }
+    }
+
     package func projectedState() throws -> ProjectedState {
         let state = try read { try $0.state() }
         // A start brings the tables to the log's head, of which no standby may have the end.

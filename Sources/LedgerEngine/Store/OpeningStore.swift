@@ -98,6 +98,8 @@ package final class OpeningStore: Store {
 
     package func find(_ query: FindQuery) throws -> Finding { try store().find(query) }
 
+    package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try store().appStoreWork(query) }
+
     package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try store().blocks(query) }
 
     package func promote() throws(StoreError) -> Promotion { try store().promote() }

@@ -239,6 +239,8 @@ final class RenewableProjection: Projection {
 
     func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }
 
+    func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try use { try $0.appStoreWork(query) } }
+
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try use { try $0.purchase(query) } }
 
     /// Ends what is being made.

@@ -56,6 +56,10 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// What there may be to tell Apple, as of the last commit. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork
+
     /// Blocks of the log after one, of which a standby says that it has it: the store notes that. May be called from
     /// any thread, and may block.
     /// - Throws: ``StoreError``; ``Fault/chainMismatch(head:)`` where that block is not one of the log.

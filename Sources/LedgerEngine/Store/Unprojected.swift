@@ -111,8 +111,13 @@ struct Unprojected {
             }
         }
         if !records.notifications.isEmpty {
-            for uuid in needs.notifications where records.notifications.contains(uuid) {
-                if !books.notifications.contains(uuid) { books.load(notification: uuid) }
+            for uuid in needs.notifications where books.notifications[uuid] == nil {
+                if let recorded = records.notifications[uuid] { books.load(notification: uuid, recorded) }
+            }
+        }
+        if !records.calls.isEmpty {
+            for call in needs.calls where books.calls[call] == nil {
+                if let end = records.calls[call] { books.load(end, of: call) }
             }
         }
     }

@@ -72,9 +72,9 @@ public struct PurchaseView: Hashable, Sendable {
         }
     }
 
-    /// One thing that the ledger was told of the purchase.
+    /// One thing that the ledger was told of the purchase, or told Apple of it.
     public struct Event: Hashable, Sendable {
-        /// What it was told.
+        /// What was told.
         public enum Kind: String, CaseIterable, Sendable {
             /// A JWS that said something new.
             case signed
@@ -84,15 +84,29 @@ public struct PurchaseView: Hashable, Sendable {
             case consumptionRequest = "consumption_request"
             /// Apple declined a refund.
             case refundDeclined = "refund_declined"
+            /// Apple was told how much was consumed.
+            case consumptionSent = "consumption_sent"
+            /// Apple was told that the purchase is finished.
+            case finished
+            /// Apple was told whose the purchase is.
+            case accountTokenSet = "account_token_set"
+
+            /// Whether it is what Apple was told, by a call that had an end.
+            package var isCall: Bool {
+                switch self {
+                case .consumptionSent, .finished, .accountTokenSet: true
+                case .signed, .assigned, .consumptionRequest, .refundDeclined: false
+                }
+            }
         }
 
         /// Counted for each purchase, from 1 and without gaps, in the order in which the ledger recorded them.
         public var number: Int64
-        /// What it was told.
+        /// What was told.
         public var kind: Kind
         /// When the ledger recorded it.
         public var time: Timestamp
-        /// When Apple signed it; `nil` for an account's assignment.
+        /// When Apple signed it; `nil` for an account's assignment, and for what Apple was told.
         public var signedDate: Timestamp?
         /// The share that a JWS says is revoked, 0 … 100000.
         public var revoked: Int64?
@@ -100,16 +114,20 @@ public struct PurchaseView: Hashable, Sendable {
         public var entry: EntryID?
         /// Why the customer asked for a refund, as Apple says it.
         public var reason: String?
+        /// How the call ended by which Apple was told; `nil` for what the ledger was told.
+        public var end: AppStoreCallEnd?
+        /// The JSON that was sent with it; `nil` where there was none.
+        public var body: String?
 
         /// Until when Apple takes an answer: 12 hours after it asked.
         public var deadline: Timestamp? {
             kind == .consumptionRequest ? signedDate.map { $0 + Limits.consumptionAnswerMilliseconds } : nil
         }
 
-        /// One thing that the ledger was told of a purchase.
+        /// One thing that the ledger was told of a purchase, or told Apple of it.
         public init(
             number: Int64, kind: Kind = .signed, time: Timestamp, signedDate: Timestamp?, revoked: Int64?,
-            entry: EntryID?, reason: String? = nil
+            entry: EntryID?, reason: String? = nil, end: AppStoreCallEnd? = nil, body: String? = nil
         ) {
             self.number = number
             self.kind = kind
@@ -118,6 +136,8 @@ public struct PurchaseView: Hashable, Sendable {
             self.revoked = revoked
             self.entry = entry
             self.reason = reason
+            self.end = end
+            self.body = body
         }
     }
 
@@ -143,7 +163,7 @@ public struct PurchaseView: Hashable, Sendable {
     public var grants: [Grant]
     /// What was spent of it, 0 … 100000 thousandths of a percent; every currency weighs the same.
     public var consumption: Int64
-    /// A page of what the ledger was told of it, oldest first.
+    /// A page of what the ledger was told of it, and told Apple of it, oldest first.
     public var events: [Event]
     /// Pass it as `before` for the page of earlier events; `nil` where there are none.
     public var next: Int64?

@@ -6,6 +6,26 @@ public enum ReportKind: String, CaseIterable, Sendable {
     case trial
     /// What players owe after refunds, with the purchase behind each debt.
     case debts
+    /// Every notification of the App Store that was recorded, with what it changed.
+    case notifications
+    /// Apple's questions how much of a purchase was consumed, the one with the earliest deadline first.
+    case consumptionRequests = "consumption_requests"
+
+    /// Whether its rows are of one currency each.
+    package var isOfCurrencies: Bool {
+        switch self {
+        case .balances, .trial, .debts: true
+        case .notifications, .consumptionRequests: false
+        }
+    }
+}
+
+/// Which of Apple's questions a report lists.
+public enum ReportScope: String, CaseIterable, Sendable {
+    /// Those that Apple takes an answer to still, and has none.
+    case open
+    /// All.
+    case all
 }
 
 /// Which page of a report.
@@ -14,7 +34,11 @@ public struct ReportQuery: Hashable, Sendable {
     public var kind: ReportKind
     /// Entries up to and with this time count.
     public var asOf: Timestamp
-    /// Only this currency; all where `nil`.
+    /// Only what was recorded at this time or later; all where `nil`. Of `notifications`.
+    public var from: Timestamp?
+    /// Which are listed. Of `consumption_requests`.
+    public var scope: ReportScope
+    /// Only this currency; all where `nil`. Not of `notifications` and `consumption_requests`.
     public var currency: CurrencyCode?
     /// At most this many rows.
     public var limit: Int
@@ -23,11 +47,13 @@ public struct ReportQuery: Hashable, Sendable {
 
     /// Which page of a report.
     public init(
-        kind: ReportKind, asOf: Timestamp, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
-        after: String? = nil
+        kind: ReportKind, asOf: Timestamp, from: Timestamp? = nil, scope: ReportScope = .open,
+        currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault, after: String? = nil
     ) {
         self.kind = kind
         self.asOf = asOf
+        self.from = from
+        self.scope = scope
         self.currency = currency
         self.limit = limit
         self.after = after
@@ -39,16 +65,22 @@ package struct ReportRequest: Hashable, Sendable {
     package var kind: ReportKind
     /// Entries up to and with this time count; now where it is `nil`. A later page has the time of the first.
     package var asOf: Timestamp?
+    /// Only what was recorded at this time or later. Of `notifications`.
+    package var from: Timestamp?
+    /// Of `consumption_requests`.
+    package var scope: ReportScope
     package var currency: CurrencyCode?
     package var limit: Int
     package var after: String?
 
     package init(
-        kind: ReportKind, asOf: Timestamp? = nil, currency: CurrencyCode? = nil,
-        limit: Int = Limits.reportPageDefault, after: String? = nil
+        kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, scope: ReportScope = .open,
+        currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault, after: String? = nil
     ) {
         self.kind = kind
         self.asOf = asOf
+        self.from = from
+        self.scope = scope
         self.currency = currency
         self.limit = limit
         self.after = after
@@ -56,12 +88,13 @@ package struct ReportRequest: Hashable, Sendable {
 
     /// The query of this time.
     package func query(asOf time: Timestamp) -> ReportQuery {
-        ReportQuery(kind: kind, asOf: time, currency: currency, limit: limit, after: after)
+        ReportQuery(
+            kind: kind, asOf: time, from: from, scope: scope, currency: currency, limit: limit, after: after)
     }
 }
 
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
-/// or a lot). Opaque to clients.
+/// or a lot); of notifications and of Apple's questions a time, and the notification's number. Opaque to clients.
 package struct ReportCursor: Hashable, Comparable, Sendable {
     /// The report that it belongs to.
     package var kind: ReportKind
@@ -104,6 +137,10 @@ public enum ReportRow: Hashable, Sendable {
     case debt(
         account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,
         since: Timestamp, age: Int64)
+    /// One notification.
+    indirect case notification(Notification)
+    /// One of Apple's questions how much was consumed.
+    indirect case consumptionRequest(ConsumptionRequest)
 }
 
 /// A page of a report.

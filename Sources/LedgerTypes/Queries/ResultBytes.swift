@@ -23,6 +23,22 @@ extension HistoryEntry {
     }
 }
 
+extension ReportRow.Notification {
+    package var resultBytes: Int {
+        var bytes = 300 + textBytes(uuid, escapes: 6) + textBytes(type, escapes: 6) + textBytes(subtype, escapes: 6)
+        bytes += textBytes(account?.text, escapes: 2)
+        for amount in posted { bytes += 50 + textBytes(amount.currency.text, escapes: 1) }
+        return bytes
+    }
+}
+
+extension ReportRow.ConsumptionRequest {
+    package var resultBytes: Int {
+        330 + textBytes(uuid, escapes: 6) + textBytes(product, escapes: 6) + textBytes(reason, escapes: 6)
+            + textBytes(account?.text, escapes: 2)
+    }
+}
+
 extension CurrencyBalance {
     /// The largest of a currency whose code has so many bytes.
     package static func resultBytesMax(codeBytes: Int = Limits.codeBytesMax) -> Int { 180 + codeBytes }

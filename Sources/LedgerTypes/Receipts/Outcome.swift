@@ -12,6 +12,8 @@ package enum Outcome: Sendable {
     case atomic(AtomicReceipt)
     indirect case link(LinkReceipt)
     case consent(ConsentReceipt)
+    /// A call to the App Store Server API; a duplicate changed nothing.
+    case recorded(duplicate: Bool)
     /// How many players had something expired; `Limits.expirationsPerBatchMax` where there may be more.
     case expired(players: Int)
     case balance(AccountBalances)
@@ -23,6 +25,7 @@ package enum Outcome: Sendable {
     indirect case report(ReportPage)
     indirect case journal(JournalPage)
     indirect case finding(Finding)
+    indirect case appStoreWork(AppStoreWork)
     indirect case blocks(BlocksPage)
     case promoted(Promotion)
     indirect case head(ChainHead)

@@ -2,6 +2,12 @@
 public struct Refusal: Error, Hashable, Sendable {
     /// The stable reasons, in the protocol's order of precedence.
     public enum Reason: Error, Hashable, Sendable {
+        /// What was bought is no consumable, and the catalog does not list it.
+        case notConsumable
+        /// The catalog lists the product with another type than Apple signed, which is as Apple wrote it.
+        case wrongProductType(product: String, listed: ProductType, signed: String)
+        /// A member of the family shares it, and the catalog grants nothing for that.
+        case familyShared(product: String)
         /// The catalog does not know the product (yet).
         case unknownProduct(product: String)
         /// The JWS names no account and the request neither.
@@ -36,6 +42,8 @@ public struct Refusal: Error, Hashable, Sendable {
         case unknownCurrency(currency: CurrencyCode)
         /// The ledger has no such purchase.
         case unknownPurchase
+        /// The purchase has no CONSUMPTION_REQUEST of that notificationUUID. Only the service itself names one.
+        case unknownConsumptionRequest
         /// Apple takes GRANT_PRORATED only where some was consumed and some was not.
         case proratedPreference(consumption: Int64)
     }

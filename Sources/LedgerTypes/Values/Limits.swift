@@ -82,6 +82,11 @@ public enum Limits {
     /// Wallets, and transfers that are counted back, that a report goes through for one page before it gives what it
     /// has: a page takes a tenth of a second or so.
     public static let reportStepsMax = 25_000
+    /// Bytes of the JSON that is recorded with a call to the App Store Server API: a body that tells consumption has
+    /// less than 200, one that sets a token less than 100.
+    package static let appStoreCallBytesMax = 1_024
+    /// Rows of one page of what there may be to tell Apple: so many calls take minutes.
+    package static let appStoreWorkMax = 1_000
     /// How long Apple takes an answer to a CONSUMPTION_REQUEST: 12 hours.
     public static let consumptionAnswerMilliseconds: Int64 = 12 * 3_600_000
 }

@@ -45,8 +45,10 @@ extension Refusal.Reason {
             .ledgerRequired,
             .unknownLedger, .internalError,
             .unauthenticated, .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader,
-            .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct,
-            .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .keyReused, .unknownPurchase, nil:
+            .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable, .wrongProductType,
+            .familyShared,
+            .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .keyReused,
+            .unknownPurchase, nil:
             return nil
         }
     }

@@ -115,8 +115,6 @@ extension WireError {
 
     package static let wrongEnvironment = WireError(
         .wrongEnvironment, "Apple signed this in another environment than this ledger's")
-
-    package static let notConsumable = WireError(.notConsumable, "this is not the purchase of a consumable")
 }
 
 /// What the ledger refuses.
@@ -132,6 +130,21 @@ extension WireError {
 
     private init(_ reason: Refusal.Reason) {
         switch reason {
+        case .notConsumable:
+            self.init(
+                .notConsumable, "this is not the purchase of a consumable, nor of another product that grants something"
+            )
+        case .wrongProductType(let product, let listed, let signed):
+            self.init(
+                .wrongProductType, "the catalog lists this product as \(listed.rawValue), and Apple as \(signed)",
+                [
+                    Detail("product", .string(product)), Detail("listed", .string(listed.rawValue)),
+                    Detail("signed", .string(signed)),
+                ])
+        case .familyShared(let product):
+            self.init(
+                .familyShared, "a member of the family shares this product, which grants nothing for that",
+                [Detail("product", .string(product))])
         case .unknownProduct(let product):
             self.init(
                 .unknownProduct, "the catalog does not say what this product grants",
@@ -185,6 +198,9 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .unknownPurchase:
             self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        case .unknownConsumptionRequest:
+            self = .invalidParams(
+                path: "notificationUUID", "must be that of a CONSUMPTION_REQUEST about this purchase")
         case .proratedPreference(let consumption):
             self = .invalidParams(
                 path: "refundPreference",

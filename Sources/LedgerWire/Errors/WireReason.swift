@@ -22,6 +22,8 @@ package enum WireReason: String, CaseIterable, Sendable {
     case wrongApp = "wrong_app"
     case wrongEnvironment = "wrong_environment"
     case notConsumable = "not_consumable"
+    case wrongProductType = "wrong_product_type"
+    case familyShared = "family_shared"
     case unknownProduct = "unknown_product"
     case accountRequired = "account_required"
     case accountMismatch = "account_mismatch"
@@ -51,8 +53,8 @@ package enum WireReason: String, CaseIterable, Sendable {
         case .unauthenticated, .forbidden: -32001
         case .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader, .storageCorrupt: -32002
         case .verificationFailed: -32010
-        case .wrongApp, .wrongEnvironment, .notConsumable, .unknownProduct, .accountRequired, .accountMismatch,
-            .purchaseConflict, .chainMismatch:
+        case .wrongApp, .wrongEnvironment, .notConsumable, .wrongProductType, .familyShared, .unknownProduct,
+            .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch:
             -32011
         case .insufficientFunds, .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused,
             .unknownSpend,
@@ -64,12 +66,12 @@ package enum WireReason: String, CaseIterable, Sendable {
     package var isRetryable: Bool {
         switch self {
         case .internalError, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader,
-            .unknownProduct:
+            .wrongProductType, .unknownProduct:
             true
         case .parseError, .invalidRequest, .lineTooLong, .batchTooLong, .methodNotFound, .invalidParams,
             .ledgerRequired, .unknownLedger, .unauthenticated, .forbidden, .storageCorrupt, .verificationFailed,
             .wrongApp, .wrongEnvironment,
-            .notConsumable,
+            .notConsumable, .familyShared,
             .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,
             .holdClosed,

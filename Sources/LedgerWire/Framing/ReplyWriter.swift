@@ -73,7 +73,8 @@ extension Outcome {
         case .purchaseView(let view): .written(text(of: view))
         case .blocks(let page): .written(text(of: page))
         case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
-            .consent, .expired, .balance, .consumption, .forgotten, .finding, .promoted, .head, .refused, .written:
+            .consent, .recorded, .expired, .balance, .consumption, .forgotten, .finding, .appStoreWork, .promoted,
+            .head, .refused, .written:
             self
         }
     }
@@ -90,10 +91,10 @@ extension Outcome {
     fileprivate var isOfWrite: Bool {
         switch self {
         case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
-            .consent, .forgotten, .promoted:
+            .consent, .recorded, .forgotten, .promoted:
             true
-        case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .blocks, .head,
-            .refused, .written:
+        case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
+            .blocks, .head, .refused, .written:
             false
         }
     }
@@ -134,6 +135,7 @@ extension JSONWriter {
         case .link(let receipt): result(receipt)
         case .consent(let receipt): result(receipt)
         case .expired: preconditionFailure("a sweep of what has expired is nobody's request")
+        case .recorded, .appStoreWork: preconditionFailure("what Apple is told is no client's business")
         case .balance(let balances): result(balances)
         case .purchaseView(let view): result(view)
         case .consumption(let body): result(body)

@@ -59,6 +59,8 @@ extension ReportRequest: MethodParams {
     package init(params reader: inout JSONReader) throws(JSONError) {
         var kind: ReportKind?
         var asOf: Timestamp?
+        var from: Timestamp?
+        var scope: ReportScope?
         var currency: CurrencyCode?
         var limit = Limits.reportPageDefault
         var after: String?
@@ -66,6 +68,8 @@ extension ReportRequest: MethodParams {
             switch key {
             case "kind": kind = try reader.oneOf()
             case "asOf": asOf = try reader.timestamp()
+            case "from": from = try reader.timestamp()
+            case "scope": scope = try reader.oneOf()
             case "currency": currency = try reader.currencyCode()
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.reportPageMax)))
             case "after": after = try reader.string()
@@ -73,7 +77,17 @@ extension ReportRequest: MethodParams {
             }
         }
         self.init(
-            kind: try reader.required(kind, "kind"), asOf: asOf, currency: currency, limit: limit, after: after)
+            kind: try reader.required(kind, "kind"), asOf: asOf, from: from, scope: scope ?? .open,
+            currency: currency, limit: limit, after: after)
+        if currency != nil && !self.kind.isOfCurrencies {
+            throw reader.invalid("currency", "is not of the report \(self.kind.rawValue)")
+        }
+        if from != nil && self.kind != .notifications {
+            throw reader.invalid("from", "is of the report notifications only")
+        }
+        if scope != nil && self.kind != .consumptionRequests {
+            throw reader.invalid("scope", "is of the report consumption_requests only")
+        }
         guard let after else { return }
         guard ReportCursor(self.kind, after) != nil else {
             throw reader.invalid("after", "is not the next of a page of \(self.kind.rawValue)")
@@ -85,6 +99,8 @@ extension ReportRequest: MethodParams {
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("kind", kind.rawValue)
         writer.member("asOf", asOf)
+        writer.member("from", from)
+        if kind == .consumptionRequests { writer.member("scope", scope.rawValue) }
         writer.member("currency", currency?.text)
         writer.member("limit", Int64(limit))
         writer.member("after", after)

@@ -85,6 +85,18 @@ extension PurchaseView.Event: WireValue {
             writer.key("deadline")
             writer.integer(deadline)
         }
+        if let end {
+            writer.key("end")
+            writer.string(end.name)
+            if let code = end.code {
+                writer.key("code")
+                writer.integer(code)
+            }
+        }
+        if let body {
+            writer.key("body")
+            writer.string(body)
+        }
         writer.key("entry")
         writer.integer(orNull: entry)
         writer.endObject()
@@ -98,6 +110,9 @@ extension PurchaseView.Event: WireValue {
         var revoked: Int64?
         var entry: EntryID?
         var reason: String?
+        var end: String?
+        var code: Int64?
+        var body: String?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "number": number = try reader.integer()
@@ -107,13 +122,18 @@ extension PurchaseView.Event: WireValue {
             case "revoked": revoked = try reader.integer()
             case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
             case "reason": reason = try reader.string()
+            case "end": end = try reader.string()
+            case "code": code = try reader.integer()
+            case "body": body = try reader.string()
             default: try reader.skip()
             }
         }
+        let callEnd = end.flatMap { AppStoreCallEnd(name: $0, code: code) }
+        if end != nil && callEnd == nil { throw reader.invalid("end", "and code are no end of a call") }
         self.init(
             number: try reader.required(number, "number"), kind: try reader.required(kind, "kind"),
             time: try reader.required(time, "time"), signedDate: signedDate, revoked: revoked, entry: entry,
-            reason: reason)
+            reason: reason, end: callEnd, body: body)
     }
 }
 

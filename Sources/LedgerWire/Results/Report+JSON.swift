@@ -31,6 +31,8 @@ extension ReportRow {
             writer.sum(credits)
             writer.key("balance")
             writer.sum(debits - credits)
+        case .notification(let row): row.writeMembers(to: &writer)
+        case .consumptionRequest(let row): row.writeMembers(to: &writer)
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
             writer.key("account")
             writer.string(account.text)
@@ -55,6 +57,8 @@ extension ReportRow {
         case .balances: self = try ReportRow.balance(&reader)
         case .trial: self = try ReportRow.trial(&reader)
         case .debts: self = try ReportRow.debt(&reader)
+        case .notifications: self = .notification(try Notification(from: &reader))
+        case .consumptionRequests: self = .consumptionRequest(try ConsumptionRequest(from: &reader))
         }
     }
 

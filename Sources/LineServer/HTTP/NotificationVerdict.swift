@@ -31,11 +31,11 @@ package struct NotificationVerdict {
         // Apple signed it, perhaps, and the clock is wrong, or a later version of the service can read it.
         case .verificationFailed where mayBeGood(error): false
         case .parseError, .invalidRequest, .lineTooLong, .invalidParams, .verificationFailed, .wrongApp,
-            .wrongEnvironment, .notConsumable, .accountMismatch, .purchaseConflict:
+            .wrongEnvironment, .notConsumable, .familyShared, .accountMismatch, .purchaseConflict:
             true
         case .batchTooLong, .methodNotFound, .ledgerRequired, .unknownLedger, .internalError, .unauthenticated,
             .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader, .storageCorrupt,
-            .unknownProduct, .accountRequired, .chainMismatch, .insufficientFunds, .versionMismatch,
+            .wrongProductType, .unknownProduct, .accountRequired, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,
             .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase, nil:
             false

@@ -12,6 +12,8 @@ struct AppStoreAgent: Service {
     let app: App
     let ledger: RunningLedger
     let folder: LedgerFolder
+    /// How long an answer about consumption waits, in milliseconds.
+    let consumptionDelay: Int64
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
     let logger: Logger
@@ -24,10 +26,25 @@ struct AppStoreAgent: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup { tasks in
                 if settings.historySeconds > 0 { tasks.addTask { await readHistory(client) } }
+                if settings.tellsApple { tasks.addTask { await tellApple() } }
                 // Also where there is nothing to do, a service ends only with the others.
                 tasks.addTask { try? await gracefulShutdown() }
             }
         }
+        await client.shutDown()
+    }
+
+    private func tellApple() async {
+        let client = AppStoreServerClient(
+            key: key,
+            configuration: AppStoreServerClient.Configuration(
+                bundleID: app.bundleID, address: settings.address, retries: .none))
+        let caller = LedgerCaller(ledger)
+        await Correspondence(
+            client: client, caller: caller, settings: settings, consumptionDelay: consumptionDelay, leads: leads,
+            logger: logger
+        ).run()
+        caller.close()
         await client.shutDown()
     }
 

@@ -1,18 +1,22 @@
 import AppStore
 import FileLog
+import Ledger
 import LineServer
 import Logging
 
 extension Composition {
     /// What asks the App Store for a ledger; `nil` where that has no key for it.
     static func agent(
-        _ settings: LedgerSettings, _ signatures: Signatures, _ member: ServedLedgers.Member, _ logger: Logger
+        _ settings: LedgerSettings, _ catalog: Catalog, _ signatures: Signatures, _ member: ServedLedgers.Member,
+        _ logger: Logger
     ) -> AppStoreAgent? {
         guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
         var logger = logger
         if let name = settings.name { logger[metadataKey: "ledger"] = "\(name)" }
         return AppStoreAgent(
             settings: appStore, key: key, app: signatures.app, ledger: member.ledger,
-            folder: LedgerFolder(settings.path), leads: { member.info().standby == nil }, logger: logger)
+            folder: LedgerFolder(settings.path),
+            consumptionDelay: catalog.consumptionDelayMinutes * 60_000, leads: { member.info().standby == nil },
+            logger: logger)
     }
 }

@@ -51,9 +51,10 @@ struct HistoryReading {
     }
 
     private func begin() throws -> Reconciliation {
-        let earliest = Clock.now() - AppStoreServerLimits.historyMilliseconds(environment)
-        let position = max(earliest, try folder.historyPosition() ?? earliest)
-        return Reconciliation(client: client, position: position) { [caller] signedPayloads in
+        // The first run of all reads everything that Apple has.
+        let position = try folder.historyPosition() ?? 0
+        return Reconciliation(client: client, environment: environment, position: position) {
+            [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
             return await caller.answers(to: operations).map { Reconciliation.Delivery($0) }
         }

@@ -11,22 +11,28 @@ final class LedgerCaller: Sendable {
         let end: CheckedContinuation<[Answer], Never>
     }
 
-    private let calls = NIOLockedValueBox<[Call]>([])
+    private struct State {
+        var calls: [Call] = []
+        var readsTaken = 0
+    }
+
+    private let state = NIOLockedValueBox(State())
     private let session: LedgerSession
 
     init(_ ledger: RunningLedger) {
         let queue = DispatchQueue(label: "ledger-app-store")
         session = ledger.session(
             outlet: Outlet(id: ObjectIdentifier(queue)) { work in queue.async(execute: work) }
-        ) { [calls] answers in
+        ) { [state] answers in
             for answer in answers {
-                let ended = calls.withLockedValue { calls -> Call? in
-                    calls[0].answers.append(answer)
-                    return calls[0].answers.count == calls[0].count ? calls.removeFirst() : nil
+                let ended = state.withLockedValue { state -> Call? in
+                    state.calls[0].answers.append(answer)
+                    return state.calls[0].answers.count == state.calls[0].count ? state.calls.removeFirst() : nil
                 }
                 if let ended { ended.end.resume(returning: ended.answers) }
             }
         }
+        session.allowRead(.read, taken: 0)
     }
 
     /// The ledger's answers, in the order of the operations.
@@ -34,11 +40,24 @@ final class LedgerCaller: Sendable {
     func answers(to operations: [LedgerOperation]) async -> [Answer] {
         if operations.isEmpty { return [] }
         return await withCheckedContinuation { end in
-            calls.withLockedValue { calls in
-                calls.append(Call(count: operations.count, end: end))
+            state.withLockedValue { state in
+                state.calls.append(Call(count: operations.count, end: end))
                 session.submit(operations)
             }
         }
+    }
+
+    /// The ledger's answer.
+    func answer(to operation: LedgerOperation) async -> Answer {
+        let answer = await answers(to: [operation])[0]
+        if operation.isQuery {
+            let taken = state.withLockedValue { state in
+                state.readsTaken += 1
+                return state.readsTaken
+            }
+            session.allowRead(.read, taken: taken)
+        }
+        return answer
     }
 
     /// Everything that was asked has its answer by then.

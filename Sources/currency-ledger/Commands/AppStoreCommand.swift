@@ -25,14 +25,22 @@ struct AppStoreOptions: ParsableArguments {
                 "\(config): appStore.key: is required, for the App Store is asked with a key"
             ])
         }
-        let key = try settings.readKey()
-        let configuration = AppStoreServerClient.Configuration(bundleID: ledger.bundleID, address: settings.address)
+        return try await settings.withClient(bundleID: ledger.bundleID) { client in try await body(client, ledger) }
+    }
+}
+
+extension AppStoreSettings {
+    /// Asks as the backend of an app.
+    /// - Throws: ``ConfigurationError`` for a key that cannot be used; ``Failure`` for what the App Store refuses, and
+    ///   where it cannot be reached; what `body` throws.
+    func withClient<Result>(
+        bundleID: String, _ body: (AppStoreServerClient) async throws -> Result
+    ) async throws -> Result {
+        let configuration = AppStoreServerClient.Configuration(bundleID: bundleID, address: address)
         do {
-            return try await AppStoreServerClient.with(key: key, configuration: configuration) { client in
-                try await body(client, ledger)
-            }
+            return try await AppStoreServerClient.with(key: try readKey(), configuration: configuration, body)
         } catch let error as AppStoreServerError {
-            throw Failure("\(settings.address): \(error)")
+            throw Failure("\(address): \(error)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import AppStore
 import AppStoreServer
 import ArgumentParser
 import Foundation
@@ -46,14 +47,28 @@ extension AppStoreCommand {
             let outcome = try await appStore.withClient(ledger: server.ledger) { appStore, ledger in
                 let start = try earliest(ledger)
                 return try await server.withClient { client in
-                    let reconciling = Reconciling(appStore: appStore, ledger: client)
-                    try await reconciling.readNotifications(since: start)
-                    if deep { try await reconciling.readRefunds(since: start) }
+                    let reconciling = Reconciling(
+                        appStore: appStore, environment: ledger.environment, ledger: client
+                    ) { Console.print($0) }
+                    try await Reconcile.showing("reading notifications, hours") { bar in
+                        try await reconciling.readNotifications(since: start) { bar.show($0, of: $1) }
+                    }
+                    if deep {
+                        try await Reconcile.showing("reading refunds, entries") { bar in
+                            try await reconciling.readRefunds(since: start) { bar.show($0, of: $1) }
+                        }
+                    }
                     return reconciling.counts
                 }
             }
             Console.print(outcome.json)
             if outcome.postponed > 0 { throw ExitCode(1) }
+        }
+
+        private static func showing(_ what: String, _ body: (ProgressBar) async throws -> Void) async throws {
+            let bar = ProgressBar(what)
+            defer { bar.end() }
+            try await body(bar)
         }
 
         /// - Throws: ``Failure`` where Apple has no history of that time any more.
@@ -71,7 +86,7 @@ extension AppStoreCommand {
 }
 
 /// Hands what Apple has to a running service, and says what was new.
-private final class Reconciling: Sendable {
+final class Reconciling: Sendable {
     struct Counts: Sendable {
         var new = 0
         var known = 0
@@ -84,53 +99,64 @@ private final class Reconciling: Sendable {
     }
 
     private let appStore: AppStoreServerClient
+    private let environment: AppStore.Environment
     private let ledger: LedgerClient
+    private let report: @Sendable (String) -> Void
     private let counted = NIOLockedValueBox(Counts())
 
     /// Purchases that are asked for at the same time. Apple allows 50 such requests a second.
     private static let concurrencyMax = 8
 
-    init(appStore: AppStoreServerClient, ledger: LedgerClient) {
+    /// - Parameters:
+    ///   - environment: the one that `appStore` asks.
+    ///   - report: gets what was new, a line of JSON each.
+    init(
+        appStore: AppStoreServerClient, environment: AppStore.Environment, ledger: LedgerClient,
+        report: @escaping @Sendable (_ line: String) -> Void
+    ) {
         self.appStore = appStore
+        self.environment = environment
         self.ledger = ledger
+        self.report = report
     }
 
     var counts: Counts { counted.withLockedValue { $0 } }
 
     // MARK: Notifications
 
-    func readNotifications(since start: Timestamp) async throws {
-        let bar = ProgressBar("reading notifications, hours")
-        defer { bar.end() }
-        let reconciliation = Reconciliation(client: appStore, position: start) { [ledger] signedPayloads in
+    /// - Parameter progress: is called with the hours of the history that were read, and of all.
+    func readNotifications(
+        since start: Timestamp, progress: @escaping @Sendable (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
+    ) async throws {
+        let reconciliation = Reconciliation(
+            client: appStore, environment: environment, position: start
+        ) { signedPayloads in
             // At the same time, so that the ledger commits them together: their order changes nothing.
             try await withThrowingTaskGroup { tasks in
                 for (place, payload) in signedPayloads.enumerated() {
-                    tasks.addTask { (place, try await Reconciling.deliver(payload, to: ledger)) }
+                    tasks.addTask { (place, try await self.deliver(payload)) }
                 }
                 return try await tasks.reduce(into: [(Int, Reconciliation.Delivery)]()) { $0.append($1) }
                     .sorted { $0.0 < $1.0 }.map(\.1)
             }
         }
         let now = Clock.now()
-        let progress = try await reconciliation.catchUp(to: now) { progress, _ in
-            bar.show((progress.readThrough - start) / 3_600_000, of: max(1, (now - start) / 3_600_000))
+        let run = try await reconciliation.catchUp(to: now) { run, _ in
+            progress((run.readThrough - start) / 3_600_000, max(1, (now - start) / 3_600_000))
         }
         counted.withLockedValue {
-            $0.new += progress.new
-            $0.known += progress.known
-            $0.refused += progress.refused
-            $0.postponed += progress.postponed
+            $0.new += run.new
+            $0.known += run.known
+            $0.refused += run.refused
+            $0.postponed += run.postponed
         }
     }
 
-    private static func deliver(
-        _ signedPayload: String, to ledger: LedgerClient
-    ) async throws -> Reconciliation.Delivery {
+    private func deliver(_ signedPayload: String) async throws -> Reconciliation.Delivery {
         do {
             let receipt = try await ledger.notify(signedPayload: signedPayload)
             if receipt.duplicate { return .known }
-            print(receipt)
+            say(receipt)
             return .new
         } catch let error as WireError {
             Console.error("a notification was not carried out: \(error)")
@@ -138,19 +164,20 @@ private final class Reconciling: Sendable {
         }
     }
 
-    private static func print(_ value: some WireValue) {
+    private func say(_ value: some WireValue) {
         var writer = JSONWriter()
         value.write(to: &writer)
-        Console.print(String(decoding: writer.bytes, as: UTF8.self))
+        report(String(decoding: writer.bytes, as: UTF8.self))
     }
 
     // MARK: Refunds
 
     /// Asks for the refunds of each purchase that was credited since a time. Of one customer's purchases each tells the
     /// same, but only Apple knows who a customer is.
-    func readRefunds(since start: Timestamp) async throws {
-        let bar = ProgressBar("reading refunds, entries")
-        defer { bar.end() }
+    /// - Parameter progress: is called with the entries that were read, and with all there are.
+    func readRefunds(
+        since start: Timestamp, progress: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
+    ) async throws {
         let last = try await ledger.head().entry
         var after = try await lastEntry(before: start)
         let first = after
@@ -160,7 +187,7 @@ private final class Reconciling: Sendable {
             let purchases = page.entries.filter { $0.kind == .credit }.compactMap(\.transaction)
             try await readRefunds(of: purchases)
             after = end.entry
-            bar.show(after - first, of: last - first)
+            progress(after - first, last - first)
         }
     }
 
@@ -186,13 +213,17 @@ private final class Reconciling: Sendable {
         }
     }
 
+    private static func isOfOtherProducts(_ error: WireError) -> Bool {
+        [WireReason.notConsumable.rawValue, WireReason.familyShared.rawValue].contains(error.reason)
+    }
+
     private func credit(_ transaction: String) async throws {
         do {
             let receipt = try await ledger.credit(signedTransaction: transaction)
             let isNew = !receipt.posted.isEmpty
-            if isNew { Reconciling.print(receipt) }
+            if isNew { say(receipt) }
             counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
-        } catch let error as WireError where error.reason == WireReason.notConsumable.rawValue {
+        } catch let error as WireError where Reconciling.isOfOtherProducts(error) {
             // Refunds of everything that the customer bought come, subscriptions too.
         } catch let error as WireError {
             Console.error("a refund was not carried out: \(error)")

@@ -7,6 +7,16 @@ struct ChainFolder {
 
     init(_ path: String) { folder = URL(fileURLWithPath: path, isDirectory: true) }
 
+    /// Ten years.
+    static let usualDays = 3_650
+
+    /// Makes a chain that is valid for so many days, from yesterday on.
+    func make(days: Int) throws {
+        let now = Clock.now()
+        let day: Int64 = 86_400_000
+        try write(try SandboxChain(notBefore: now - day, notAfter: now + Int64(days) * day))
+    }
+
     func write(_ chain: SandboxChain) throws {
         try File.makeFolder(folder.path)
         guard !FileManager.default.fileExists(atPath: path("root.der")) else {

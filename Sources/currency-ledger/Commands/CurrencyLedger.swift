@@ -12,7 +12,7 @@ struct CurrencyLedger: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             Serve.self, Promote.self, Demo.self, Call.self, Export.self, Audit.self, Backup.self, Restore.self,
-            Rebuild.self, TokenCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
+            Rebuild.self, TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 
     /// As the library's own, but what this command throws is one line with its own exit status.

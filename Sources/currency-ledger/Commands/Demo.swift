@@ -11,8 +11,9 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Tells the life of a purchase, against the real service.",
         discussion: """
-            Starts the service on a free loopback port with a fresh ledger, makes a signing chain, and talks to it \
-            over TCP. The exit status is 0 only if every step came out as it should.
+            Starts the service on free loopback ports with a fresh ledger, makes a signing chain, and talks to it \
+            over TCP. A simulator stands for the App Store. The exit status is 0 only if every step came out as it \
+            should.
             """)
 
     @Option(help: "Keep the ledger, the chain, the configuration and the exports in this folder.")
@@ -22,17 +23,34 @@ struct Demo: AsyncParsableCommand {
         let folder = try Demo.folder(keep)
         defer { if keep == nil { try? FileManager.default.removeItem(at: folder) } }
         let stage = try DemoStage(folder)
-        let service = try stage.service()
+        let allCameOut = try await DemoAppStore.run(in: stage.chainFolder) { appStore in
+            try await tell(stage, appStore)
+        }
+        if let keep {
+            Console.print("\nKept in \(keep): serve it with  currency-ledger serve --config \(keep)/ledger.json")
+        }
+        guard allCameOut else { throw Failure("a step did not come out as it should") }
+        Console.print("\nEvery step came out as it should.")
+    }
+
+    /// Runs the service while the story is told.
+    /// - Returns: whether every step came out as it should.
+    private func tell(_ stage: DemoStage, _ appStore: DemoAppStore) async throws -> Bool {
+        let settings = try stage.settings(asking: appStore)
+        let service = try stage.service(settings)
         let group = ServiceGroup(
             configuration: .init(
-                services: [.init(service: service)], gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })))
+                services: [service.ledgers] + service.agents, gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: DemoStage.logger))
         let running = Task { try await group.run() }
         let allCameOut: Bool
         do {
-            let address = try await service.lines.boundAddresses[0]
-            let client = try await LedgerClient.connect(to: address)
-            var story = DemoStory(client: client, stage: stage, address: "\(address)")
+            let lines = try await service.ledgers.lines.boundAddresses[0]
+            let http = try await service.ledgers.lines.boundHTTPAddresses[0]
+            let client = try await LedgerClient.connect(to: lines)
+            var story = DemoStory(
+                client: client, stage: stage, settings: settings.ledgers[0], appStore: appStore, address: "\(lines)",
+                httpAddress: "\(http)")
             allCameOut = try await story.tell()
             try await client.close()
         } catch {
@@ -42,11 +60,7 @@ struct Demo: AsyncParsableCommand {
         }
         await group.triggerGracefulShutdown()
         try await running.value
-        if let keep {
-            Console.print("\nKept in \(keep): serve it with  currency-ledger serve --config \(keep)/ledger.json")
-        }
-        guard allCameOut else { throw Failure("a step did not come out as it should") }
-        Console.print("\nEvery step came out as it should.")
+        return allCameOut
     }
 
     private static func folder(_ keep: String?) throws -> URL {
@@ -69,8 +83,12 @@ struct DemoStage {
     let chain: SandboxChain
     /// A chain that nobody configured as an anchor.
     let forger: SandboxChain
-    let settings: Settings
     let now: Timestamp
+
+    static let logger = Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    var chainFolder: String { folder.appendingPathComponent("chain").path }
+    private var settingsFile: String { folder.appendingPathComponent("ledger.json").path }
 
     init(_ folder: URL) throws {
         self.folder = folder
@@ -78,7 +96,7 @@ struct DemoStage {
         let year: Int64 = 365 * 86_400_000
         chain = try SandboxChain(notBefore: now - year, notAfter: now + year)
         forger = try SandboxChain(notBefore: now - year, notAfter: now + year)
-        try ChainFolder(folder.appendingPathComponent("chain").path).write(chain)
+        try ChainFolder(chainFolder).write(chain)
         let catalog = """
             {"currencies": {"gems": {"spendOrder": "free_first", "refundShortfall": "debt"}, "tickets": {}},
              "products": {"com.example.game.gems500": {"gems": 500},
@@ -86,23 +104,24 @@ struct DemoStage {
 
             """
         let configuration = """
-            {"path": "ledger", "listen": ["127.0.0.1:0"],
+            {"path": "ledger", "listen": ["127.0.0.1:0"], "http": {"listen": ["127.0.0.1:0"]},
              "app": {"bundleId": "\(DemoStage.bundleID)", "environment": "Sandbox"},
              "anchors": ["chain/root.der"], "catalog": "catalog.json", "insecureLoopback": true}
 
             """
         try File.write(Array(catalog.utf8), to: folder.appendingPathComponent("catalog.json").path)
-        let path = folder.appendingPathComponent("ledger.json").path
-        try File.write(Array(configuration.utf8), to: path)
-        settings = try Settings.load(file: path, flags: [:], environment: [:])
+        try File.write(Array(configuration.utf8), to: settingsFile)
     }
 
-    func service() throws -> LedgerService {
+    /// The settings of the file, and whom the service asks while the demo runs.
+    func settings(asking appStore: DemoAppStore) throws -> Settings {
+        try Settings.load(file: settingsFile, flags: appStore.flags, environment: [:])
+    }
+
+    func service(_ settings: Settings) throws -> Composition.Whole {
         try Composition.service(
             settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
-            acceptsClock: false,
-            scratch: ScratchFolder(), logger: Logger(label: "demo", factory: { _ in SwiftLogNoOpLogHandler() })
-        ).ledgers
+            acceptsClock: false, scratch: ScratchFolder(), logger: DemoStage.logger)
     }
 
     func transaction(

@@ -9,15 +9,28 @@ import StrictJSON
 struct DemoStory {
     let client: LedgerClient
     let stage: DemoStage
-    let address: String
+    let settings: LedgerSettings
+    let appStore: DemoAppStore
+    private let address: String
+    let httpAddress: String
     private var number = 0
     private var allCameOut = true
     private let printer = JSONPrinter(widthMax: 100, stringMax: 120)
 
-    init(client: LedgerClient, stage: DemoStage, address: String) {
+    /// - Parameters:
+    ///   - settings: of the service's ledger.
+    ///   - address: where the service listens for lines.
+    ///   - httpAddress: where it listens for notifications.
+    init(
+        client: LedgerClient, stage: DemoStage, settings: LedgerSettings, appStore: DemoAppStore, address: String,
+        httpAddress: String
+    ) {
         self.client = client
         self.stage = stage
+        self.settings = settings
+        self.appStore = appStore
         self.address = address
+        self.httpAddress = httpAddress
     }
 
     mutating func tell() async throws -> Bool {
@@ -31,12 +44,13 @@ struct DemoStory {
         try await refundInParts()
         try await lateAndEarly()
         try await forgery()
+        try await throughTheAppStore()
         try await books()
         return allCameOut
     }
 
     private mutating func credits() async throws {
-        let first = try stage.chain.sign(stage.transaction("2000000000000001"))
+        let first = try stage.chain.sign(stage.transaction("2000001000000001"))
         try await step(
             "The player buys 500 gems. The app posts the transaction that the App Store signed.",
             "credit",
@@ -58,7 +72,7 @@ struct DemoStory {
             #""outcome":"already_credited""#, #""posted":[]"#, #""available":500,"#,
             means: "Once per transaction id: nothing is posted, and the app is told the same good news.")
         let starter = try stage.chain.sign(
-            stage.transaction("2000000000000002", product: "com.example.game.starter"))
+            stage.transaction("2000001000000002", product: "com.example.game.starter"))
         try await step(
             "Another player buys a starter pack: one purchase, two currencies.",
             "credit",
@@ -94,7 +108,7 @@ struct DemoStory {
             #""reason":"insufficient_funds""#, #""available":120"#,
             means: "A wallet is never overdrawn. Nothing was changed.")
 
-        let refund = try notification(.refund, stage.transaction("2000000000000001", signedAt: 10_000, refunded: true))
+        let refund = try notification(.refund, stage.transaction("2000001000000001", signedAt: 10_000, refunded: true))
         try await step(
             "Apple refunds the 500 gems, though 380 of them are spent, and notifies the studio's server.",
             "notify", { $0.member("signedPayload", refund) },
@@ -105,7 +119,7 @@ struct DemoStory {
                 first.
                 """
         )
-        let replayed = try stage.chain.sign(stage.transaction("2000000000000001"))
+        let replayed = try stage.chain.sign(stage.transaction("2000001000000001"))
         try await step(
             "The device replays the old JWS, from before the refund.",
             "credit",
@@ -114,7 +128,7 @@ struct DemoStory {
             },
             #""outcome":"already_reversed""#, #""posted":[]"#,
             means: "The newest signature counts, whatever the order of arrival.")
-        let next = try stage.chain.sign(stage.transaction("2000000000000003", signedAt: 20_000))
+        let next = try stage.chain.sign(stage.transaction("2000001000000003", signedAt: 20_000))
         try await step(
             "Player-1 buys 500 gems once more.",
             "credit",
@@ -129,7 +143,7 @@ struct DemoStory {
         try await spend(
             "Player-2 spends 250 of the starter pack's 1,000 gems.", key: "shield-1", account: "player-2", amount: 250,
             #""available":750,"#, means: "A quarter of the gems is consumed, and none of the tickets.")
-        let starter = stage.transaction("2000000000000002", product: "com.example.game.starter")
+        let starter = stage.transaction("2000001000000002", product: "com.example.game.starter")
         let request = try notification(.consumptionRequest, starter, reason: .unintendedPurchase)
         try await step(
             "Player-2 asks Apple for a refund. Apple asks the studio how much was consumed.",
@@ -140,13 +154,13 @@ struct DemoStory {
             "The customer has consented, so the studio asks the ledger what to answer.",
             "consumption",
             {
-                $0.member("transactionId", "2000000000000002")
+                $0.member("transactionId", "2000001000000002")
                 $0.key("customerConsented")
                 $0.bool(true)
             }, #""consumptionPercentage":12500"#, #""deliveryStatus":"DELIVERED""#,
             means: "The body of Apple's Send Consumption Information: a quarter of the gems and no ticket is 12.5 %.")
         var part = stage.transaction(
-            "2000000000000002", product: "com.example.game.starter", signedAt: 10_000, refunded: true)
+            "2000001000000002", product: "com.example.game.starter", signedAt: 10_000, refunded: true)
         part.revocationPercentage = 50_000
         let refund = try notification(.refund, part)
         try await step(
@@ -155,7 +169,7 @@ struct DemoStory {
             means: "Half of each currency no longer stands; an odd ticket is rounded in the player's favour.")
         let reversed = try notification(
             .refundReversed,
-            stage.transaction("2000000000000002", product: "com.example.game.starter", signedAt: 20_000))
+            stage.transaction("2000001000000002", product: "com.example.game.starter", signedAt: 20_000))
         try await step(
             "The refund was a mistake, and Apple takes it back.", "notify", { $0.member("signedPayload", reversed) },
             #""outcome":"reinstated""#, #""available":750,"#, #""tickets":{"available":5,"#,
@@ -163,12 +177,12 @@ struct DemoStory {
     }
 
     private mutating func lateAndEarly() async throws {
-        let charge = try notification(.oneTimeCharge, stage.transaction("2000000000000004"))
+        let charge = try notification(.oneTimeCharge, stage.transaction("2000001000000004"))
         try await step(
             "Apple tells of a purchase before the app does, and nothing in it names the player.",
             "notify", { $0.member("signedPayload", charge) }, #""outcome":"unassigned""#, #""finish":false"#,
             means: "Recorded with its evidence. Whose it is, a later credit says.")
-        let late = try stage.chain.sign(stage.transaction("2000000000000004"))
+        let late = try stage.chain.sign(stage.transaction("2000001000000004"))
         try await step(
             "The app comes online, and names the player.",
             "credit",
@@ -176,7 +190,7 @@ struct DemoStory {
                 $0.member("account", "player-3"); $0.member("signedTransaction", late)
             },
             #""outcome":"credited""#, #""available":500,"#, means: "Credited now, once.")
-        let refunded = try stage.chain.sign(stage.transaction("2000000000000005", signedAt: 10_000, refunded: true))
+        let refunded = try stage.chain.sign(stage.transaction("2000001000000005", signedAt: 10_000, refunded: true))
         try await step(
             "The refund of another purchase arrives before the purchase itself.",
             "credit",
@@ -185,7 +199,7 @@ struct DemoStory {
             },
             #""outcome":"reversed""#, #""posted":[]"#, #""available":500,"#,
             means: "Sale and refund are both in the books; the wallet is as it was.")
-        let purchased = try stage.chain.sign(stage.transaction("2000000000000005"))
+        let purchased = try stage.chain.sign(stage.transaction("2000001000000005"))
         try await step(
             "Then the purchase arrives, signed earlier.",
             "credit",
@@ -210,7 +224,7 @@ struct DemoStory {
     }
 
     private mutating func forgery() async throws {
-        let forged = try stage.forger.sign(stage.transaction("2000000000000666"))
+        let forged = try stage.forger.sign(stage.transaction("2000001000000666"))
         try await step(
             "An attacker signs a purchase with certificates of his own that look like Apple's.",
             "credit",
@@ -219,7 +233,7 @@ struct DemoStory {
             },
             #""reason":"verification_failed""#, #""detail":"untrusted_root""#,
             means: "The chain ends at no trusted root. Nothing was changed.")
-        var tampered = Array(try stage.chain.sign(stage.transaction("2000000000000006")).utf8)
+        var tampered = Array(try stage.chain.sign(stage.transaction("2000001000000006")).utf8)
         let end = tampered.count - 40
         tampered[end] = tampered[end] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         let text = String(decoding: tampered, as: UTF8.self)
@@ -259,7 +273,7 @@ struct DemoStory {
         }
         let expected = [
             "player-1,gems,120,0,0,120,0", "player-2,gems,750,0,0,750,0", "player-2,tickets,5,0,0,5,0",
-            "player-3,gems,500,0,0,500,0",
+            "player-3,gems,500,0,0,500,0", "\(DemoStory.accountAtApple),gems,375,0,0,375,0",
         ]
         let exported = String(decoding: try File.read(path, bytesMax: 1 << 20), as: UTF8.self)
         for line in expected where !exported.contains(line) { allCameOut = false }
@@ -270,7 +284,7 @@ struct DemoStory {
             + numbers.map { String(repeating: " ", count: max(0, 8 - String($0).count)) + String($0) }.joined()
     }
 
-    private mutating func spend(
+    mutating func spend(
         _ title: String, key: String, account: String, amount: Int64, _ expected: String..., means: String
     ) async throws {
         try await step(
@@ -288,7 +302,7 @@ struct DemoStory {
             }, expected, means: means)
     }
 
-    private mutating func step(
+    mutating func step(
         _ title: String, _ method: String, _ members: (inout JSONWriter) -> Void, _ expected: String..., means: String
     ) async throws {
         try await step(title, method, members, expected, means: means)
@@ -298,21 +312,37 @@ struct DemoStory {
     private mutating func step(
         _ title: String, _ method: String, _ members: (inout JSONWriter) -> Void, _ expected: [String], means: String
     ) async throws {
-        number += 1
+        let params = DemoStory.object(members)
+        let reply = try await reply(method, params)
+        try show(title, method, params, reply, expected, means: means)
+    }
+
+    static func object(_ members: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         members(&writer)
         writer.endObject()
-        let reply: [UInt8]
+        return writer.bytes
+    }
+
+    /// What the service answers, an error too.
+    func reply(_ method: String, _ params: [UInt8]) async throws -> [UInt8] {
         do {
-            reply = try await client.call(method: method, params: writer.bytes)
+            return try await client.call(method: method, params: params)
         } catch let error as WireError {
-            reply = error.json
+            return error.json
         }
+    }
+
+    /// Prints an exchange, and checks that the reply has every expected piece of JSON.
+    mutating func show(
+        _ title: String, _ sent: String, _ params: [UInt8], _ reply: [UInt8], _ expected: [String], means: String
+    ) throws {
+        number += 1
         let text = String(decoding: reply, as: UTF8.self)
         let missing = expected.filter { !text.contains($0) }
         Console.print("\n\(number). \(title)")
-        Console.print("   → \(method) \(indented(try printer.print(writer.bytes)))")
+        Console.print("   → \(sent) \(indented(try printer.print(params)))")
         Console.print("   ← \(indented(try printer.print(reply)))")
         if missing.isEmpty {
             Console.print("   = \(means)")

@@ -19,7 +19,12 @@ struct Export: AsyncParsableCommand {
             """)
 
     enum Kind: String, CaseIterable, ExpressibleByArgument {
-        case balances, trial, debts
+        case balances, trial, debts, notifications
+        case consumptionRequests = "consumption_requests"
+    }
+
+    enum Scope: String, CaseIterable, ExpressibleByArgument {
+        case open, all
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -30,7 +35,8 @@ struct Export: AsyncParsableCommand {
         help:
             """
             balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: \
-            what players owe after refunds.
+            what players owe after refunds; notifications: what Apple told, and what it changed; consumption_requests: \
+            what Apple asks, by when it wants an answer.
             """
     )
     var kind: Kind
@@ -47,7 +53,14 @@ struct Export: AsyncParsableCommand {
     )
     var asOf: String?
 
-    @Option(help: "Only this currency.")
+    @Option(
+        help: "Of notifications, only those recorded at this time or later: a time as with --as-of.")
+    var from: String?
+
+    @Option(help: "Of consumption_requests, those that can still be answered (open), or all.")
+    var scope: Scope?
+
+    @Option(help: "Of balances, trial and debts, only this currency.")
     var currency: String?
 
     @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
@@ -65,8 +78,18 @@ struct Export: AsyncParsableCommand {
         if let asOf, Export.milliseconds(asOf) == nil {
             throw ValidationError("--as-of must be milliseconds since 1970 or ISO 8601, not '\(asOf)'.")
         }
+        if let from, Export.milliseconds(from) == nil {
+            throw ValidationError("--from must be milliseconds since 1970 or ISO 8601, not '\(from)'.")
+        }
+        if from != nil && kind != .notifications { throw ValidationError("--from is of notifications only.") }
+        if scope != nil && kind != .consumptionRequests {
+            throw ValidationError("--scope is of consumption_requests only.")
+        }
         if let currency, CurrencyCode(currency) == nil {
             throw ValidationError("'\(currency)' is not a currency's code.")
+        }
+        if currency != nil && (kind == .notifications || kind == .consumptionRequests) {
+            throw ValidationError("--currency is not of \(kind.rawValue).")
         }
     }
 
@@ -76,15 +99,19 @@ struct Export: AsyncParsableCommand {
         var progress = Progress()
         let time = asOf.flatMap { Export.milliseconds($0) }
         let code = currency.flatMap { CurrencyCode($0) }
+        let begin = from.flatMap { Export.milliseconds($0) }
+        let scope = scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open
         if let path {
-            try fromFolder(path, kind, time, code, &writer, &progress)
+            let query = ReportRequest(kind: kind, asOf: time, from: begin, scope: scope, currency: code)
+            try fromFolder(path, query, &writer, &progress)
         } else {
             try await server.withClient { client in
                 var after: String?
                 var asOf = time
                 repeat {
                     let page = try await client.report(
-                        kind, asOf: asOf, currency: code, limit: Limits.reportPageMax, after: after)
+                        kind, asOf: asOf, from: begin, scope: scope, currency: code, limit: Limits.reportPageMax,
+                        after: after)
                     asOf = page.asOf
                     try writer.write(page.rows)
                     progress.show(writer.count)
@@ -97,15 +124,16 @@ struct Export: AsyncParsableCommand {
     }
 
     private func fromFolder(
-        _ path: String, _ kind: ReportKind, _ time: Timestamp?, _ code: CurrencyCode?, _ writer: inout ReportFile,
-        _ progress: inout Progress
+        _ path: String, _ query: ReportRequest, _ writer: inout ReportFile, _ progress: inout Progress
     ) throws {
         do {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
-            try check(time, code, try reports.state())
-            try reports.report(kind, asOf: time, currency: code) { block, time in
+            try check(query.asOf, query.currency, try reports.state())
+            try reports.report(
+                query.kind, asOf: query.asOf, from: query.from, scope: query.scope, currency: query.currency
+            ) { block, time in
                 Console.error("the tables have all up to block \(block), \(Export.text(time))")
             } each: { rows in
                 try writer.write(rows)

@@ -45,6 +45,15 @@ struct ReportFile {
         case .balances: "account,currency,available,held,debt,paid,free\r\n"
         case .trial: "currency,account,debits,credits,balance\r\n"
         case .debts: "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n"
+        case .notifications:
+            """
+            notificationUUID,notificationType,subtype,signedDate,time,transactionId,account,verdict,entry,posted\r\n
+            """
+        case .consumptionRequests:
+            """
+            notificationUUID,transactionId,product,account,reason,signedDate,time,deadline,consent,state,endedAt,\
+            code\r\n
+            """
         }
     }
 
@@ -57,7 +66,24 @@ struct ReportFile {
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
             return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(since),\(age)\r\n"
+        case .notification(let row):
+            return line([
+                row.uuid, row.type, row.subtype, String(row.signedDate), String(row.time),
+                row.transaction?.description, row.account?.text, row.verdict.rawValue, row.entry.map(String.init),
+                row.posted.map { "\($0.currency):\($0.units)" }.joined(separator: " "),
+            ])
+        case .consumptionRequest(let row):
+            return line([
+                row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
+                String(row.signedDate), String(row.time), String(row.deadline), row.consent.rawValue,
+                row.state.rawValue, row.endedAt.map(String.init), row.code.map(String.init),
+            ])
         }
+    }
+
+    /// What there is not stands as an empty field.
+    private static func line(_ fields: [String?]) -> String {
+        fields.map { quoted($0 ?? "") }.joined(separator: ",") + "\r\n"
     }
 
     /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data,

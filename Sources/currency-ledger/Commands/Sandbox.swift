@@ -7,9 +7,13 @@ struct Sandbox: ParsableCommand {
         abstract: "Signs what the App Store could sign, with a chain of your own.",
         discussion: """
             For games that are developed and tested without the App Store. A service accepts what the chain signs when \
-            its root is among the service's anchors.
+            its root is among the service's anchors. "serve" runs a simulator of the App Store, and the commands from \
+            "buy" on drive it.
             """,
-        subcommands: [Init.self, Sign.self, Notify.self])
+        subcommands: [
+            Init.self, Sign.self, Notify.self, Serve.self, Buy.self, Refund.self, Decline.self, Reverse.self,
+            Revoke.self, Renew.self, RequestConsumption.self, State.self,
+        ])
 
     struct Init: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -20,17 +24,14 @@ struct Sandbox: ParsableCommand {
         var folder: String
 
         @Option(help: "Days for which the certificates are valid, from yesterday on.")
-        var days = 3_650
+        var days = ChainFolder.usualDays
 
         func validate() throws {
             guard (1...36_500).contains(days) else { throw ValidationError("--days must be from 1 to 36500.") }
         }
 
         func run() throws {
-            let now = Clock.now()
-            let day: Int64 = 86_400_000
-            let chain = try SandboxChain(notBefore: now - day, notAfter: now + Int64(days) * day)
-            try ChainFolder(folder).write(chain)
+            try ChainFolder(folder).make(days: days)
             Console.error("wrote a signing chain to \(folder); configure \(folder)/root.der as an anchor")
         }
     }

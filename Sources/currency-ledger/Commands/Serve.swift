@@ -129,6 +129,15 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Seconds from one reading of Apple's notification history to the next; 0: never. Default: 300")
     var appStoreHistorySeconds: String?
 
+    @Option(help: "false: Apple is not told how much was consumed, also where the player has consented. Default: true")
+    var appStoreSendConsumption: String?
+
+    @Flag(help: "Tell Apple of each credited purchase that it is finished: the app need not.")
+    var appStoreFinish = false
+
+    @Flag(help: "Tell Apple whose a purchase is, where the app did not say and a credit named the account.")
+    var appStoreSetAccountTokens = false
+
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
 
@@ -147,6 +156,8 @@ struct Serve: AsyncParsableCommand {
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
+            .appStoreConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish ? "true" : nil,
+            .appStoreAccountTokens: appStoreSetAccountTokens ? "true" : nil,
             .insecureLoopback: insecureLoopback ? "true" : nil,
         ].compactMapValues { $0 }
     }

@@ -10,6 +10,14 @@ struct AppStoreSettings: Sendable {
     var address: AppStoreAddress
     /// From one reading of the notification history to the next; 0 where nobody reads it.
     var historySeconds = 300
+    /// Whether Apple is told how much was consumed, where it asks and the player has consented.
+    var answersConsumption = true
+    /// Whether Apple is told that a purchase is in the books, as the app's `Transaction.finish()` does.
+    var finishes = false
+    /// Whether Apple is told whose a purchase is, where the app did not say.
+    var setsAccountTokens = false
+
+    var tellsApple: Bool { answersConsumption || finishes || setsAccountTokens }
 
     /// - Throws: ``ConfigurationError`` where it cannot be read, or is no such key.
     func readKey() throws(ConfigurationError) -> InAppPurchaseKey {

@@ -10,7 +10,15 @@ import Ledger
 /// ```
 /// An offer may say how much of the price each currency stands for (`"priceShares": {"gems": 80, "tickets": 20}`), and
 /// the catalog what the game prefers when Apple asks about a refund, by how much was consumed (`"refundPreferences":
-/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`).
+/// [{"from": 0, "preference": "GRANT_FULL"}, {"from": 1, "preference": "DECLINE"}]`), and how long after that the
+/// answer about consumption is sent (`"consumptionDelayMinutes": 60`).
+///
+/// What is no consumable has a type, and its amounts, or its offers, stand under it:
+/// ```json
+/// {"com.example.game.monthly": {"type": "auto_renewable", "grants": {"gems": 300}},
+///  "com.example.game.vip": {"type": "non_consumable", "familyShared": true,
+///                           "offers": [{"from": 0, "grants": {"gems": 9}}]}}
+/// ```
 ///
 /// A product grants its amounts for each unit bought. In a list, the offer with the latest `from` not after the
 /// purchase's `purchaseDate` applies.
@@ -39,8 +47,9 @@ struct CatalogFile {
 
     private mutating func catalog() throws(ConfigurationError) -> Catalog {
         var currencies: [CurrencyCode: CurrencySettings] = [:]
-        var products: [String: [Catalog.Offer]] = [:]
+        var products: [String: Catalog.Product] = [:]
         var refundRules: [Catalog.RefundRule] = []
+        var consumptionDelayMinutes: Int64 = 0
         let members = json.members(json.root) ?? []
         // What products grant is compared with the currencies, which may stand after them.
         for member in members where member.name == "currencies" {
@@ -52,12 +61,17 @@ struct CatalogFile {
             case "currencies": break
             case "products": products = self.products(member.value)
             case "refundPreferences": refundRules = self.refundRules(member.value)
+            case "consumptionDelayMinutes":
+                consumptionDelayMinutes =
+                    json.integer(member.value, in: 0...Catalog.consumptionDelayMinutesMax) ?? consumptionDelayMinutes
             default: json.note("is not a member of a catalog", member)
             }
         }
         require(["currencies", "products"], of: json.root)
         try json.check()
-        return Catalog(currencies: currencies, products: products, refundRules: refundRules)
+        return Catalog(
+            currencies: currencies, products: products, refundRules: refundRules,
+            consumptionDelayMinutes: consumptionDelayMinutes)
     }
 
     private mutating func require(_ names: [String], of object: JSONValue) {
@@ -93,20 +107,53 @@ struct CatalogFile {
         return currencies
     }
 
-    private mutating func products(_ value: JSONValue) -> [String: [Catalog.Offer]] {
-        var products: [String: [Catalog.Offer]] = [:]
+    private mutating func products(_ value: JSONValue) -> [String: Catalog.Product] {
+        var products: [String: Catalog.Product] = [:]
         for member in json.members(value) ?? [] {
             if member.name.isEmpty || member.name.utf8.count > Limits.codeBytesMax {
                 json.note("is not a product id of 1 to \(Limits.codeBytesMax) bytes", member)
             }
             switch member.value.content {
-            case .object: products[member.name] = [Catalog.Offer(from: Int64.min, grants: grants(member.value) ?? [])]
-            case .array(let elements): products[member.name] = offers(member.value, elements)
+            case .object(let members) where members.contains(where: isOfProduct):
+                products[member.name] = product(member.value)
+            case .object: products[member.name] = Catalog.Product(offers: [always(member.value)])
+            case .array(let elements): products[member.name] = Catalog.Product(offers: offers(member.value, elements))
             case .string, .number, .bool, .null:
-                json.mustBe("the amounts that it grants, or a list of offers", member.value)
+                json.mustBe("the amounts that it grants, a list of offers, or a product with its type", member.value)
             }
         }
         return products
+    }
+
+    /// A currency may have such a name too, but an amount is a number.
+    private func isOfProduct(_ member: JSONValue.Member) -> Bool {
+        if case .number = member.value.content { return false }
+        return ["type", "familyShared", "grants", "offers"].contains(member.name)
+    }
+
+    private mutating func product(_ value: JSONValue) -> Catalog.Product? {
+        var type: ProductType?
+        var isGrantedToFamily = false
+        var offers: [[Catalog.Offer]] = []
+        for member in json.members(value) ?? [] {
+            switch member.name {
+            case "type": type = json.choice(member.value)
+            case "familyShared": isGrantedToFamily = json.bool(member.value) ?? false
+            case "grants": offers.append([always(member.value)])
+            case "offers": offers.append(json.elements(member.value).map { self.offers(member.value, $0) } ?? [])
+            default: json.note("is not a member of a product", member)
+            }
+        }
+        require(["type"], of: value)
+        if offers.count != 1 { json.note("must have either grants or offers", value) }
+        if isGrantedToFamily && type == .consumable { json.note("is a consumable, which no family can share", value) }
+        return type.map {
+            Catalog.Product(type: $0, isGrantedToFamily: isGrantedToFamily, offers: offers.first ?? [])
+        }
+    }
+
+    private mutating func always(_ grants: JSONValue) -> Catalog.Offer {
+        Catalog.Offer(from: Int64.min, grants: self.grants(grants) ?? [])
     }
 
     private mutating func offers(_ value: JSONValue, _ elements: [JSONValue]) -> [Catalog.Offer] {

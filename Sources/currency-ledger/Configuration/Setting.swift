@@ -34,6 +34,9 @@ enum Setting: String, CaseIterable {
     case appStoreIssuerID = "appStore.issuerId"
     case appStoreAddress = "appStore.address"
     case appStoreHistorySeconds = "appStore.historySeconds"
+    case appStoreConsumption = "appStore.sendConsumption"
+    case appStoreFinish = "appStore.finish"
+    case appStoreAccountTokens = "appStore.setAccountTokens"
     case logLevel = "log.level"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
@@ -54,7 +57,9 @@ enum Setting: String, CaseIterable {
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
             .integer
-        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates: .boolean
+        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreConsumption, .appStoreFinish,
+            .appStoreAccountTokens:
+            .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
         }
@@ -68,7 +73,8 @@ enum Setting: String, CaseIterable {
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
-            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds:
+            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreConsumption,
+            .appStoreFinish, .appStoreAccountTokens:
             false
         }
     }
@@ -104,6 +110,9 @@ enum Setting: String, CaseIterable {
         case .appStoreIssuerID: "--app-store-issuer-id"
         case .appStoreAddress: "--app-store-address"
         case .appStoreHistorySeconds: "--app-store-history-seconds"
+        case .appStoreConsumption: "--app-store-send-consumption"
+        case .appStoreFinish: "--app-store-finish"
+        case .appStoreAccountTokens: "--app-store-set-account-tokens"
         case .logLevel: "--log-level"
         case .followLeader: "--follow-leader"
         case .followName: "--follow-name"
@@ -120,7 +129,8 @@ enum Setting: String, CaseIterable {
         case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
-            .appStoreAddress, .appStoreHistorySeconds:
+            .appStoreAddress, .appStoreHistorySeconds, .appStoreConsumption, .appStoreFinish,
+            .appStoreAccountTokens:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
             .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:

@@ -178,8 +178,11 @@ private struct Source {
         let issuerID = filled(.appStoreIssuerID)?.text
         let own = filled(.appStoreAddress)
         let seconds = integer(.appStoreHistorySeconds, in: 0...86_400)
-        for setting in [Setting.appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds]
-        where given(setting) != nil {
+        let sendsConsumption = boolean(.appStoreConsumption)
+        let finishes = boolean(.appStoreFinish)
+        let setsAccountTokens = boolean(.appStoreAccountTokens)
+        for setting in Setting.allCases
+        where setting.names[0] == "appStore" && setting != .appStoreKey && given(setting) != nil {
             require(.appStoreKey, because: "\(setting.rawValue) is")
         }
         if given(.appStoreKey) != nil {
@@ -189,6 +192,9 @@ private struct Source {
         guard let key, let keyID, let issuerID, let address = address(of: environment, own: own) else { return nil }
         var settings = AppStoreSettings(keyFile: key, keyID: keyID, issuerID: issuerID, address: address)
         if let seconds { settings.historySeconds = Int(seconds) }
+        settings.answersConsumption = sendsConsumption ?? settings.answersConsumption
+        settings.finishes = finishes ?? settings.finishes
+        settings.setsAccountTokens = setsAccountTokens ?? settings.setsAccountTokens
         return settings
     }
 

@@ -288,6 +288,24 @@ import Testing
         ]
         try Self.expect(rows, is: "15 02 00000007 00 03 02 01 05 00 02")
     }
+
+    @Test func calls() throws {
+        var rows = BlockRows()
+        let transaction = TransactionID(number: 7)
+        rows.calls = [
+            BlockRows.CallRow(
+                transaction: transaction, kind: .consumption, notification: 9, end: .accepted,
+                body: Array("{}".utf8)[...], time: Self.time),
+            BlockRows.CallRow(
+                transaction: transaction, kind: .finish, notification: nil, end: .refused(code: 4_040_010), body: [],
+                time: Self.time + 1),
+            BlockRows.CallRow(
+                transaction: transaction, kind: .accountToken, notification: nil, end: .expired, body: [],
+                time: Self.time),
+        ]
+        try Self.expect(
+            rows, is: "16 03 00000011 15 07 09 027B7D 00" + "0A 07 94 95 ED 03 02" + "0F 07 00")
+    }
 }
 
 /// Salts that can be written by hand.

@@ -87,6 +87,18 @@ import Testing
         ),
         ("a hold without a transfer", "0E 01 00000003 01 05 00", "holds: no transfer sets anything aside"),
         ("a flag that is not defined", "11 01 00000003 04 01 00", "consents row 1: a flag is not defined"),
+        ("a call of no kind", "16 01 00000003 04 07 00", "calls row 1: its kind is not defined"),
+        ("a call without an end", "16 01 00000003 02 07 00", "calls row 1: its end is not defined"),
+        (
+            "an answer to a notification that there is not", "16 01 00000005 05 07 FF7F 00",
+            "calls row 1: it answers a notification that there is not"
+        ),
+        ("a call's empty body", "16 01 00000004 16 07 00 00", "calls row 1: a body without bytes is written"),
+        (
+            "a call's body of 1,025 bytes", "16 01 00000406 16 07 8108 \(String(repeating: "61", count: 1_025)) 00",
+            "calls row 1: its body is too large"
+        ),
+        ("a call's body that is no text", "16 01 00000005 16 07 01 FF 00", "calls row 1: "),
     ])
     func refusesByName(what: String, sections: String, words: String) {
         let error = Self.error(sections)
@@ -153,7 +165,7 @@ import Testing
         #expect(known.skippedSections.isEmpty)
     }
 
-    @Test(arguments: ["16", "40", "7F"])
+    @Test(arguments: ["17", "40", "7F"])
     func aSectionThatMustBeUnderstoodIsRefusedWhereItIsNot(tag: String) throws {
         let error = Self.error(Self.entry + Self.transfer + Self.lot + tag + "01 00000001 00")
         #expect(error?.kind == .unknownVersion && error?.words.contains("later version") == true)

@@ -192,6 +192,7 @@ extension BlockRows {
             && notifications == other.notifications && requests == other.requests && holds == other.holds
             && erasures == other.erasures
             && closedThrough == other.closedThrough && links == other.links && consents == other.consents
+            && calls == other.calls
             && adjustments == other.adjustments && externals == other.externals && catalogs == other.catalogs
     }
 }

@@ -315,7 +315,18 @@ struct RandomChain {
     }
 
     private mutating func later() {
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 6:
+            let kind = AppStoreCall.Kind.allCases.randomElement(using: &random)!
+            guard kind != .consumption || position.notification > 0 else { return }
+            let ends: [AppStoreCall.End] = [.accepted, .refused(code: anyTime()), .expired]
+            rows.calls.append(
+                BlockRows.CallRow(
+                    transaction: transaction(), kind: kind,
+                    notification: kind == .consumption
+                        ? Int64.random(in: 1...position.notification, using: &random) : nil,
+                    end: ends.randomElement(using: &random)!, body: Array((maybe { $0.text() } ?? "").utf8)[...],
+                    time: anyTime()))
         case 0:
             rows.links.append(
                 BlockRows.LinkRow(

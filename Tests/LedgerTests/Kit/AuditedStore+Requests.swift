@@ -139,6 +139,15 @@ extension AuditedStore {
         }
     }
 
+    /// Whether it was recorded now.
+    mutating func record(_ call: AppStoreCall) throws -> Bool {
+        switch ask(.record(call)) {
+        case .recorded(let duplicate): return !duplicate
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
     /// How many players had something expired.
     @discardableResult
     mutating func expire() throws -> Int {

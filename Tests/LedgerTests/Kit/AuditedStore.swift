@@ -103,7 +103,7 @@ struct AuditedStore {
         }
         loadNamed(needs)
         if needs.expirations { for id in projection.players.keys.sorted() { load(id) } }
-        for uuid in needs.notifications where index.notifications.contains(uuid) { books.load(notification: uuid) }
+        index.loadNotifications(needs, into: &books)
     }
 
     /// The players and lots of spends and holds that are named by their key.

@@ -96,7 +96,7 @@ struct GameModel {
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil
-        case .notify, .consumption, .forget: preconditionFailure("the model takes no such command")
+        case .notify, .record, .consumption, .forget: preconditionFailure("the model takes no such command")
         }
     }
 

@@ -88,7 +88,7 @@ extension Command {
         case .keyed(let operation): operation.key
         case .atomic(let atomic): atomic.key
         case .consent(let consent): consent.key
-        case .credit, .notify, .link, .expire, .balance, .consumption, .forget: nil
+        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: nil
         }
     }
 }
@@ -140,7 +140,7 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .link, .consent, .expire, .balance, .consumption, .forget: break
+        case .keyed, .credit, .notify, .link, .consent, .record, .expire, .balance, .consumption, .forget: break
         }
         sent.append(command)
         return command

@@ -175,6 +175,9 @@ enum Samples {
             history(HistoryQuery(account: player)),
             history(HistoryQuery(account: player, currency: gems, limit: 1, before: Limits.amountMax)),
             report(ReportRequest(kind: .trial)),
+            report(ReportRequest(kind: .notifications, asOf: 9, from: 1, after: "notifications.1.2")),
+            report(ReportRequest(kind: .consumptionRequests)),
+            report(ReportRequest(kind: .consumptionRequests, scope: .all, limit: 1)),
             report(
                 ReportRequest(
                     kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "balances.12.3")),
@@ -316,6 +319,11 @@ enum Samples {
                     number: 6, kind: .consumptionRequest, time: 7, signedDate: 6, revoked: nil, entry: nil,
                     reason: "OTHER"),
                 PurchaseView.Event(number: 7, kind: .assigned, time: 8, signedDate: nil, revoked: nil, entry: 10),
+                PurchaseView.Event(
+                    number: 8, kind: .consumptionSent, time: 9, signedDate: nil, revoked: nil, entry: nil,
+                    end: .refused(code: 4_000_006), body: #"{"a":1}"#),
+                PurchaseView.Event(
+                    number: 9, kind: .finished, time: 9, signedDate: nil, revoked: nil, entry: nil, end: .accepted),
             ], next: 4)
     }
 

@@ -109,6 +109,7 @@ struct Transcript {
         case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
         case .query(.purchase): "purchase"
         case .query(.find): "find"
+        case .query(.appStoreWork): "what there is to tell Apple"
         case .query(.head): "head"
         case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
         case .query(.blocks(let query)): "blocks after \(query.after)"

@@ -1,0 +1,116 @@
+/// What there may be to tell Apple, in the order in which the ledger recorded it: a page of it, after a number, and of
+/// what was recorded from a time on.
+package enum AppStoreWorkQuery: Hashable, Sendable {
+    /// CONSUMPTION_REQUESTs of purchases, by the number of the notification.
+    case consumptionRequests(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
+    /// Purchases of the App Store, by the number of their first evidence.
+    case purchases(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
+    /// Accounts that purchases of the App Store found after they were recorded, by the number of the assignment.
+    case assignments(after: Int64, since: Timestamp = 0, limit: Int = Limits.appStoreWorkMax)
+}
+
+/// A page of what there may be to tell Apple. One with fewer rows than were asked for is the last for now: ask again
+/// after its last row's number.
+package enum AppStoreWork: Hashable, Sendable {
+    case consumptionRequests([ConsumptionRequest])
+    case purchases([Purchase])
+    case assignments([Assignment])
+
+    /// Apple asks how much of a purchase was consumed.
+    package struct ConsumptionRequest: Hashable, Sendable {
+        /// Of the notification.
+        package var number: Int64
+        package var notificationUUID: String
+        package var transaction: TransactionID
+        package var product: String
+        /// When Apple asked. It takes an answer for 12 hours (``Limits/consumptionAnswerMilliseconds``).
+        package var signedDate: Timestamp
+        /// When the ledger recorded it.
+        package var time: Timestamp
+        /// Whose the purchase is; `nil` while no account is known.
+        package var account: AccountName?
+        /// What the player said last of telling Apple; `nil` where nothing was ever recorded.
+        package var consent: Bool?
+        /// Whether an answer was accepted, or its time was recorded to be over.
+        package var isEnded: Bool
+        /// With what code Apple refused the answer that was sent last, where it did.
+        package var refusalCode: Int64?
+
+        package init(
+            number: Int64, notificationUUID: String, transaction: TransactionID, product: String,
+            signedDate: Timestamp, time: Timestamp, account: AccountName?, consent: Bool?, isEnded: Bool,
+            refusalCode: Int64?
+        ) {
+            self.number = number
+            self.notificationUUID = notificationUUID
+            self.transaction = transaction
+            self.product = product
+            self.signedDate = signedDate
+            self.time = time
+            self.account = account
+            self.consent = consent
+            self.isEnded = isEnded
+            self.refusalCode = refusalCode
+        }
+    }
+
+    /// A purchase that may be finished.
+    package struct Purchase: Hashable, Sendable {
+        /// Of its first evidence.
+        package var number: Int64
+        package var transaction: TransactionID
+        /// When the ledger recorded it.
+        package var time: Timestamp
+        /// Whether it has an account, to which it was credited.
+        package var isCredited: Bool
+        /// Whether Apple took it that the purchase is finished, or its time was recorded to be over.
+        package var isFinished: Bool
+        /// With what code Apple refused that last, where it did.
+        package var refusalCode: Int64?
+
+        package init(
+            number: Int64, transaction: TransactionID, time: Timestamp, isCredited: Bool, isFinished: Bool,
+            refusalCode: Int64?
+        ) {
+            self.number = number
+            self.transaction = transaction
+            self.time = time
+            self.isCredited = isCredited
+            self.isFinished = isFinished
+            self.refusalCode = refusalCode
+        }
+    }
+
+    /// An account that a purchase found after it was recorded.
+    package struct Assignment: Hashable, Sendable {
+        /// Of the assignment.
+        package var number: Int64
+        package var transaction: TransactionID
+        /// As Apple says it; `nil` where it did not say.
+        package var originalTransaction: TransactionID?
+        /// When the ledger recorded it.
+        package var time: Timestamp
+        /// To which it was credited, also where that is linked to another since; `nil` where the name was erased.
+        package var account: AccountName?
+        /// Whether Apple was told that the purchase is finished, and how that ended is no longer in question.
+        package var isFinishTold: Bool
+        /// Whether Apple took the token, or its time was recorded to be over.
+        package var isTold: Bool
+        /// With what code Apple refused the token last, where it did.
+        package var refusalCode: Int64?
+
+        package init(
+            number: Int64, transaction: TransactionID, originalTransaction: TransactionID?, time: Timestamp,
+            account: AccountName?, isFinishTold: Bool, isTold: Bool, refusalCode: Int64?
+        ) {
+            self.number = number
+            self.transaction = transaction
+            self.originalTransaction = originalTransaction
+            self.time = time
+            self.account = account
+            self.isFinishTold = isFinishTold
+            self.isTold = isTold
+            self.refusalCode = refusalCode
+        }
+    }
+}

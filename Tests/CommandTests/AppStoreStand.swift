@@ -1,0 +1,129 @@
+import AppStore
+import Foundation
+import LedgerClient
+import LedgerWire
+import Testing
+
+/// A studio, and an App Store that answers what the studio's files say.
+final class AppStoreStand {
+    static let player = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+
+    let studio: Studio
+    let store: RunningCommand
+
+    /// - Parameter more: members of the setting `appStore`.
+    init(historySeconds: Int, more: String = "") async throws {
+        studio = try Studio()
+        let script = Command.root.appendingPathComponent("Tests/CommandTests/app_store.py").path
+        store = try Command.start(
+            [script, studio.folder.url.path], try TemporaryFolder(), URL(fileURLWithPath: "/usr/bin/python3"))
+        try await store.waits(for: "port=")
+        let said = try String(contentsOfFile: store.folder.path("err"), encoding: .utf8)
+        let port = try #require(said.firstMatch(of: /port=(\d+)/)).1
+        let key = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/openssl"),
+            ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"])
+        try studio.folder.write("AuthKey.p8", key.output)
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: studio.folder.path("AuthKey.p8"))
+        try studio.folder.write(
+            "ledger.json",
+            """
+            {"path": "ledger", "listen": ["127.0.0.1:0"],
+             "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+             "anchors": ["root.der"], "catalog": "catalog.json", "insecureLoopback": true,
+             "appStore": {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
+                          "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
+                          "historySeconds": \(historySeconds)\(more)}}
+            """)
+    }
+
+    deinit { store.process.terminate() }
+
+    func transaction(
+        _ number: Int, product: String = "com.example.game.gems500", account: String? = AppStoreStand.player,
+        isRefunded: Bool = false
+    ) throws -> String {
+        var payload = TransactionPayload(
+            transactionID: String(number), bundleID: "com.example.game", productID: product,
+            purchaseDate: studio.now - 60_000, signedDate: studio.now - (isRefunded ? 10_000 : 60_000),
+            environment: .sandbox)
+        payload.appAccountToken = account
+        if isRefunded { payload.revocationDate = studio.now - 20_000 }
+        return try studio.chain.sign(payload)
+    }
+
+    /// Has Apple's history list a notification that never arrived.
+    /// - Parameter before: milliseconds from then until now.
+    func lose(
+        _ type: NotificationPayload.NotificationType, _ transaction: String?, before: Int64
+    ) throws {
+        let signed = try notification(type, transaction, before: before)
+        try append(
+            #"{"time": \#(studio.now - before), "signedPayload": "\#(signed)"}"#, to: "history.jsonl")
+    }
+
+    func notification(
+        _ type: NotificationPayload.NotificationType, _ transaction: String?, before: Int64
+    ) throws -> String {
+        let payload = NotificationPayload(
+            notificationType: type, notificationUUID: UUID().uuidString.lowercased(),
+            signedDate: studio.now - before,
+            data: NotificationPayload.AppMetadata(
+                bundleID: "com.example.game", environment: .sandbox, signedTransactionInfo: transaction))
+        return try studio.chain.sign(payload)
+    }
+
+    func append(_ line: String, to name: String) throws {
+        let old = (try? String(contentsOfFile: studio.folder.path(name), encoding: .utf8)) ?? ""
+        try studio.folder.write(name, old + line + "\n")
+    }
+
+    /// Waits until the player has so much.
+    func waits(for available: Int64?, at service: RunningService) async throws {
+        let client = try await service.client()
+        let player = try #require(AccountName(Self.player))
+        var last: Int64?
+        for _ in 0..<1_200 {
+            last = try await client.balance(player).balances.first?.balance.available
+            if last == available { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(last == available)
+        try await client.close()
+    }
+
+    /// Waits until the service has logged it.
+    func waits(for text: String, at service: RunningService) async throws {
+        for _ in 0..<1_200 where try !service.said.contains(text) { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try service.said.contains(text))
+    }
+
+    func reconcile(_ service: RunningService, _ arguments: String...) throws -> Finished {
+        try Command.run(
+            ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]
+                + arguments)
+    }
+
+    /// What was asked of the App Store, or told it.
+    struct Request: Decodable {
+        let path: String
+        /// JSON, with its members in order.
+        let body: String
+        /// With which it was told; `nil` of what was only asked.
+        let status: Int?
+    }
+
+    func requests() throws -> [Request] {
+        let text = (try? String(contentsOfFile: studio.folder.path("requests.jsonl"), encoding: .utf8)) ?? ""
+        // The last line may be on its way.
+        return text.split(separator: "\n").compactMap { line in
+            try? JSONDecoder().decode(Request.self, from: Data(line.utf8))
+        }
+    }
+
+    func audits() throws {
+        let audit = try Command.run(["audit", "--config", studio.folder.path("ledger.json")])
+        #expect(audit.status == 0 && audit.output.contains("everything holds"), "\(audit)")
+    }
+}

@@ -1,0 +1,157 @@
+import AppStore
+import Foundation
+import LedgerClient
+import LedgerWire
+import Testing
+
+/// Apple is told what it asks, and what it can be told, once it is in the books.
+@Suite struct CorrespondenceTests {
+    private static let hour: Int64 = 3_600_000
+
+    /// What the App Store was told: how often what was told at which path, and with which status it answered.
+    private static func told(_ stand: AppStoreStand) throws -> [AppStoreStand.Request] {
+        try stand.requests().filter { $0.status != nil }
+    }
+
+    private static func waits(for count: Int, _ stand: AppStoreStand) async throws {
+        for _ in 0..<1_200 where try told(stand).count < count { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try told(stand).count == count)
+    }
+
+    /// Without the spaces between them.
+    private static func events(_ service: RunningService, _ transaction: Int) throws -> String {
+        let finished = try Command.run(
+            ["call", "--server", service.address, "purchase", "transactionId=\(transaction)"])
+        #expect(finished.status == 0, "\(finished)")
+        return finished.output.filter { !$0.isWhitespace }
+    }
+
+    private static func call(_ service: RunningService, _ arguments: String...) throws {
+        let finished = try Command.run(["call", "--server", service.address] + arguments)
+        #expect(finished.status == 0, "\(finished)")
+    }
+
+    @Test func aQuestionIsAnsweredOnceWithConsentAndNeverWithout() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1)
+        for number in 1...2 {
+            try stand.lose(.oneTimeCharge, try stand.transaction(number), before: 2 * Self.hour)
+            try stand.lose(.consumptionRequest, try stand.transaction(number), before: Self.hour)
+        }
+        var service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 1_000, at: service)
+        try Self.call(
+            service, "spend", "key=s", "account=\(AppStoreStand.player)",
+            #"debits=[{"currency": "gems", "amount": 125}]"#)
+        // Some looks at the ledger later nothing was told.
+        try await Task.sleep(for: .seconds(6))
+        #expect(try Self.told(stand).isEmpty)
+        try Self.call(service, "consent", "key=c", "account=\(AppStoreStand.player)", "consumption=true")
+        try await Self.waits(for: 2, stand)
+        let told = try Self.told(stand).sorted { $0.path < $1.path }
+        #expect(told.map(\.path) == [1, 2].map { "/inApps/v2/transactions/consumption/\($0)" })
+        #expect(
+            told[0].body == #"{"consumptionPercentage": 25000, "customerConsented": true, "#
+                + #""deliveryStatus": "DELIVERED", "sampleContentProvided": false}"#)
+        #expect(told[1].body.contains(#""consumptionPercentage": 0,"#))
+        for _ in 0..<200 where try !Self.events(service, 1).contains("consumption_sent") {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let events = try Self.events(service, 1)
+        #expect(events.contains(#""kind":"consumption_sent""#) && events.contains(#""end":"accepted""#), "\(events)")
+
+        // Nor does a service that starts anew tell it again.
+        #expect(service.stop() == 0)
+        service = try RunningService(stand.studio.folder)
+        try stand.lose(.oneTimeCharge, try stand.transaction(3), before: 10_000)
+        try stand.lose(.consumptionRequest, try stand.transaction(3), before: 5_000)
+        try await Self.waits(for: 3, stand)
+        #expect(try Self.told(stand)[2].path == "/inApps/v2/transactions/consumption/3")
+        #expect(service.stop() == 0)
+        try stand.audits()
+    }
+
+    @Test func aQuestionIsNotAnsweredAfterItsTimeNorBeforeItsDelay() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1)
+        try stand.studio.folder.write(
+            "catalog.json",
+            #"""
+            {"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": 500}},
+             "consumptionDelayMinutes": 60}
+            """#)
+        for number in 1...3 { try stand.lose(.oneTimeCharge, try stand.transaction(number), before: 20 * Self.hour) }
+        try stand.lose(.consumptionRequest, try stand.transaction(1), before: 12 * Self.hour)
+        try stand.lose(.consumptionRequest, try stand.transaction(2), before: 2 * Self.hour)
+        try stand.lose(.consumptionRequest, try stand.transaction(3), before: Self.hour - 600_000)
+        let service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 1_500, at: service)
+        try Self.call(service, "consent", "key=c", "account=\(AppStoreStand.player)", "consumption=true")
+        try await Self.waits(for: 1, stand)
+        #expect(try Self.told(stand)[0].path == "/inApps/v2/transactions/consumption/2")
+        for _ in 0..<200 where try !Self.events(service, 1).contains("consumption_sent") {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let late = try Self.events(service, 1)
+        #expect(late.contains(#""end":"expired""#), "\(late)")
+        #expect(try service.said.contains("Apple was not told in time how much of a purchase was consumed"))
+        #expect(try Self.told(stand).count == 1)
+        #expect(service.stop() == 0)
+        try stand.audits()
+    }
+
+    @Test func whatAppleRefusesIsRecordedAndNotToldAgainAndWhatFailsIs() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1)
+        let paths = [1, 2].map { "/inApps/v2/transactions/consumption/\($0)" }
+        try stand.studio.folder.write(
+            "refusals.json", #"{"\#(paths[0])": [400, 4000047], "\#(paths[1])": [500, 5000001]}"#)
+        for number in 1...2 {
+            try stand.lose(.oneTimeCharge, try stand.transaction(number), before: 2 * Self.hour)
+            try stand.lose(.consumptionRequest, try stand.transaction(number), before: Self.hour)
+        }
+        let service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 1_000, at: service)
+        try Self.call(service, "consent", "key=c", "account=\(AppStoreStand.player)", "consumption=true")
+        try await Self.waits(for: 2, stand)
+        for _ in 0..<200 where try !service.said.contains("Apple cannot be told of purchases") {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        try stand.studio.folder.write("refusals.json", "{}")
+        for _ in 0..<1_200 where try !Self.told(stand).contains(where: { $0.status == 202 }) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let told = try Self.told(stand)
+        #expect(told.filter { $0.path == paths[0] }.map(\.status) == [400])
+        #expect(told.filter { $0.path == paths[1] }.last?.status == 202)
+        #expect(try Self.events(service, 1).contains(#""end":"refused","code":4000047"#))
+        #expect(try service.said.contains("Apple refuses what it is told of a purchase"))
+        #expect(service.stop() == 0)
+        try stand.audits()
+    }
+
+    @Test func aPurchaseIsFinishedAndItsOwnerToldOnceItIsCredited() async throws {
+        let stand = try await AppStoreStand(
+            historySeconds: 0, more: #", "finish": true, "setAccountTokens": true"#)
+        let service = try RunningService(stand.studio.folder)
+        let (named, nameless) = (try stand.transaction(1), try stand.transaction(2, account: nil))
+        try stand.studio.folder.write("named.jws", named)
+        try stand.studio.folder.write("nameless.jws", nameless)
+        let unknown = try Command.run(
+            ["call", "--server", service.address, "credit", "signedTransaction=\(nameless)"])
+        #expect(unknown.output.contains("account_required"), "\(unknown)")
+        try Self.call(service, "credit", "signedTransaction=\(named)")
+        try await Self.waits(for: 1, stand)
+        #expect(try Self.told(stand)[0].path == "/inApps/v1/transactions/1/finish")
+        // Held without an account by Apple's word, and credited when the pipeline says whose it is.
+        try stand.studio.folder.write("notification.jws", try stand.notification(.oneTimeCharge, nameless, before: 0))
+        try Self.call(service, "notify", "signedPayload=@\(stand.studio.folder.path("notification.jws"))")
+        try await Task.sleep(for: .seconds(6))
+        #expect(try Self.told(stand).count == 1)
+        try Self.call(service, "credit", "signedTransaction=\(nameless)", "account=\(AppStoreStand.player)")
+        try await Self.waits(for: 3, stand)
+        let later = try Self.told(stand)[1...].sorted { $0.path < $1.path }
+        #expect(
+            later.map(\.path) == ["/inApps/v1/transactions/2/appAccountToken", "/inApps/v1/transactions/2/finish"])
+        #expect(later[0].body == #"{"appAccountToken": "\#(AppStoreStand.player)"}"#)
+        #expect(service.stop() == 0)
+        try stand.audits()
+    }
+}
