@@ -34,6 +34,8 @@ public struct APIErrorCode: RawRepresentable, Hashable, Sendable, CustomStringCo
 extension APIErrorCode {
     /// The request is malformed.
     public static let generalBadRequest = APIErrorCode(rawValue: 4_000_000)
+    /// The bundle id is none.
+    public static let invalidAppIdentifier = APIErrorCode(rawValue: 4_000_002)
     /// A page's `revision` is none.
     public static let invalidRequestRevision = APIErrorCode(rawValue: 4_000_005)
     /// It is no transaction id.

@@ -43,8 +43,8 @@ public enum AppStoreServerLimits {
     /// Milliseconds by which a ``Reconciliation`` stays within what Apple keeps. Apple refuses to be asked for more;
     /// clocks differ, and a request takes a while.
     static let historyMarginMilliseconds: Int64 = 3_600_000
-    /// Notifications that wait for the next run of a ``Reconciliation``, of up to 64 KiB each; while there are as many,
-    /// no more are read.
+    /// Notifications that wait for the next run of a ``Reconciliation``, of up to 64 KiB each. More are read again from
+    /// the history when half of these are done with.
     static let postponedMax = 1_000
 
     /// Milliseconds for which Apple keeps notifications: 180 days, in the sandbox 30.

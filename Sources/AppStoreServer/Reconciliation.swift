@@ -29,14 +29,19 @@ public actor Reconciliation {
         public internal(set) var known = 0
         /// Notifications that will never be taken.
         public internal(set) var refused = 0
-        /// Notifications that wait for the next run.
+        /// Notifications that wait for the next run; 1,000 at most, also where more do.
         public internal(set) var postponed = 0
+        /// Why the last one that was refused was.
+        public internal(set) var refusalReason: String?
+        /// What the first one that waits is waiting for.
+        public internal(set) var postponementReason: String?
     }
 
     private struct Postponed {
         /// From when on the history has it.
         var from: Int64
         var signedPayload: String
+        var reason: String
     }
 
     private let client: AppStoreServerClient
@@ -44,6 +49,9 @@ public actor Reconciliation {
     private let deliver: @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     private var readThrough: Int64
     private var postponed: [Postponed] = []
+    /// From when on the history has some that wait and are not kept here, for too many do.
+    private var unkeptFrom: Int64?
+    private var isRunning = false
 
     /// - Parameters:
     ///   - environment: the one that the client asks. Apple has the last 180 days of it, of the sandbox 30.
@@ -63,9 +71,9 @@ public actor Reconciliation {
     }
 
     /// Everything before this time was handed over, and taken or refused for ever: where another process may go on.
-    public var position: Int64 { postponed.reduce(readThrough) { min($0, $1.from) } }
+    public var position: Int64 { postponed.reduce(min(readThrough, unkeptFrom ?? .max)) { min($0, $1.from) } }
 
-    /// Hands over what was sent until `now`, a day at a time. One run is to end before the next begins.
+    /// Hands over what was sent until `now`, a day at a time. A run ends before the next begins.
     /// - Parameters:
     ///   - now: in milliseconds since the UNIX epoch.
     ///   - progress: called after each day of the history, with the ``position`` then.
@@ -74,8 +82,16 @@ public actor Reconciliation {
     public func catchUp(
         to now: Int64, progress: @Sendable (Progress, _ position: Int64) async throws -> Void = { _, _ in }
     ) async throws -> Progress {
+        precondition(!isRunning, "a run ends before the next begins")
+        isRunning = true
+        defer { isRunning = false }
         var run = Progress(readThrough: readThrough)
         try await deliverAgain(&run)
+        if let from = unkeptFrom, postponed.count <= AppStoreServerLimits.postponedMax / 2 {
+            // There is room again for those that were not kept: the history has them.
+            readThrough = min(readThrough, from)
+            unkeptFrom = nil
+        }
         let earliest = max(
             0,
             now - AppStoreServerLimits.historyMilliseconds(environment)
@@ -86,8 +102,7 @@ public actor Reconciliation {
             let end = min(now, readThrough + AppStoreServerLimits.historyPartMilliseconds)
             if start < end { try await read(from: start, to: end, &run) }
             run.postponed = postponed.count
-            // Those that wait are read again, with those behind them.
-            if postponed.count >= AppStoreServerLimits.postponedMax { break }
+            run.postponementReason = postponed.first?.reason
             readThrough = max(readThrough, end)
             start = readThrough
             run.readThrough = readThrough
@@ -102,7 +117,7 @@ public actor Reconciliation {
             let page = before[start..<min(before.count, start + AppStoreServerLimits.historyPageMax)]
             let deliveries = try await deliver(page.map(\.signedPayload))
             precondition(deliveries.count == page.count, "each notification has its own answer")
-            for (one, delivery) in zip(page, deliveries) where note(delivery, &run) {
+            for (one, delivery) in zip(page, deliveries) where note(delivery, &run) == nil {
                 postponed.removeAll { $0.signedPayload == one.signedPayload }
             }
         }
@@ -117,22 +132,28 @@ public actor Reconciliation {
             if fresh.isEmpty { continue }
             let deliveries = try await deliver(fresh)
             precondition(deliveries.count == fresh.count, "each notification has its own answer")
-            for (payload, delivery) in zip(fresh, deliveries) where !note(delivery, &run) {
-                postponed.append(Postponed(from: start, signedPayload: payload))
+            for (payload, delivery) in zip(fresh, deliveries) {
+                guard let reason = note(delivery, &run) else { continue }
+                if postponed.count < AppStoreServerLimits.postponedMax {
+                    postponed.append(Postponed(from: start, signedPayload: payload, reason: reason))
+                } else {
+                    unkeptFrom = min(unkeptFrom ?? start, start)
+                }
             }
-            if postponed.count >= AppStoreServerLimits.postponedMax { return }
         }
     }
 
     /// Counts what became of one.
-    /// - Returns: whether it is done with.
-    private func note(_ delivery: Delivery, _ run: inout Progress) -> Bool {
+    /// - Returns: what it waits for; `nil` where it is done with.
+    private func note(_ delivery: Delivery, _ run: inout Progress) -> String? {
         switch delivery {
         case .new: run.new += 1
         case .known: run.known += 1
-        case .refused: run.refused += 1
-        case .postponed: return false
+        case .refused(let reason):
+            run.refused += 1
+            run.refusalReason = reason
+        case .postponed(let reason): return reason
         }
-        return true
+        return nil
     }
 }

@@ -1,16 +1,22 @@
 package import LedgerEngine
 package import NIOPosix
-import ServiceLifecycle
+package import ServiceLifecycle
 
-/// The service as a whole: ledgers in operation, and what stands in front of them.
+/// The service as a whole: ledgers in operation, what stands in front of them, and what works with them by itself.
 package struct LedgerService: Service {
     private let ledgers: [RunningLedger]
+    private let agents: [any Service]
     private let group: MultiThreadedEventLoopGroup
     package let lines: LineService
 
-    /// - Parameter group: the event loops of `lines`; shut down at the end.
-    package init(ledgers: ServedLedgers, group: MultiThreadedEventLoopGroup, lines: LineService) {
+    /// - Parameters:
+    ///   - agents: ask the ledgers by themselves. They end at a graceful shutdown, and when their task is cancelled.
+    ///   - group: the event loops of `lines`; shut down at the end.
+    package init(
+        ledgers: ServedLedgers, agents: [any Service] = [], group: MultiThreadedEventLoopGroup, lines: LineService
+    ) {
         self.ledgers = ledgers.members.map(\.ledger)
+        self.agents = agents
         self.group = group
         self.lines = lines
     }
@@ -21,7 +27,7 @@ package struct LedgerService: Service {
         var failure: (any Error)?
         for ledger in ledgers { ledger.start() }
         do {
-            try await lines.run()
+            try await serve()
         } catch {
             failure = error
         }
@@ -35,5 +41,14 @@ package struct LedgerService: Service {
         // The ledgers deliver their last answers on them.
         try await group.shutdownGracefully()
         if let failure { throw failure }
+    }
+
+    /// Nobody asks a ledger any more when it returns, however that came.
+    private func serve() async throws {
+        try await withThrowingTaskGroup { tasks in
+            for agent in agents { tasks.addTask { try await agent.run() } }
+            defer { tasks.cancelAll() }
+            try await lines.run()
+        }
     }
 }

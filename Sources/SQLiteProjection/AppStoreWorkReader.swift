@@ -81,11 +81,14 @@ struct AppStoreWorkReader {
             else { throw StoreError.corrupt("notification \(row.integer(0)) has a purchase or a time that cannot be") }
             let owner = try row.optionalInteger(6).map { try links.owner(of: $0) }
             let end = try calls.last(of: transaction, .consumptionSent, row.integer(0))
+            let deadline = row.integer(3) + Limits.consumptionAnswerMilliseconds
             rows.append(
                 AppStoreWork.ConsumptionRequest(
                     number: row.integer(0), notificationUUID: row.text(1), transaction: transaction, product: product,
                     signedDate: row.integer(3), time: row.integer(4), account: try owner.map { try names.name(of: $0) },
-                    consent: try owner.flatMap { try links.consent(of: links.members(of: $0))?.consumption },
+                    consent: try owner.flatMap {
+                        try links.consent(of: links.members(of: $0), through: deadline)?.consumption
+                    },
                     isEnded: end?.isFinal ?? false, refusalCode: end?.code))
         }
         return rows

@@ -16,12 +16,6 @@ import ServiceLifecycle
 
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
-    /// The service, and what asks the App Store for its ledgers: that ends first.
-    struct Whole {
-        var ledgers: LedgerService
-        var agents: [any Service]
-    }
-
     /// - Parameters:
     ///   - catalogs: those of the ledgers, in their order.
     ///   - create: whether ledgers are made where there are none.
@@ -33,7 +27,7 @@ enum Composition {
     static func service(
         _ settings: Settings, catalogs: [Catalog], create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
         logger: Logger
-    ) throws -> Whole {
+    ) throws -> LedgerService {
         try settings.check(against: catalogs)
         // What is wrong with any of them is said before one is made or opened.
         let signatures = try settings.ledgers.map { try Signatures($0) }
@@ -56,7 +50,7 @@ enum Composition {
         }
         let deadline = Clock.now() + openingMilliseconds
         var failures: [any Error] = []
-        for (_, store) in opened {
+        for (_, store, _) in opened {
             do {
                 if try store.wait(milliseconds: UInt64(max(0, deadline - Clock.now()))) { continue }
                 logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
@@ -67,14 +61,14 @@ enum Composition {
         if failures.count == opened.count { throw failures[0] }
         let ledgers = ServedLedgers(version: Version.current, members: opened.map(\.member))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
-        let service = LedgerService(
-            ledgers: ledgers, group: group,
+        let agents = settings.ledgers.indices.compactMap { place in
+            agent(
+                settings.ledgers[place], catalogs[place], signatures[place], opened[place].member, opened[place].log,
+                logger)
+        }
+        return LedgerService(
+            ledgers: ledgers, agents: agents, group: group,
             lines: try LineService(configuration: server, ledgers: ledgers, group: group, logger: logger, stop: stop))
-        return Whole(
-            ledgers: service,
-            agents: zip(settings.ledgers, opened).enumerated().compactMap { place, ledger in
-                agent(ledger.0, catalogs[place], signatures[place], ledger.1.member, logger)
-            })
     }
 
     /// What verifies a ledger's purchases, and signs its heads and what it asks of the App Store.
@@ -96,7 +90,7 @@ enum Composition {
     private static func open(
         _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
         acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, failed: @escaping @Sendable () -> Void
-    ) throws -> (member: ServedLedgers.Member, store: OpeningStore) {
+    ) throws -> (member: ServedLedgers.Member, store: OpeningStore, log: FileLog) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let log = try openLog(settings, create: create, logger: logger)
         // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
@@ -124,7 +118,7 @@ enum Composition {
                 standby: following.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
-        return (member, store)
+        return (member, store, log)
     }
 
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,

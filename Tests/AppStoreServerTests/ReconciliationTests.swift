@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func noMoreIsReadWhileTooManyWait() async throws {
+    @Test func whatIsBehindTooManyThatWaitIsTakenAllTheSame() async throws {
         let (history, taker) = (History(), Taker())
         let names = (0..<1_040).map { "n\($0)" }
         for name in names { history.send(name, at: Self.start + Self.hour) }
@@ -161,10 +161,17 @@ import Testing
             let now = Self.start + 3 * Self.day
             let first = try await reconciliation.catchUp(to: now)
             #expect(first.postponed == 1_000)
-            #expect(taker.state.withLockedValue { $0.taken.isEmpty })
+            #expect(first.postponementReason == "unknown_product")
+            #expect(taker.state.withLockedValue { $0.taken } == ["later"])
+            #expect(await reconciliation.position <= Self.start + Self.hour)
+            // Those that are not kept are not read again while there is no room for them.
+            let asked = history.asked.withLockedValue { $0.count }
+            _ = try await reconciliation.catchUp(to: now)
+            #expect(history.asked.withLockedValue { $0.count } == asked + 1)
             taker.state.withLockedValue { $0.postponed = [] }
-            let second = try await reconciliation.catchUp(to: now)
-            #expect(second.new == 1_041)
+            let last = try await reconciliation.catchUp(to: now)
+            #expect(last.new == 1_040)
+            #expect(last.postponed == 0 && last.postponementReason == nil)
             #expect(await reconciliation.position == now)
         }
     }

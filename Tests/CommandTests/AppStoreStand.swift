@@ -11,8 +11,10 @@ final class AppStoreStand {
     let studio: Studio
     let store: RunningCommand
 
-    /// - Parameter more: members of the setting `appStore`.
-    init(historySeconds: Int, more: String = "") async throws {
+    /// - Parameters:
+    ///   - more: members of the setting `appStore`.
+    ///   - historyFrom: from when on Apple's history is read; `nil`: as the service does by itself.
+    init(historySeconds: Int, more: String = "", historyFrom: String? = "2020-01-01") async throws {
         studio = try Studio()
         let script = Command.root.appendingPathComponent("Tests/CommandTests/app_store.py").path
         store = try Command.start(
@@ -26,6 +28,7 @@ final class AppStoreStand {
         try studio.folder.write("AuthKey.p8", key.output)
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o600], ofItemAtPath: studio.folder.path("AuthKey.p8"))
+        let beginning = historyFrom.map { #", "historyFrom": "\#($0)""# } ?? ""
         try studio.folder.write(
             "ledger.json",
             """
@@ -34,7 +37,7 @@ final class AppStoreStand {
              "anchors": ["root.der"], "catalog": "catalog.json", "insecureLoopback": true,
              "appStore": {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
                           "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
-                          "historySeconds": \(historySeconds)\(more)}}
+                          "historySeconds": \(historySeconds)\(beginning)\(more)}}
             """)
     }
 

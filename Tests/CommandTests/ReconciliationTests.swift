@@ -17,6 +17,8 @@ import Testing
         try stand.lose(.refund, try stand.transaction(1, isRefunded: true), before: 1_000)
         try await stand.waits(for: 0, at: service)
         try await stand.waits(for: "carried out what Apple's notification history had", at: service)
+        let waiting = try service.said.split(separator: "\n").filter { $0.contains("history wait") }
+        #expect(waiting.count == 1 && waiting[0].contains("unknown_product"), "\(waiting)")
         #expect(service.stop() == 0)
         // The product that the catalog lacked holds the position, however much was carried out behind it.
         let position = try String(contentsOfFile: stand.studio.folder.path("ledger/app-store.history"), encoding: .utf8)
@@ -32,6 +34,30 @@ import Testing
         #expect(service.stop() == 0)
         let audit = try Command.run(["audit", "--config", stand.studio.folder.path("ledger.json")])
         #expect(audit.status == 0 && audit.output.contains("everything holds"), "\(audit)")
+    }
+
+    /// A studio may have come with balances: what was bought before is in these.
+    @Test func aNewLedgerCarriesOutNothingFromLongBeforeIt() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, historyFrom: nil)
+        try stand.lose(.oneTimeCharge, try stand.transaction(1), before: 2 * 86_400_000)
+        try stand.lose(.oneTimeCharge, try stand.transaction(2), before: 1_000)
+        let service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 500, at: service)
+        #expect(try stand.requests().allSatisfy { !$0.path.contains("/1/") })
+        let purchase = try Command.run(["call", "--server", service.address, "purchase", "transactionId=1"])
+        #expect(purchase.output.contains("unknown_purchase"), "\(purchase)")
+        #expect(service.stop() == 0)
+    }
+
+    @Test func aServiceThatCannotListenSaysSoAndAsksForNothingAnyMore() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, more: #", "finish": true"#)
+        let taken = try RunningService(Studio().folder)
+        for _ in 0..<5 {
+            let second = try Command.run(
+                ["serve", "--create", "--config", stand.studio.folder.path("ledger.json"), "--listen", taken.address])
+            #expect(second.status == 1 && second.error.contains("in use"), "\(second)")
+        }
+        #expect(taken.stop() == 0)
     }
 
     @Test func byHandWhatIsNewIsSaidAndRefundsAreFoundWithoutANotification() async throws {

@@ -38,7 +38,10 @@ extension MemoryJournal {
         return AppStoreWork.ConsumptionRequest(
             number: row.id, notificationUUID: row.uuid, transaction: transaction, product: register.facts.product,
             signedDate: row.signedDate, time: row.time, account: owner.map { name($0) },
-            consent: owner.flatMap { consent(of: $0) }, isEnded: end?.isFinal ?? false, refusalCode: end?.code)
+            consent: owner.flatMap {
+                consent(of: $0, through: row.signedDate + Limits.consumptionAnswerMilliseconds)
+            },
+            isEnded: end?.isFinal ?? false, refusalCode: end?.code)
     }
 
     /// What a player said last, up to a time.

@@ -38,6 +38,24 @@ import Testing
         #expect(reversed.outcome == .reversed && reversed.posted.map(\.units) == [-15])
     }
 
+    /// Apple refuses it, and prorates by the time that is left.
+    @Test func aSubscriptionThatRenewsHasNoConsumptionToTell() throws {
+        var store = AuditedStore(Self.catalog)
+        try store.credit(bought(1, "monthly", .autoRenewable), "ann")
+        try store.credit(bought(2, "vip", .nonConsumable), "ann")
+        func body(_ transaction: TransactionID) throws -> ConsumptionBody {
+            let query = ConsumptionQuery(transaction: transaction, refundPreference: .grantProrated)
+            switch store.ask(.consumption(query)) {
+            case .consumption(let body): return body
+            case .refused(let refusal): throw refusal
+            case let other: throw UnexpectedOutcome(other)
+            }
+        }
+        #expect(try body(1).consumptionPercentage == nil)
+        #expect(try body(1).refundPreference == .grantProrated)
+        #expect(throws: Refusal(.proratedPreference(consumption: 0))) { try body(2) }
+    }
+
     @Test func anotherTypeThanTheCatalogsIsRefusedByName() throws {
         var store = AuditedStore(Self.catalog)
         #expect(throws: Refusal(.wrongProductType(product: "gems100", listed: .consumable, signed: "auto_renewable"))) {

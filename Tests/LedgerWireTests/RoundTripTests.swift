@@ -499,6 +499,13 @@ import Testing
             "deliveryStatus":"DELIVERED","sampleContentProvided":false}}
             """#,
             as: body)
+        body.consumptionPercentage = nil
+        try read(
+            .outcome(.consumption(body)),
+            #"""
+            {"requestBody":{"customerConsented":true,"deliveryStatus":"DELIVERED","sampleContentProvided":false}}
+            """#,
+            as: body)
     }
 
     @Test func aReaderSkipsMembersOfANewerServer() throws {

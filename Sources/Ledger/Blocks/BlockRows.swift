@@ -169,7 +169,7 @@ package struct BlockRows: Sendable {
         /// Why the customer asked for a refund, where Apple asks how much was consumed.
         package var reason: String?
         package var time: Timestamp
-        /// The consumable purchase that it carries.
+        /// The purchase that it carries, where that grants currency.
         package var transaction: TransactionID?
         package var header: HeaderID
         package var payload: ArraySlice<UInt8>

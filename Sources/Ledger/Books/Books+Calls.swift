@@ -4,7 +4,7 @@ extension Books {
     package struct RecordedNotification: Hashable, Sendable {
         package var number: Int64
         package var type: String
-        /// The consumable purchase that it carries.
+        /// The purchase that it carries, where that grants currency.
         package var transaction: TransactionID?
 
         package init(number: Int64, type: String, transaction: TransactionID?) {

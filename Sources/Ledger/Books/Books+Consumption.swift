@@ -5,14 +5,17 @@ extension Books {
         let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
         let status = query.deliveryStatus ?? delivered
         let percentage = status == .delivered ? register.consumption(of: lots(of: register)) : 0
-        if query.refundPreference == .grantProrated, !ConsumptionBody.isPartial(percentage) {
+        // Apple takes no consumption of those, and prorates by the time that is left.
+        let renews = catalog.products[register.facts.product]?.type == .autoRenewable
+        let mayBeProrated = renews || (percentage > 0 && percentage < Limits.wholeShare)
+        if query.refundPreference == .grantProrated, !mayBeProrated {
             return .refused(Refusal(.proratedPreference(consumption: percentage)))
         }
         return .consumption(
             ConsumptionBody(
                 sampleContentProvided: query.sampleContentProvided, deliveryStatus: status,
-                consumptionPercentage: percentage,
-                refundPreference: query.refundPreference ?? preference(percentage)))
+                consumptionPercentage: renews ? nil : percentage,
+                refundPreference: query.refundPreference ?? preference(percentage, mayBeProrated)))
     }
 
     private func lots(of register: PurchaseRegister) -> [Lot] {
@@ -26,14 +29,8 @@ extension Books {
     }
 
     /// The catalog's rule; one that Apple would not take there says nothing.
-    private func preference(_ percentage: Int64) -> RefundPreference? {
+    private func preference(_ percentage: Int64, _ mayBeProrated: Bool) -> RefundPreference? {
         guard let rule = catalog.refundRules.last(where: { $0.from <= percentage }) else { return nil }
-        if rule.preference == .grantProrated && !ConsumptionBody.isPartial(percentage) { return nil }
-        return rule.preference
+        return rule.preference == .grantProrated && !mayBeProrated ? nil : rule.preference
     }
-}
-
-extension ConsumptionBody {
-    /// Whether some was consumed and some was not.
-    static func isPartial(_ percentage: Int64) -> Bool { percentage > 0 && percentage < Limits.wholeShare }
 }

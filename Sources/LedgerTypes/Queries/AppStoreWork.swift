@@ -29,7 +29,8 @@ package enum AppStoreWork: Hashable, Sendable {
         package var time: Timestamp
         /// Whose the purchase is; `nil` while no account is known.
         package var account: AccountName?
-        /// What the player said last of telling Apple; `nil` where nothing was ever recorded.
+        /// What the player said last of telling Apple, up to the end of those 12 hours; `nil` where nothing was
+        /// recorded.
         package var consent: Bool?
         /// Whether an answer was accepted, or its time was recorded to be over.
         package var isEnded: Bool

@@ -13,7 +13,7 @@ extension ReportRow {
             case unchanged
             /// No account was known yet for the purchase in it.
             case unassigned
-            /// It carries no purchase of a consumable: it was recorded, and that is all.
+            /// It carries no purchase that grants currency: it was recorded, and that is all.
             case recorded
         }
 
@@ -27,7 +27,7 @@ extension ReportRow {
         public var signedDate: Timestamp
         /// When the ledger recorded it.
         public var time: Timestamp
-        /// The purchase of a consumable that it carries.
+        /// The purchase that it carries, where that grants currency.
         public var transaction: TransactionID?
         /// Whose that is; `nil` where no account is known.
         public var account: AccountName?

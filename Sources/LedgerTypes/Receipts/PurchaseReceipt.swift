@@ -28,7 +28,7 @@ public struct PostedAmount: Hashable, Sendable {
     }
 }
 
-/// The answer to `credit`, and to a `notify` that carries a consumable's transaction.
+/// The answer to `credit`, and to a `notify` that carries a purchase that grants currency.
 public struct PurchaseReceipt: Hashable, Sendable {
     /// What the JWS did.
     public var outcome: PurchaseOutcome
@@ -70,7 +70,7 @@ public struct NotificationReceipt: Hashable, Sendable {
     public var uuid: String
     /// Whether it had been recorded before.
     public var duplicate: Bool
-    /// What the consumable's transaction in it did; `nil` where it carries none.
+    /// What the purchase in it did; `nil` where it carries none that grants currency.
     public var purchase: PurchaseReceipt?
 
     /// The answer to `notify`.

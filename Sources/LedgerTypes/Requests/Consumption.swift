@@ -52,14 +52,15 @@ public struct ConsumptionBody: Hashable, Sendable {
     public var sampleContentProvided: Bool
     /// Whether the player has what was bought.
     public var deliveryStatus: DeliveryStatus
-    /// What was spent of what was granted, 0 … 100000 thousandths of a percent; 0 where it was not delivered.
-    public var consumptionPercentage: Int64
+    /// What was spent of what was granted, 0 … 100000 thousandths of a percent; 0 where it was not delivered; `nil` for
+    /// subscriptions that renew, for which Apple takes none.
+    public var consumptionPercentage: Int64?
     /// What the game prefers; `nil` leaves it to Apple.
     public var refundPreference: RefundPreference?
 
     /// The body of Apple's Send Consumption Information V2.
     public init(
-        sampleContentProvided: Bool, deliveryStatus: DeliveryStatus, consumptionPercentage: Int64,
+        sampleContentProvided: Bool, deliveryStatus: DeliveryStatus, consumptionPercentage: Int64?,
         refundPreference: RefundPreference?
     ) {
         self.sampleContentProvided = sampleContentProvided

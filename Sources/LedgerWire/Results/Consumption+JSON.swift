@@ -9,8 +9,10 @@ extension ConsumptionBody: WireValue {
         writer.beginObject()
         writer.key("customerConsented")
         writer.bool(true)
-        writer.key("consumptionPercentage")
-        writer.integer(consumptionPercentage)
+        if let consumptionPercentage {
+            writer.key("consumptionPercentage")
+            writer.integer(consumptionPercentage)
+        }
         writer.key("deliveryStatus")
         writer.string(deliveryStatus.rawValue)
         if let refundPreference {
@@ -51,7 +53,7 @@ extension ConsumptionBody: WireValue {
         self.init(
             sampleContentProvided: try reader.required(sampleContentProvided, "sampleContentProvided"),
             deliveryStatus: try reader.required(deliveryStatus, "deliveryStatus"),
-            consumptionPercentage: try reader.required(percentage, "consumptionPercentage"),
+            consumptionPercentage: percentage,
             refundPreference: refundPreference)
     }
 }

@@ -1,6 +1,7 @@
 import AppStore
 import AppStoreServer
 import FileLog
+import Ledger
 import LedgerEngine
 import Logging
 import ServiceLifecycle
@@ -12,13 +13,15 @@ struct AppStoreAgent: Service {
     let app: App
     let ledger: RunningLedger
     let folder: LedgerFolder
+    /// When the ledger was made; `nil` while it has nothing.
+    let madeAt: @Sendable () throws -> Timestamp?
     /// How long an answer about consumption waits, in milliseconds.
     let consumptionDelay: Int64
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
     let logger: Logger
 
-    /// Goes on until the service is shut down. What was begun in the ledger is ended by then.
+    /// Goes on until the service is shut down, or its task is cancelled. What was begun in the ledger is ended by then.
     func run() async throws {
         let client = AppStoreServerClient(
             key: key,
@@ -27,8 +30,6 @@ struct AppStoreAgent: Service {
             await withTaskGroup { tasks in
                 if settings.historySeconds > 0 { tasks.addTask { await readHistory(client) } }
                 if settings.tellsApple { tasks.addTask { await tellApple() } }
-                // Also where there is nothing to do, a service ends only with the others.
-                tasks.addTask { try? await gracefulShutdown() }
             }
         }
         await client.shutDown()
@@ -52,7 +53,8 @@ struct AppStoreAgent: Service {
         let caller = LedgerCaller(ledger)
         await HistoryReading(
             client: client, caller: caller, folder: folder, environment: app.environment,
-            seconds: settings.historySeconds, leads: leads, logger: logger
+            beginning: { try settings.historyFrom ?? madeAt() ?? Clock.now() }, seconds: settings.historySeconds,
+            leads: leads, logger: logger
         ).run()
         caller.close()
     }

@@ -8,15 +8,22 @@ extension Composition {
     /// What asks the App Store for a ledger; `nil` where that has no key for it.
     static func agent(
         _ settings: LedgerSettings, _ catalog: Catalog, _ signatures: Signatures, _ member: ServedLedgers.Member,
-        _ logger: Logger
+        _ log: FileLog, _ logger: Logger
     ) -> AppStoreAgent? {
         guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
         var logger = logger
         if let name = settings.name { logger[metadataKey: "ledger"] = "\(name)" }
         return AppStoreAgent(
             settings: appStore, key: key, app: signatures.app, ledger: member.ledger,
-            folder: LedgerFolder(settings.path),
+            folder: LedgerFolder(settings.path), madeAt: { try madeAt(log) },
             consumptionDelay: catalog.consumptionDelayMinutes * 60_000, leads: { member.info().standby == nil },
             logger: logger)
+    }
+
+    /// When the ledger was made: the time of its first block, which a standby may not have yet.
+    private static func madeAt(_ log: FileLog) throws -> Timestamp? {
+        try log.read(after: 0, bytesMax: 1).first.map { first in
+            try Block(opening: first, checks: .form, evidence: .leftOut).time
+        }
     }
 }

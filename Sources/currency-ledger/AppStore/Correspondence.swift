@@ -109,22 +109,19 @@ struct Correspondence {
         var page: [AppStoreWork.ConsumptionRequest]
         repeat {
             page = try await requests(after: after)
-            for start in stride(from: 0, to: page.count, by: Correspondence.concurrencyMax) {
-                let rows = page[start..<min(page.count, start + Correspondence.concurrencyMax)]
-                let ends = await results(rows) { try await answer($0) }
-                for (row, end) in zip(rows, ends) {
-                    after = row.number
-                    areAllSettled = areAllSettled && (try? end.get()) == true
-                    if areAllSettled { place = after }
-                }
-                try Correspondence.check(ends)
+            let ends = await results(page[...]) { try await answer($0) }
+            for (row, end) in zip(page, ends) {
+                after = row.number
+                areAllSettled = areAllSettled && (try? end.get()) == true
+                if areAllSettled { place = after }
             }
-        } while page.count == Limits.appStoreWorkMax
+            try Correspondence.check(ends)
+        } while page.count == Correspondence.concurrencyMax
     }
 
     /// Tells Apple of all rows of an order that it was not told of.
     /// - Parameter read: a page of them after a number; a page that is not full is the last.
-    /// - Throws: what `tell` throws for all that are told at once: then it would for the others too.
+    /// - Throws: what ``check(_:)`` throws.
     private func work<Row: Sendable>(
         off backlog: inout Backlog<Row>, _ read: (Int64) async throws -> [Row], _ number: (Row) -> Int64,
         _ tell: @escaping @Sendable (Row) async throws -> Void
@@ -140,7 +137,7 @@ struct Correspondence {
                 let rows = page[start..<min(page.count, start + Correspondence.concurrencyMax)]
                 let (left, ends) = await untold(rows)
                 try Correspondence.check(ends)
-                // One that is left out here is told of when the service starts anew.
+                // Rows beyond this limit are tried again only after a restart.
                 backlog.postponed += left.prefix(Correspondence.postponedMax - backlog.postponed.count)
                 backlog.place = rows.last.map(number) ?? backlog.place
             }
@@ -152,10 +149,17 @@ struct Correspondence {
         }
     }
 
+    /// - Throws: the first error, where nothing could be told, for reasons that would hold for any purchase: then Apple
+    ///   is taken to be unreachable.
     private static func check<End>(_ ends: [Result<End, any Error>]) throws {
         try Task.checkCancellation()
         let failed = ends.compactMap { end in if case .failure(let error) = end { error } else { nil } }
-        if let error = failed.first, failed.count == ends.count { throw error }
+        if failed.count == ends.count, let error = failed.first(where: { !isOfOnePurchase($0) }) { throw error }
+    }
+
+    private static func isOfOnePurchase(_ error: any Error) -> Bool {
+        guard case AppStoreServerError.refused(let refusal) = error else { return false }
+        return refusal.isOfOnePurchase
     }
 
     /// Does something for each row, for all at once.
@@ -179,7 +183,9 @@ struct Correspondence {
     private func requests(after number: Int64) async throws -> [AppStoreWork.ConsumptionRequest] {
         guard
             case .consumptionRequests(let rows) = try await work(
-                .consumptionRequests(after: number, since: Correspondence.earliest()))
+                // As few as are answered at the same time, so that a consent is read just before it is used.
+                .consumptionRequests(
+                    after: number, since: Correspondence.earliest(), limit: Correspondence.concurrencyMax))
         else {
             preconditionFailure("a page of consumption requests was asked for")
         }
@@ -219,6 +225,7 @@ struct Correspondence {
         let now = Clock.now()
         let deadline = request.signedDate + Limits.consumptionAnswerMilliseconds
         if now >= deadline - Correspondence.marginMilliseconds {
+            // A player who consented later did not have Apple told.
             if request.consent == true {
                 logger.warning(
                     "Apple was not told in time how much of a purchase was consumed",
@@ -253,32 +260,43 @@ struct Correspondence {
     }
 
     private func tell(_ assignment: AppStoreWork.Assignment) async throws {
-        if settings.finishes, !assignment.isFinishTold { try await finish(assignment.transaction) }
-        guard settings.setsAccountTokens, !assignment.isTold, assignment.refusalCode == nil,
-            let token = assignment.account.flatMap({ AppAccountToken($0.description) })
-        else { return }
-        try await tell(.accountToken, assignment.transaction) {
-            try await client.setAppAccountToken(
-                "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)")
+        var failure: (any Error)?
+        if settings.finishes, !assignment.isFinishTold {
+            do { try await finish(assignment.transaction) } catch { failure = error }
         }
+        if settings.setsAccountTokens, !assignment.isTold, assignment.refusalCode == nil,
+            let token = assignment.account.flatMap({ AppAccountToken($0.description) })
+        {
+            try await tell(.accountToken, assignment.transaction) {
+                try await client.setAppAccountToken(
+                    "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)")
+            }
+        }
+        if let failure { throw failure }
     }
 
-    /// Makes a call, and records how it ended.
-    /// - Throws: where it has not: it is to be made again.
+    /// Makes a call, and records how it ended. A call that was begun goes on when the service is shut down: an answer
+    /// that was on its way would be lost, and the call made again.
+    /// - Throws: where it has no end: it is to be made again.
     private func tell(
         _ kind: AppStoreCall.Kind, _ transaction: TransactionID, _ notification: String? = nil, body: [UInt8] = [],
-        _ call: () async throws -> Void
+        _ call: @escaping @Sendable () async throws -> Void
     ) async throws {
-        do {
-            try await call()
-            try await record(kind, transaction, notification, body: body, .accepted)
-        } catch AppStoreServerError.refused(let refusal) where !refusal.isRetryable && refusal.status != 401 {
-            let code = refusal.code?.rawValue ?? Int64(refusal.status)
-            logger.warning(
-                "Apple refuses what it is told of a purchase",
-                metadata: ["transaction": "\(transaction)", "call": "\(kind)", "reason": "\(refusal)"])
-            try await record(kind, transaction, notification, body: body, .refused(code: code))
-        }
+        try Task.checkCancellation()
+        try await Task {
+            do {
+                try await call()
+                try await record(kind, transaction, notification, body: body, .accepted)
+            } catch AppStoreServerError.refused(let refusal)
+                where !refusal.isRetryable && refusal.isOfOnePurchase
+            {
+                logger.warning(
+                    "Apple refuses what it is told of a purchase",
+                    metadata: ["transaction": "\(transaction)", "call": "\(kind)", "reason": "\(refusal)"])
+                let code = refusal.code.map(\.rawValue) ?? Int64(refusal.status)
+                try await record(kind, transaction, notification, body: body, .refused(code: code))
+            }
+        }.value
     }
 
     private func record(
@@ -287,7 +305,11 @@ struct Correspondence {
     ) async throws {
         let call = AppStoreCall(
             transaction: transaction, kind: kind, notificationUUID: notification, body: body, end: end)
-        if case .failure(let fault) = await caller.answer(to: .command(.record(call))) { throw fault }
+        switch await caller.answer(to: .command(.record(call))) {
+        case .success(.recorded): break
+        case .success(let outcome): preconditionFailure("what Apple was told was answered \(outcome)")
+        case .failure(let fault): throw fault
+        }
     }
 }
 
@@ -298,5 +320,15 @@ extension ConsumptionInformation {
             consumptionPercentage: body.consumptionPercentage,
             refundPreference: body.refundPreference.map { RefundPreference(rawValue: $0.rawValue) },
             sampleContentProvided: body.sampleContentProvided)
+    }
+}
+
+extension AppStoreServerError.Refusal {
+    /// Whether Apple refuses one purchase, and may take others: by a number of its own (a proxy's refusal has none),
+    /// and not because of the app, the key or the rate.
+    var isOfOnePurchase: Bool {
+        let ofAll: [APIErrorCode] = [.invalidAppIdentifier, .appNotFound, .appNotFoundRetryable, .rateLimitExceeded]
+        guard let code, !ofAll.contains(code) else { return false }
+        return status != 401 && status != 429 && status < 500
     }
 }

@@ -14,6 +14,8 @@ struct HistoryReading {
     let caller: LedgerCaller
     let folder: LedgerFolder
     let environment: AppStore.Environment
+    /// From when on the history is read where nothing says how far it was read, in milliseconds since the UNIX epoch.
+    let beginning: @Sendable () throws -> Timestamp
     let seconds: Int
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
@@ -43,7 +45,7 @@ struct HistoryReading {
                     isFailing = true
                 }
             } else {
-                // Its leader reads the history. Where this one leads one day, it reads all that Apple has.
+                // Its leader reads the history. Where this one leads one day, it reads it all.
                 reconciliation = nil
             }
             try? await Task.sleep(for: .seconds(seconds))
@@ -51,8 +53,7 @@ struct HistoryReading {
     }
 
     private func begin() throws -> Reconciliation {
-        // The first run of all reads everything that Apple has.
-        let position = try folder.historyPosition() ?? 0
+        let position = try folder.historyPosition() ?? beginning()
         return Reconciliation(client: client, environment: environment, position: position) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
@@ -60,7 +61,8 @@ struct HistoryReading {
         }
     }
 
-    /// What the log was told last of what is not in the books: each run meets the same again for a while.
+    /// What the last log line said of what is not in the books. Each run meets the same notifications again, so only
+    /// changes are logged.
     private struct Told: Equatable {
         var refused = 0
         var postponed = 0
@@ -73,12 +75,21 @@ struct HistoryReading {
         let outside = Told(refused: run.refused, postponed: run.postponed)
         defer { told = outside }
         if run.new == 0, outside == told ?? Told() { return }
-        logger.notice(
-            "carried out what Apple's notification history had and the ledger had not",
-            metadata: [
+        if run.new > 0 || outside.refused > told?.refused ?? 0 {
+            var metadata: Logger.Metadata = [
                 "new": "\(run.new)", "known": "\(run.known)", "refused": "\(run.refused)",
-                "postponed": "\(run.postponed)",
-            ])
+            ]
+            if let reason = run.refusalReason { metadata["reason"] = "\(reason)" }
+            logger.notice(
+                "carried out what Apple's notification history had and the ledger had not", metadata: metadata)
+        }
+        if let reason = run.postponementReason, outside.postponed != told?.postponed {
+            logger.warning(
+                "notifications of Apple's history wait, and are tried again",
+                metadata: ["waiting": "\(run.postponed)", "reason": "\(reason)"])
+        } else if run.postponed == 0, told?.postponed ?? 0 > 0 {
+            logger.notice("no notification of Apple's history waits any more")
+        }
     }
 }
 

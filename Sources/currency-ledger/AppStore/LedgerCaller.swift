@@ -3,7 +3,7 @@ import LedgerEngine
 import NIOConcurrencyHelpers
 
 /// Asks a ledger from within its own process, and awaits the answers: what the service does by itself goes the same way
-/// as what clients ask, in turns of its own.
+/// as what clients ask, with its own share of the sequencer.
 final class LedgerCaller: Sendable {
     private struct Call {
         let count: Int
@@ -51,11 +51,11 @@ final class LedgerCaller: Sendable {
     func answer(to operation: LedgerOperation) async -> Answer {
         let answer = await answers(to: [operation])[0]
         if operation.isQuery {
-            let taken = state.withLockedValue { state in
+            // Told in the order in which they are counted.
+            state.withLockedValue { state in
                 state.readsTaken += 1
-                return state.readsTaken
+                session.allowRead(.read, taken: state.readsTaken)
             }
-            session.allowRead(.read, taken: taken)
         }
         return answer
     }

@@ -206,15 +206,16 @@ final class Reconciling: Sendable {
             for try await page in appStore.refundHistory(transactionID: "\(purchase)") {
                 for transaction in page.signedTransactions { try await credit(transaction) }
             }
-        } catch AppStoreServerError.refused(let refusal) where refusal.code == .transactionIDNotFound {
+        } catch AppStoreServerError.refused(let refusal) where refusal.isOfOnePurchase {
             // The others are asked for all the same.
             Console.error("purchase \(purchase): \(refusal)")
             counted.withLockedValue { $0.refused += 1 }
         }
     }
 
-    private static func isOfOtherProducts(_ error: WireError) -> Bool {
-        [WireReason.notConsumable.rawValue, WireReason.familyShared.rawValue].contains(error.reason)
+    /// Whether it is none of the ledger's: not of what it credits, or bought by nobody whom it knows.
+    private static func isOfOthers(_ error: WireError) -> Bool {
+        [WireReason.notConsumable, .familyShared, .accountRequired].map(\.rawValue).contains(error.reason)
     }
 
     private func credit(_ transaction: String) async throws {
@@ -223,8 +224,8 @@ final class Reconciling: Sendable {
             let isNew = !receipt.posted.isEmpty
             if isNew { say(receipt) }
             counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
-        } catch let error as WireError where Reconciling.isOfOtherProducts(error) {
-            // Refunds of everything that the customer bought come, subscriptions too.
+        } catch let error as WireError where Reconciling.isOfOthers(error) {
+            // Refunds of all that the customer bought come: subscriptions too, and what is older than the ledger.
         } catch let error as WireError {
             Console.error("a refund was not carried out: \(error)")
             counted.withLockedValue {

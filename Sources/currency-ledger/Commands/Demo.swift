@@ -40,13 +40,13 @@ struct Demo: AsyncParsableCommand {
         let service = try stage.service(settings)
         let group = ServiceGroup(
             configuration: .init(
-                services: [service.ledgers] + service.agents, gracefulShutdownSignals: [.sigterm, .sigint],
+                services: [service], gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: DemoStage.logger))
         let running = Task { try await group.run() }
         let allCameOut: Bool
         do {
-            let lines = try await service.ledgers.lines.boundAddresses[0]
-            let http = try await service.ledgers.lines.boundHTTPAddresses[0]
+            let lines = try await service.lines.boundAddresses[0]
+            let http = try await service.lines.boundHTTPAddresses[0]
             let client = try await LedgerClient.connect(to: lines)
             var story = DemoStory(
                 client: client, stage: stage, settings: settings.ledgers[0], appStore: appStore, address: "\(lines)",
@@ -118,7 +118,7 @@ struct DemoStage {
         try Settings.load(file: settingsFile, flags: appStore.flags, environment: [:])
     }
 
-    func service(_ settings: Settings) throws -> Composition.Whole {
+    func service(_ settings: Settings) throws -> LedgerService {
         try Composition.service(
             settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
             acceptsClock: false, scratch: ScratchFolder(), logger: DemoStage.logger)

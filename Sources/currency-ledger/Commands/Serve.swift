@@ -132,11 +132,17 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "false: Apple is not told how much was consumed, also where the player has consented. Default: true")
     var appStoreSendConsumption: String?
 
-    @Flag(help: "Tell Apple of each credited purchase that it is finished: the app need not.")
-    var appStoreFinish = false
+    @Option(
+        help: "From when on the history is read first (ISO 8601). Default: the time at which the ledger was made")
+    var appStoreHistoryFrom: String?
 
-    @Flag(help: "Tell Apple whose a purchase is, where the app did not say and a credit named the account.")
-    var appStoreSetAccountTokens = false
+    @Option(
+        help: "true: Apple is told of each credited purchase that it is finished: the app need not. Default: false")
+    var appStoreFinish: String?
+
+    @Option(
+        help: "true: Apple is told whose a purchase is, where the app did not say and a credit did. Default: false")
+    var appStoreSetAccountTokens: String?
 
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
@@ -156,8 +162,8 @@ struct Serve: AsyncParsableCommand {
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
-            .appStoreConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish ? "true" : nil,
-            .appStoreAccountTokens: appStoreSetAccountTokens ? "true" : nil,
+            .appStoreConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,
+            .appStoreHistoryFrom: appStoreHistoryFrom, .appStoreAccountTokens: appStoreSetAccountTokens,
             .insecureLoopback: insecureLoopback ? "true" : nil,
         ].compactMapValues { $0 }
     }
@@ -177,7 +183,7 @@ struct Serve: AsyncParsableCommand {
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
         let scratch = ScratchFolder()
         defer { scratch.remove() }
-        let service: Composition.Whole
+        let service: LedgerService
         do {
             service = try Composition.service(
                 settings, catalogs: catalogs, create: create, acceptsClock: acceptClock, scratch: scratch,
@@ -189,9 +195,7 @@ struct Serve: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service.ledgers] + service.agents + [
-                    Reloading(hangups: hangups, reload: reload(service.ledgers.lines, settings, catalogs))
-                ],
+                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, settings, catalogs))],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()

@@ -1,5 +1,6 @@
 import AppStore
 import AppStoreServer
+import Ledger
 
 /// How a ledger asks the App Store Server API, and what it does there by itself.
 struct AppStoreSettings: Sendable {
@@ -10,6 +11,8 @@ struct AppStoreSettings: Sendable {
     var address: AppStoreAddress
     /// From one reading of the notification history to the next; 0 where nobody reads it.
     var historySeconds = 300
+    /// From when on it is read where nothing says how far it was read; `nil`: since the ledger was made.
+    var historyFrom: Timestamp?
     /// Whether Apple is told how much was consumed, where it asks and the player has consented.
     var answersConsumption = true
     /// Whether Apple is told that a purchase is in the books, as the app's `Transaction.finish()` does.

@@ -34,6 +34,7 @@ enum Setting: String, CaseIterable {
     case appStoreIssuerID = "appStore.issuerId"
     case appStoreAddress = "appStore.address"
     case appStoreHistorySeconds = "appStore.historySeconds"
+    case appStoreHistoryFrom = "appStore.historyFrom"
     case appStoreConsumption = "appStore.sendConsumption"
     case appStoreFinish = "appStore.finish"
     case appStoreAccountTokens = "appStore.setAccountTokens"
@@ -53,7 +54,8 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
-            .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress:
+            .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
+            .appStoreHistoryFrom:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
             .integer
@@ -73,8 +75,8 @@ enum Setting: String, CaseIterable {
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
-            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreConsumption,
-            .appStoreFinish, .appStoreAccountTokens:
+            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
+            .appStoreConsumption, .appStoreFinish, .appStoreAccountTokens:
             false
         }
     }
@@ -110,6 +112,7 @@ enum Setting: String, CaseIterable {
         case .appStoreIssuerID: "--app-store-issuer-id"
         case .appStoreAddress: "--app-store-address"
         case .appStoreHistorySeconds: "--app-store-history-seconds"
+        case .appStoreHistoryFrom: "--app-store-history-from"
         case .appStoreConsumption: "--app-store-send-consumption"
         case .appStoreFinish: "--app-store-finish"
         case .appStoreAccountTokens: "--app-store-set-account-tokens"
@@ -129,7 +132,7 @@ enum Setting: String, CaseIterable {
         case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
-            .appStoreAddress, .appStoreHistorySeconds, .appStoreConsumption, .appStoreFinish,
+            .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreConsumption, .appStoreFinish,
             .appStoreAccountTokens:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,

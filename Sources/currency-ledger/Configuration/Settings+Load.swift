@@ -178,6 +178,7 @@ private struct Source {
         let issuerID = filled(.appStoreIssuerID)?.text
         let own = filled(.appStoreAddress)
         let seconds = integer(.appStoreHistorySeconds, in: 0...86_400)
+        let historyFrom = filled(.appStoreHistoryFrom).flatMap { time($0) }
         let sendsConsumption = boolean(.appStoreConsumption)
         let finishes = boolean(.appStoreFinish)
         let setsAccountTokens = boolean(.appStoreAccountTokens)
@@ -192,10 +193,17 @@ private struct Source {
         guard let key, let keyID, let issuerID, let address = address(of: environment, own: own) else { return nil }
         var settings = AppStoreSettings(keyFile: key, keyID: keyID, issuerID: issuerID, address: address)
         if let seconds { settings.historySeconds = Int(seconds) }
+        settings.historyFrom = historyFrom
         settings.answersConsumption = sendsConsumption ?? settings.answersConsumption
         settings.finishes = finishes ?? settings.finishes
         settings.setsAccountTokens = setsAccountTokens ?? settings.setsAccountTokens
         return settings
+    }
+
+    private mutating func time(_ given: Given) -> Timestamp? {
+        if let time = Export.milliseconds(given.text), time >= 0, time <= Limits.amountMax { return time }
+        mustBe("a time, as 2026-11-01 or 2026-11-01T08:30:00Z", given)
+        return nil
     }
 
     private mutating func address(of environment: Environment?, own: Given?) -> AppStoreAddress? {
