@@ -37,6 +37,12 @@ public enum AppStoreServerLimits {
     static let historyPageMax = 20
     /// Milliseconds of the notification history that are asked for at once: so a long time can be read in parts.
     static let historyPartMilliseconds: Int64 = 86_400_000
+    /// Pages of one part of the history: two million notifications a day. A history with more does not end.
+    static let historyPagesMax = 100_000
+    /// Pages of one part after which each further one is asked for only when this many milliseconds are over: Apple
+    /// allows 50 requests a second.
+    static let historyPagesAtOnce = 100
+    static let historyPageMilliseconds: Int64 = 20
     /// Milliseconds before the end of what was read that are read again: Apple lists a notification within moments, and
     /// clocks differ by less.
     public static let historyOverlapMilliseconds: Int64 = 3_600_000

@@ -46,6 +46,7 @@ public actor Reconciliation {
 
     private let client: AppStoreServerClient
     private let environment: Environment
+    private let pagesMax: Int
     private let deliver: @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     private var readThrough: Int64
     private var postponed: [Postponed] = []
@@ -64,6 +65,17 @@ public actor Reconciliation {
         client: AppStoreServerClient, environment: Environment, position: Int64,
         deliver: @escaping @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     ) {
+        self.init(
+            client: client, environment: environment, position: position,
+            pagesMax: AppStoreServerLimits.historyPagesMax, deliver: deliver)
+    }
+
+    /// - Parameter pagesMax: pages that a part of the history may have.
+    init(
+        client: AppStoreServerClient, environment: Environment, position: Int64, pagesMax: Int,
+        deliver: @escaping @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
+    ) {
+        self.pagesMax = pagesMax
         self.client = client
         self.environment = environment
         self.deliver = deliver
@@ -124,7 +136,15 @@ public actor Reconciliation {
     }
 
     private func read(from start: Int64, to end: Int64, _ run: inout Progress) async throws {
+        var pages = 0
         for try await page in client.notificationHistory(NotificationHistoryQuery(startDate: start, endDate: end)) {
+            pages += 1
+            if pages > pagesMax {
+                throw AppStoreServerError.unreadableReply("the history has more pages than a day can have")
+            }
+            if pages > AppStoreServerLimits.historyPagesAtOnce {
+                try await Task.sleep(for: .milliseconds(AppStoreServerLimits.historyPageMilliseconds))
+            }
             // Postponed ones were handed over a moment ago.
             let fresh = page.notifications.map(\.signedPayload).filter { payload in
                 !postponed.contains { $0.signedPayload == payload }

@@ -7,9 +7,16 @@ final class StoredLinks {
     private let selectLinks: PreparedStatement
     private let selectTokens: PreparedStatement
     private let selectConsent: PreparedStatement
-    /// Mostly a ledger has no links, and then nobody has to look for them.
+    /// Most ledgers have no links; then no lookup is made.
     private var hasLinks = true
     private var hasConsents = true
+    /// Whom some were linked to first, and ``owners(of:)`` of some: what is read next asks for the same again.
+    private var firstLinks: [PlayerID: PlayerID?] = [:]
+    private var chains: [PlayerID: [PlayerID]] = [:]
+    private var chained = 0
+
+    /// Accounts that ``chains`` have in all.
+    private static let chainedMax = 1_000_000
 
     init(_ db: Database) throws {
         selectAny = try PreparedStatement(
@@ -24,6 +31,8 @@ final class StoredLinks {
 
     /// Finds out, for what is read next, whether there are any.
     func begin() throws {
+        firstLinks.removeAll(keepingCapacity: true)
+        forgetChains()
         try selectAny.first { row in
             hasLinks = row.integer(0) != 0
             hasConsents = row.integer(1) != 0
@@ -47,14 +56,32 @@ final class StoredLinks {
 
     /// Whose everything is that an account ever had, and on the way to them all who had it.
     func owners(of account: PlayerID) throws -> [PlayerID] {
+        if !hasLinks { return [account] }
+        if let chain = chains[account] { return chain }
         var owners = [account]
-        while hasLinks, let link = try links(of: owners[owners.count - 1]).first {
-            if owners.contains(link.account) {
+        var seen: Set = [account]
+        while let next = try firstLink(of: owners[owners.count - 1]) {
+            guard seen.insert(next).inserted else {
                 throw StoreError.corrupt("account \(account) is linked to itself")
             }
-            owners.append(link.account)
+            owners.append(next)
         }
+        chained += owners.count
+        if chained > StoredLinks.chainedMax { forgetChains() }
+        chains[account] = owners
         return owners
+    }
+
+    private func firstLink(of account: PlayerID) throws -> PlayerID? {
+        if let known = firstLinks[account] { return known }
+        let first = try links(of: account).first?.account
+        firstLinks[account] = first
+        return first
+    }
+
+    private func forgetChains() {
+        chains.removeAll(keepingCapacity: true)
+        chained = 0
     }
 
     func owner(of account: PlayerID) throws -> PlayerID { try owners(of: account).last ?? account }
@@ -65,12 +92,13 @@ final class StoredLinks {
         if !hasLinks { return [account] }
         if try !links(of: account).isEmpty { return [] }
         var members = [account]
+        var known: Set = [account]
         var next = 0
         while next < members.count {
             selectTokens.bind(1, members[next])
             var tokens: [PlayerID] = []
             try selectTokens.forEach { tokens.append($0.integer(0)) }
-            for token in tokens where members.contains(token) {
+            for token in tokens where !known.insert(token).inserted {
                 throw StoreError.corrupt("account \(token) is linked to itself")
             }
             members += tokens

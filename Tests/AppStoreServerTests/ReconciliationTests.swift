@@ -1,8 +1,9 @@
 import AppStore
-import AppStoreServer
 import Foundation
 import NIOConcurrencyHelpers
 import Testing
+
+@testable import AppStoreServer
 
 /// What a webhook missed, from the history.
 @Suite struct ReconciliationTests {
@@ -173,6 +174,29 @@ import Testing
             #expect(last.new == 1_040)
             #expect(last.postponed == 0 && last.postponementReason == nil)
             #expect(await reconciliation.position == now)
+        }
+    }
+
+    @Test func aHistoryThatDoesNotEndIsGivenUp() async throws {
+        let taker = Taker()
+        let asked = NIOLockedValueBox(0)
+        try await withStore { _, _ in
+            let number = asked.withLockedValue { number in
+                number += 1
+                return number
+            }
+            return .reply(
+                200,
+                #"{"notificationHistory":[{"signedPayload":"same","sendAttempts":[]}],"#
+                    + #""paginationToken":"\#(number)","hasMore":true}"#)
+        } _: { client, _ in
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, pagesMax: 30, deliver: taker.take)
+            await #expect(throws: AppStoreServerError.self) {
+                _ = try await reconciliation.catchUp(to: Self.start + Self.day)
+            }
+            #expect(asked.withLockedValue { $0 } == 31)
+            #expect(await reconciliation.position == Self.start)
         }
     }
 

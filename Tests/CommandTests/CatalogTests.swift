@@ -57,6 +57,7 @@ import Testing
     }
 
     @Test(arguments: [
+        "gems500k", "Gems 500K pack", "gems 5M", "gems 500%", "-500 gems", "½ 500 gems", "500+ gems",
         "Gems Pack 2", "1,200 Gems", "500 Gems 4.99", "Gems", "500", "Gemstones 5", "0 Gems", "500 Coins",
     ])
     func whatANameDoesNotSayPlainlyIsAskedFor(name: String) throws {

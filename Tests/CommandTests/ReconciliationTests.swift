@@ -49,6 +49,19 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    @Test func aPlaceInTheFutureIsNotBelieved() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, historyFrom: nil)
+        var service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: "listening", at: service)
+        #expect(service.stop() == 0)
+        try stand.lose(.oneTimeCharge, try stand.transaction(1), before: 0)
+        try stand.studio.folder.write("ledger/app-store.history", "\(stand.studio.now + 10 * 86_400_000)\n")
+        service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 500, at: service)
+        #expect(try service.said.contains("the place in Apple's history is in the future"))
+        #expect(service.stop() == 0)
+    }
+
     @Test func aServiceThatCannotListenSaysSoAndAsksForNothingAnyMore() async throws {
         let stand = try await AppStoreStand(historySeconds: 1, more: #", "finish": true"#)
         let taken = try RunningService(Studio().folder)

@@ -228,4 +228,20 @@ import Testing
         #expect(try store.credit(jws(1, token: name)).outcome == .alreadyCredited)
         try store.credit(jws(1, signed: 2, revoked: 100_000, token: name))
     }
+
+    /// A device posts the same JWS again and again; a refund may come with whoever's name the pipeline knows.
+    @Test func aPurchaseIsKnownByItsTokenHoweverOftenThatWasMovedSince() throws {
+        var store = AuditedStore()
+        try store.link(guest, to: second.account)
+        try store.link(second, to: "ann")
+        try store.link(second, to: "bob", moves: true)
+        #expect(try store.credit(jws(1, token: name)).account == "bob")
+        try store.link(second, to: "cid", moves: true)
+        #expect(try store.credit(jws(1, token: name)).outcome == .alreadyCredited)
+        #expect(try store.credit(jws(1, token: name), name).account == "bob")
+        let refund = try store.notify("n", jws(1, signed: 2, revoked: 100_000, token: name), "cid")
+        #expect(refund.purchase?.outcome == .reversed && refund.purchase?.account == "bob")
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, token: name), "dan") }
+        #expect(throws: Refusal(.accountMismatch)) { try store.notify("o", jws(1, token: name), "dan") }
+    }
 }

@@ -116,6 +116,23 @@ import Testing
         #expect(try store.standing("ann", "tickets") == [0, 5])
     }
 
+    /// What was written off was never taken, so it does not come back into the wallet either.
+    @Test func whatWasWrittenOffIsReinstatedAlsoWhereTheWalletIsFull() throws {
+        var store = AuditedStore(
+            Catalog(
+                currencies: ["coins": CurrencySettings(refundShortfall: .writtenOff)],
+                products: [
+                    "coins100": [.always(["coins": 100])], "coinsMax": [.always(["coins": Amount(Limits.amountMax)!])],
+                ]))
+        try store.credit(jws(1, "coins100"), "ann")
+        try store.spend("s", "ann", 100, of: "coins")
+        try store.credit(jws(1, "coins100", signed: 2, revoked: 100_000), "ann")
+        try store.credit(jws(2, "coinsMax"), "ann")
+        #expect(try store.credit(jws(1, "coins100", signed: 3), "ann").outcome == .reinstated)
+        #expect(try store.standing("ann", "coins") == [Limits.amountMax, 0])
+        #expect(store.total(.writtenOff, "coins") == 0)
+    }
+
     @Test func whereThePlayerOwesNothingTheShortfallIsWrittenOff() throws {
         var store = AuditedStore()
         try store.credit(jws(1, "coins100"), "ann")

@@ -116,6 +116,7 @@ extension ServerTests {
                     ),
                     (head + "Content-Type: application/json\r\nContent-Length: 1048577\r\n\r\n", 413),
                     ("POST /app-store/notifications HTTP/1.1\r\nHost: a\r\nContent-Length: 131073\r\n\r\n", 413),
+                    (head + "Content-Type: application/json\r\nContent-Length: \(UInt64.max)\r\n\r\n", 413),
                     ("\(ping)\n", 400),
                     ("POST /v1/rpc HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 400),
                     (head + "Host: b\r\nContent-Length: 0\r\n\r\n", 400),

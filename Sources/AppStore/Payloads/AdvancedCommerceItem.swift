@@ -29,7 +29,7 @@ extension AdvancedCommerceItem {
             try reader.array { reader, _ throws(JSONError) in items.append(try item(&reader)) }
         }
         guard items.count <= AppStoreLimits.itemsMax else {
-            throw reader.fail("advancedCommerceInfo has more than \(AppStoreLimits.itemsMax) items")
+            throw reader.fail("has more than \(AppStoreLimits.itemsMax) items")
         }
         return items
     }

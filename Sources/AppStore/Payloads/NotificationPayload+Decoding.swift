@@ -18,7 +18,8 @@ extension NotificationPayload {
             case "appData": payload.appData = try AppTransactionMetadata(&reader)
             case "summary": payload.summary = try Summary(&reader)
             case "externalPurchaseToken": payload.externalPurchaseToken = try ExternalPurchaseToken(&reader)
-            case "transactionId": throw reader.failAtNext("this is a transaction, not a notification")
+            case "transactionId":
+                throw reader.failAtNext("must not be there: this is a transaction, not a notification")
             default: try reader.skip()
             }
         }
@@ -30,7 +31,7 @@ extension NotificationPayload {
         // "The payload can contain only one of the following four fields", and it is what says whose notification it
         // is.
         guard payload.apps.count == 1 else {
-            throw reader.fail("the notification must have one of data, appData, summary, externalPurchaseToken")
+            throw reader.fail("must have just one of data, appData, summary, externalPurchaseToken")
         }
         self = payload
     }

@@ -25,12 +25,20 @@ extension Books {
     /// The same; made now where the name is new.
     mutating func openAccount(_ name: AccountName) -> PlayerID { current(openPlayer(name)) }
 
-    /// Whether what came under a name may be an account's: it is so now, or it was.
+    /// Whether what came under a name may be an account's: the name is the account's, or was ever linked to it, over
+    /// however many others.
     func mayBe(_ name: AccountName, of owner: PlayerID) -> Bool {
         guard let player = playerIDs[name] else { return false }
-        if current(player) == owner { return true }
-        guard hasLinks, let links = players[player]?.links else { return false }
-        return links.contains { self.owner(of: $0.account) == owner }
+        var reached: Set = [player]
+        var next = [player]
+        while let player = next.popLast() {
+            if player == owner { return true }
+            guard hasLinks else { return false }
+            for link in players[player]?.links ?? [] where reached.insert(link.account).inserted {
+                next.append(link.account)
+            }
+        }
+        return false
     }
 
     // MARK: Linking

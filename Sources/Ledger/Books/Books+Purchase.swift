@@ -24,7 +24,7 @@ extension Books {
             // token be set after the purchase, and a refund must not be lost for it.
             // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
             // answered, and it stays where it is.
-            let claimed = requiresAccount ? name : named
+            let claimed = requiresAccount || named != nil ? name : nil
             if let owner, let claimed, !mayBe(claimed, of: owner), former == nil,
                 self.name(of: owner)?.isErased != true
             {
@@ -224,10 +224,7 @@ extension Books {
 
     /// Gives a reinstated amount back: what had been written off was never taken, so it goes first.
     private mutating func giveBack(_ amount: Int64, _ id: LotID, _ player: PlayerID, _ currency: CurrencyID) {
-        guard let lot = place(player, currency).flatMap({ self[$0].lot(id) }) else {
-            preconditionFailure("lot \(id) of a purchase is not loaded")
-        }
-        let borne = min(amount, lot.writtenOff)
+        let borne = min(amount, lot(id, player, currency).writtenOff)
         if borne > 0 {
             post(debit: .refunded, credit: .writtenOff, borne, lot: id, player: player, currency: currency)
         }
@@ -267,8 +264,11 @@ extension Books {
                 let units =
                     PurchaseRegister.standing(of: grant.units, revoked: signed.revoked)
                     - PurchaseRegister.standing(of: grant.units, revoked: known.revoked)
-                return units > 0
-                    && (exceeds(units, grant.currency, of: owner) || isReinstatedTooOften(lot, owner, grant.currency))
+                guard units > 0 else { return false }
+                if isReinstatedTooOften(lot, owner, grant.currency) { return true }
+                // What had been written off does not come into the wallet.
+                let entering = units - min(units, self.lot(lot, owner, grant.currency).writtenOff)
+                return entering > 0 && exceeds(entering, grant.currency, of: owner)
             }?.0.currency
         }
         return grants.first { grant in
@@ -282,10 +282,16 @@ extension Books {
     /// Whether what a lot's refunds and reinstatements added up, ever, leaves no room for another round of them: a
     /// refund is never refused, so the reinstatement before it is.
     private func isReinstatedTooOften(_ id: LotID, _ player: PlayerID, _ currency: CurrencyID) -> Bool {
+        let lot = lot(id, player, currency)
+        return max(lot.indebted, lot.repaid) > Limits.lotSumMax
+    }
+
+    /// A lot of a purchase that was loaded.
+    private func lot(_ id: LotID, _ player: PlayerID, _ currency: CurrencyID) -> Lot {
         guard let lot = place(player, currency).flatMap({ self[$0].lot(id) }) else {
             preconditionFailure("lot \(id) of a purchase is not loaded")
         }
-        return max(lot.indebted, lot.repaid) > Limits.lotSumMax
+        return lot
     }
 }
 

@@ -44,7 +44,7 @@ struct HTTPRefusal: Error {
         HTTPRefusal(.requestTimeout, "the body for \(route.rawValue) did not come in time")
     }
 
-    static let malformed = HTTPRefusal(.badRequest, "this is no HTTP/1.1")
+    static let malformed = HTTPRefusal(.badRequest, "this is no HTTP/1.1, or its head is longer than is read")
     /// The connection has no place any more, or the server goes.
     static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }
     /// What stood behind a read of the request's batch is not carried out.

@@ -144,5 +144,6 @@ private struct HTTPTarget {
 
 extension HTTPRequestHead {
     /// Bytes of the body, where the head says it.
-    var contentLength: Int? { headers.first(name: "content-length").flatMap { Int($0) } }
+    /// `Int.max` where it is larger than that.
+    var contentLength: Int? { headers.first(name: "content-length").flatMap { UInt64($0) }.map { Int(clamping: $0) } }
 }

@@ -53,8 +53,15 @@ struct HistoryReading {
     }
 
     private func begin() throws -> Reconciliation {
-        let position = try folder.historyPosition() ?? beginning()
-        return Reconciliation(client: client, environment: environment, position: position) {
+        var position = try folder.historyPosition()
+        if let noted = position, noted > Clock.now() {
+            logger.warning(
+                "the place in Apple's history is in the future: the history is read from its beginning",
+                metadata: ["place": "\(noted)"])
+            position = nil
+        }
+        let start = try position ?? beginning()
+        return Reconciliation(client: client, environment: environment, position: start) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
             return await caller.answers(to: operations).map { Reconciliation.Delivery($0) }

@@ -37,7 +37,7 @@ extension AppStoreCommand {
         @OptionGroup var server: ServerOptions
 
         func validate() throws {
-            guard let time = Export.milliseconds(since) else {
+            guard let time = TimeText.milliseconds(since) else {
                 throw ValidationError("--since must be milliseconds since 1970 or ISO 8601, not '\(since)'.")
             }
             guard time < Clock.now() else { throw ValidationError("--since must be in the past, not '\(since)'.") }
@@ -73,7 +73,7 @@ extension AppStoreCommand {
 
         /// - Throws: ``Failure`` where Apple has no history of that time any more.
         private func earliest(_ ledger: LedgerSettings) throws -> Timestamp {
-            let start = Export.milliseconds(since) ?? 0
+            let start = TimeText.milliseconds(since) ?? 0
             let span = AppStoreServerLimits.historyMilliseconds(ledger.environment)
             guard start >= Clock.now() - span else {
                 throw Failure(

@@ -154,18 +154,30 @@ struct ProductAmount: ExpressibleByArgument {
     }
 
     /// What a product's reference name says; `nil` where it has no number or several, or the number does not stand
-    /// directly before or behind a currency's code.
+    /// directly before or behind a currency's code, and alone ("500K", "500 %" and "-500" are other numbers), or the
+    /// name has another currency's code too.
     init?(named product: StoreKitProduct, among codes: [CurrencyCode]) {
         let name = product.referenceName.lowercased()
         let numbers = name.matches(of: /[0-9]+/)
-        guard numbers.count == 1, let units = Int64(numbers[0].0), units > 0 else { return nil }
-        let before = name[..<numbers[0].range.lowerBound].trimmingCharacters(in: .whitespaces)
-        let behind = name[numbers[0].range.upperBound...].trimmingCharacters(in: .whitespaces)
+        guard numbers.count == 1, let units = Int64(numbers[0].0), units > 0,
+            name.filter(\.isNumber).count == numbers[0].0.count
+        else { return nil }
+        let (left, right) = (name[..<numbers[0].range.lowerBound], name[numbers[0].range.upperBound...])
+        let before = left.trimmingCharacters(in: .whitespaces)
+        let behind = right.trimmingCharacters(in: .whitespaces)
         let found = codes.filter { code in
             let code = code.text.lowercased()
             return ProductAmount.isWord(code, endOf: before) || ProductAmount.isWord(code, beginningOf: behind)
         }
         guard found.count == 1 else { return nil }
+        let code = found[0].text.lowercased()
+        let isAlone =
+            left.last.map { $0.isWhitespace || ProductAmount.isWord(code, endOf: String(left)) } ?? true
+            && right.first.map { $0.isWhitespace || ProductAmount.isWord(code, beginningOf: String(right)) } ?? true
+        let words = Set(name.split { !$0.isLetter }.map(String.init))
+        guard isAlone, !codes.contains(where: { $0 != found[0] && words.contains($0.text.lowercased()) }) else {
+            return nil
+        }
         self.product = product.productID
         currency = found[0]
         self.units = units

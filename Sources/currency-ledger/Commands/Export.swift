@@ -75,10 +75,10 @@ struct Export: AsyncParsableCommand {
         if path != nil && server.server != nil {
             throw ValidationError("Give --server or --path, not both.")
         }
-        if let asOf, Export.milliseconds(asOf) == nil {
+        if let asOf, TimeText.milliseconds(asOf) == nil {
             throw ValidationError("--as-of must be milliseconds since 1970 or ISO 8601, not '\(asOf)'.")
         }
-        if let from, Export.milliseconds(from) == nil {
+        if let from, TimeText.milliseconds(from) == nil {
             throw ValidationError("--from must be milliseconds since 1970 or ISO 8601, not '\(from)'.")
         }
         if from != nil && kind != .notifications { throw ValidationError("--from is of notifications only.") }
@@ -97,9 +97,9 @@ struct Export: AsyncParsableCommand {
         guard let kind = ReportKind(rawValue: kind.rawValue) else { throw Failure("there is no such report") }
         var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
-        let time = asOf.flatMap { Export.milliseconds($0) }
+        let time = asOf.flatMap { TimeText.milliseconds($0) }
         let code = currency.flatMap { CurrencyCode($0) }
-        let begin = from.flatMap { Export.milliseconds($0) }
+        let begin = from.flatMap { TimeText.milliseconds($0) }
         let scope = scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open
         if let path {
             let query = ReportRequest(kind: kind, asOf: time, from: begin, scope: scope, currency: code)
@@ -164,18 +164,6 @@ struct Export: AsyncParsableCommand {
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
         return formatter.string(from: Date(timeIntervalSince1970: Double(time) / 1_000))
-    }
-
-    static func milliseconds(_ text: String) -> Timestamp? {
-        if let number = Int64(text) { return number }
-        for options: ISO8601DateFormatter.Options in [
-            [.withInternetDateTime, .withFractionalSeconds], [.withInternetDateTime], [.withFullDate],
-        ] {
-            let formatter = ISO8601DateFormatter()
-            formatter.formatOptions = options
-            if let date = formatter.date(from: text) { return Int64((date.timeIntervalSince1970 * 1_000).rounded()) }
-        }
-        return nil
     }
 }
 

@@ -7,7 +7,7 @@ struct Moment: ExpressibleByArgument {
     let milliseconds: Timestamp
 
     init?(argument: String) {
-        guard let milliseconds = Export.milliseconds(argument) else { return nil }
+        guard let milliseconds = TimeText.milliseconds(argument) else { return nil }
         self.milliseconds = milliseconds
     }
 }

@@ -150,7 +150,7 @@ private struct Source {
         let bundleID = required(.bundleID)
         let catalog = required(.catalog)
         var settings = LedgerSettings(
-            name: name, path: "ledger", bundleID: bundleID?.text ?? "", environment: environment ?? .sandbox,
+            name: name, path: path("ledger"), bundleID: bundleID?.text ?? "", environment: environment ?? .sandbox,
             catalog: catalog.map { path($0) } ?? "")
         if let name { settings.path = path(name.text) }
         settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
@@ -201,7 +201,7 @@ private struct Source {
     }
 
     private mutating func time(_ given: Given) -> Timestamp? {
-        if let time = Export.milliseconds(given.text), time >= 0, time <= Limits.amountMax { return time }
+        if let time = TimeText.milliseconds(given.text), time >= 0, time <= Limits.amountMax { return time }
         mustBe("a time, as 2026-11-01 or 2026-11-01T08:30:00Z", given)
         return nil
     }
