@@ -143,6 +143,81 @@ import Testing
         #expect(audit.status == 0, "\(audit.output)\(audit.error)")
     }
 
+    /// Notifications are lost, doubled and shuffled, the App Store fails, and the service is killed again and again: at
+    /// the end the books are the App Store's, every purchase is finished, and every question about a player who has
+    /// consented was answered in time.
+    @Test func aDayOfTroubleEndsInTheSameBooks() async throws {
+        let seed = Seed.drawn()
+        let folder = try studio()
+        var service = try RunningService(folder)
+        let hook = try webhook(of: service)
+        let http = String(hook.dropFirst("http://".count).prefix { $0 != "/" })
+        let simulator = try await RunningSimulator(
+            folder,
+            [
+                "--webhook", hook, "--lose", "20%", "--double", "10%", "--shuffle", "--fail", "5%", "--speed", "36000",
+                "--seed", "\(seed)",
+            ])
+        func text(_ name: String) throws -> String { try #require(simulator.introduction[name] as? String) }
+        let arguments = [
+            "--http-listen", http, "--app-store-key", try text("keyFile"), "--app-store-key-id", try text("keyId"),
+            "--app-store-issuer-id", try text("issuerId"), "--app-store-address", simulator.address,
+            "--app-store-history-seconds", "1", "--app-store-finish", "true",
+        ]
+        #expect(service.stop() == 0)
+        service = try RunningService(folder, arguments: arguments)
+        let consent = try Command.run(
+            [
+                "call", "--server", service.address, "consent", "key=c", "account=\(Self.players[0])",
+                "consumption=true",
+            ])
+        #expect(consent.status == 0, "\(consent)")
+        var random = SplitMix64(seed: seed)
+        var ids: [String] = []
+        var asked: Set<String> = []
+        for number in 0..<30 {
+            let player = Self.players[number % 3]
+            let jws = try simulator.must(
+                "buy", "--product", "com.example.game.gems500", "--account", player, "--quantity",
+                "\(Int.random(in: 1...10, using: &random))")
+            let id = try TransactionPayload(unverified: Array(jws.utf8)).transactionID
+            ids.append(id)
+            if number % 10 == 4 {
+                service.kill()
+                _ = try simulator.must("refund", ids[number - 3], "--revocation-percentage", "33333")
+                service = try RunningService(folder, arguments: arguments)
+            }
+            if number % 4 == 0 {
+                _ = try simulator.must("request-consumption", id)
+                if player == Self.players[0] { asked.insert(id) }
+            }
+        }
+        func answers(_ purchase: [String: Any]) -> [[String: Any]] {
+            purchase["consumptionAnswers"] as? [[String: Any]] ?? []
+        }
+        var state: [String: [String: Any]] = [:]
+        let isTold = try await eventually {
+            state = try simulator.state()
+            return state.allSatisfy { id, purchase in
+                purchase["finished"] as? Bool == true && answers(purchase).isEmpty != asked.contains(id)
+            }
+        }
+        #expect(isTold && state.count == 30, "seed \(seed): \(state)")
+        #expect(state.values.flatMap(answers).allSatisfy { $0["inTime"] as? Bool == true }, "seed \(seed)")
+        let client = try await service.client()
+        for player in Self.players {
+            let wanted = state.values.filter { $0["appAccountToken"] as? String == player }.map(standing).reduce(0, +)
+            let isEqual = try await eventually { try await available(player, client) == wanted }
+            let found = try await available(player, client)
+            #expect(isEqual, "seed \(seed), \(player): \(found) in the books, \(wanted) sold")
+        }
+        try await client.close()
+        #expect(service.stop() == 0)
+        #expect(try simulator.stop().status == 0)
+        let audit = try Command.run(["audit", "--config", folder.path("ledger.json")])
+        #expect(audit.status == 0, "\(audit.output)\(audit.error)")
+    }
+
     /// The service is killed, and what came meanwhile is posted again.
     @Test func aServiceThatWasDownIsToldAgain() async throws {
         let folder = try studio()

@@ -97,4 +97,37 @@ import Testing
         // Canonically equivalent, and two players.
         #expect(AccountName("caf\u{E9}") != AccountName("cafe\u{301}"))
     }
+
+    /// Each command would take as long as there are players in memory.
+    @Test(arguments: ["credit", "grant", "link"])
+    func aNewPlayerCopiesNoneOfTheOthers(kind: String) {
+        var books = Books(
+            catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
+            hash: Workload.hash)
+        var (place, moves) = (UnsafeRawPointer?.none, 0)
+        for number in 1...1_000 {
+            let name = AccountName("player-\(number)")!
+            let command: Command =
+                switch kind {
+                case "credit": .credit(Workload.purchase(number, signedDate: 1), account: name)
+                case "grant":
+                    .grant(
+                        Grant(
+                            key: RequestKey("k\(number)")!, account: name, currency: CurrencyCode("gems")!,
+                            amount: Amount(1)!))
+                default:
+                    .link(
+                        Link(
+                            token: AppAccountToken("a0000000-0000-4000-8000-\(100_000_000_000 + number)")!,
+                            account: name))
+                }
+            _ = books.decide(command, at: 1)
+            let now = books.players.values.withUnsafeBufferPointer { UnsafeRawPointer($0.baseAddress) }
+            if now != place { moves += 1 }
+            place = now
+        }
+        #expect(books.players.count >= 1_000)
+        // Only where they need more room.
+        #expect(moves < 30)
+    }
 }

@@ -134,7 +134,7 @@ extension Books {
     private mutating func append(_ signed: SignedNotification, at time: Timestamp) {
         var payload = signed.evidence.payload[...]
         var nested: BlockRows.NotificationRow.Nested?
-        if let evidence = signed.purchase?.evidence, let place = payload.firstRange(of: evidence.header) {
+        if let evidence = signed.purchase?.evidence, let place = payload.firstPlace(of: evidence.header) {
             nested = BlockRows.NotificationRow.Nested(header: headerID(of: evidence), at: Int64(place.lowerBound))
             payload.removeSubrange(place)
         }
@@ -200,5 +200,21 @@ extension Refusal {
         case .notConsumable, .familyShared: true
         default: false
         }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Where some bytes stand first; `nil` where they do not, or are none. `firstRange(of:)` takes a hundred times as
+    /// long, which was half of what a notification costs.
+    fileprivate func firstPlace(of part: [UInt8]) -> Range<Int>? {
+        guard let first = part.first, part.count <= count else { return nil }
+        let offset = withUnsafeBytes { bytes in
+            part.withUnsafeBytes { part in
+                (0...bytes.count - part.count).first { start in
+                    bytes[start] == first && bytes[start..<start + part.count].elementsEqual(part)
+                }
+            }
+        }
+        return offset.map { startIndex + $0..<startIndex + $0 + part.count }
     }
 }

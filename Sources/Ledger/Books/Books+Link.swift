@@ -23,7 +23,11 @@ extension Books {
     func account(_ name: AccountName) -> PlayerID? { playerIDs[name].map { current($0) } }
 
     /// The same; made now where the name is new.
-    mutating func openAccount(_ name: AccountName) -> PlayerID { current(openPlayer(name)) }
+    mutating func openAccount(_ name: AccountName) -> PlayerID {
+        // Within one expression the books would be copied, to be asked as they were before: all players in memory.
+        let player = openPlayer(name)
+        return current(player)
+    }
 
     /// Whether what came under a name may be an account's: the name is the account's, or was ever linked to it, over
     /// however many others.

@@ -27,6 +27,7 @@ struct Sandbox: ParsableCommand {
         var days = ChainFolder.usualDays
 
         func validate() throws {
+            guard !folder.isEmpty else { throw ValidationError("The folder must have a name; \".\" is this one.") }
             guard (1...36_500).contains(days) else { throw ValidationError("--days must be from 1 to 36500.") }
         }
 
