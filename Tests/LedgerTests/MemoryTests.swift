@@ -113,8 +113,8 @@ import Testing
                 case "grant":
                     .grant(
                         Grant(
-                            key: RequestKey("k\(number)")!, account: name, currency: CurrencyCode("gems")!,
-                            amount: Amount(1)!))
+                            key: RequestKey("k\(number)")!, account: name, currency: "gems",
+                            amount: 1))
                 default:
                     .link(
                         Link(
