@@ -24,7 +24,7 @@ SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for na
 # Members that may be missing, wherever they stand in a reply.
 OPTIONAL = {
     "key", "note", "product", "price", "priceCurrency", "actor", "debtLot", "operation", "replayed", "revoked", "reason",
-    "deadline", "refundPreference", "end", "body",
+    "deadline", "refundPreference", "consumptionPercentage", "end", "body",
 }
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992

@@ -90,8 +90,8 @@ import Testing
                 guard case .failure(let failure) = result else { return "accepted" }
                 return failure.description
             } == [
-                "invalid_payload: notificationType this is a notification, not a transaction",
-                "invalid_payload: transactionId this is a transaction, not a notification",
+                "invalid_payload: notificationType must not be there: this is a notification, not a transaction",
+                "invalid_payload: transactionId must not be there: this is a transaction, not a notification",
             ])
     }
 

@@ -69,7 +69,7 @@ extension TransactionPayload {
         case "currency": currency = try reader.optionalString()
         case "originalTransactionId": originalTransactionID = try reader.optionalString()
         case "originalPurchaseDate": originalPurchaseDate = try reader.optionalMilliseconds()
-        case "notificationType": throw reader.failAtNext("this is a notification, not a transaction")
+        case "notificationType": throw reader.failAtNext("must not be there: this is a notification, not a transaction")
         default: return false
         }
         return true
