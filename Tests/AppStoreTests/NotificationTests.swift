@@ -114,7 +114,7 @@ import Testing
         (#"{"notificationType":"TEST"}"#, "notificationUUID"),
         (#"{"notificationType":"TEST","notificationUUID":"u"}"#, "signedDate"),
         (#"{"notificationType":"TEST","notificationUUID":"u","signedDate":"1"}"#, "signedDate"),
-        (#"{"notificationType":"TEST","notificationUUID":"u","signedDate":1767225599000}"#, "must have just one of data"),
+        (#"{"notificationType":"TEST","notificationUUID":"u","signedDate":1767225599000}"#, "just one of data"),
         (#"{"data":1}"#, "data"), (#"{"data":{}}"#, "data.bundleId"),
         (#"{"data":{"bundleId":"b"}}"#, "data.environment"),
         (#"{"data":{"bundleId":"b","bundleId":"b"}}"#, "data.bundleId"),
