@@ -134,6 +134,20 @@ extension Replay {
         return names
     }
 
+    /// The accounts that a name may have meant while a block was decided: links of the block itself may have come
+    /// before or after.
+    private func meant(by name: PlayerID, in block: BlockNumber) -> Set<PlayerID> {
+        var (meant, reached, next) = (Set<PlayerID>(), Set([name]), [name])
+        while let account = next.popLast() {
+            let known = links[account] ?? []
+            let before = known.last { $0.block < block }
+            if before == nil { meant.insert(account) }
+            let possible = known.filter { $0.block == block }.map(\.account) + (before.map { [$0.account] } ?? [])
+            next += possible.filter { reached.insert($0).inserted }
+        }
+        return meant
+    }
+
     // MARK: Consents
 
     /// What a block records of consents is what its keys asked for.
@@ -152,8 +166,9 @@ extension Replay {
                 "key \(request.key) recorded a consent of account \(row.account), which is linked")
             let consent = Consent(
                 key: request.key, account: AccountName.erased(row.account), consumption: row.consumption)
-            let isAsked = names(of: row.account).contains {
-                consent.fingerprint(of: $0, hash) == request.fingerprint
+            let isAsked = names(of: row.account).contains { name in
+                consent.fingerprint(of: name, hash) == request.fingerprint
+                    && meant(by: name, in: block.number).contains(row.account)
             }
             expect(isAsked, block.number, "key \(request.key) asked for another consent than it recorded")
             emit(.consent) { table in

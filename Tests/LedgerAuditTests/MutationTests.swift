@@ -11,7 +11,7 @@ import Testing
     func whateverIsChangedInABlockIsFound(run: UInt64) async throws {
         try await apart {
             let seed = Seed.drawn() &+ run
-            let ledger = try RandomLedger(seed: seed, commands: 1_000)
+            let ledger = try RandomLedger(seed: seed, commands: 2_000)
             var generator = SplitMix64(seed: seed ^ 0x5EED)
             for (name, change) in Mutation.all {
                 // In blocks chosen at random, however few there are that can be changed so.
