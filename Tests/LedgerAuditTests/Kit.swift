@@ -29,7 +29,7 @@ final class RandomLedger {
     var tables: String { folder.path("projection.sqlite") }
 
     /// - Parameters:
-    ///   - commands: how many are decided at least.
+    ///   - commands: how many are decided at least, beside a link that moves something.
     ///   - transfers: how many there are at least at the end.
     init(seed: UInt64, commands: Int = 0, transfers: Int64 = 0) throws {
         folder = try TemporaryFolder()
@@ -46,6 +46,16 @@ final class RandomLedger {
         var workload = Workload(seed: seed)
         var done = 0
         let last = Mutex(TransferID(0))
+        func run(_ batch: [Command], closes: Bool, at now: Timestamp) throws {
+            var needs = Needs()
+            needs.time = now
+            for command in batch { needs.add(command) }
+            try engine.run(needs) { books in
+                for command in batch { _ = books.decide(command, by: "a token", at: now) }
+                if closes { books.close(through: now) }
+                last.withLock { [position = books.position] in $0 = position.transfer }
+            }
+        }
         while done < commands || last.withLock({ $0 }) < transfers {
             let now = clock.withLock { time in
                 time += Int64.random(in: 0...60, using: &workload.generator)
@@ -61,16 +71,15 @@ final class RandomLedger {
                     batch.append(workload.next())
                 }
             }
-            let closes = workload.generator.chance(5)
-            var needs = Needs()
-            needs.time = now
-            for command in batch { needs.add(command) }
-            try engine.run(needs) { [batch] books in
-                for command in batch { _ = books.decide(command, by: "a token", at: now) }
-                if closes { books.close(through: now) }
-                last.withLock { [position = books.position] in $0 = position.transfer }
-            }
+            try run(batch, closes: workload.generator.chance(5), at: now)
             done += batch.count
+        }
+        // Chance may have made no link that moved something.
+        let guest = AppAccountToken("b0000000-0000-4000-8000-000000000001")!
+        let grant = Grant(
+            key: RequestKey("guest")!, account: guest.account, currency: CurrencyCode("gems")!, amount: Amount(7)!)
+        for command in [.grant(grant), .link(Link(token: guest, account: AccountName("linked")!))] as [Command] {
+            try run([command], closes: false, at: clock.withLock { $0 })
         }
         try engine.close()
         blocks = log.blocks

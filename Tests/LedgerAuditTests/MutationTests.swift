@@ -11,9 +11,8 @@ import Testing
     func whateverIsChangedInABlockIsFound(run: UInt64) async throws {
         try await apart {
             let seed = Seed.drawn() &+ run
-            let ledger = try RandomLedger(seed: seed, commands: 2_000)
+            let ledger = try RandomLedger(seed: seed, commands: 1_000)
             var generator = SplitMix64(seed: seed ^ 0x5EED)
-            var absent: [String] = []
             for (name, change) in Mutation.all {
                 // In blocks chosen at random, however few there are that can be changed so.
                 var places = Array(1..<ledger.blocks.count).shuffled(using: &generator)
@@ -28,10 +27,8 @@ import Testing
                         #expect(first >= number, "seed \(seed): \(name): \(findings[0])")
                     }
                 }
-                if tried == 0 { absent.append(name) }
+                #expect(tried > 0, "seed \(seed): no block has \(name)")
             }
-            // Some ledgers have no link that moved something, to which three changes are made.
-            #expect(absent.count <= 3, "seed \(seed): no block has \(absent)")
         }
     }
 }

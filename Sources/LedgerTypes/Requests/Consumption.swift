@@ -52,8 +52,8 @@ public struct ConsumptionBody: Hashable, Sendable {
     public var sampleContentProvided: Bool
     /// Whether the player has what was bought.
     public var deliveryStatus: DeliveryStatus
-    /// What was spent of what was granted, 0 … 100000 thousandths of a percent; 0 where it was not delivered; `nil` for
-    /// subscriptions that renew, for which Apple takes none.
+    /// What was spent of what was granted, 0 … 100000 thousandths of a percent; 0 where it was not delivered. `nil`
+    /// for subscriptions that renew: Apple takes none of these.
     public var consumptionPercentage: Int64?
     /// What the game prefers; `nil` leaves it to Apple.
     public var refundPreference: RefundPreference?
