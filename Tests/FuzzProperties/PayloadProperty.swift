@@ -48,7 +48,6 @@ enum PayloadProperty {
             let verified = try verifier.verify(transaction: jws, now: date)
             require(verified.evidence.payload == json, "the evidence is what was signed")
             check(verified.payload, json)
-            require(verified.payload.type == .consumable, "only consumables are credited")
             let again = try verifier.verify(transaction: signed(verified.payload.json()), now: date)
             require(again.payload == verified.payload, "a payload that is written and read again is the same")
             return true
@@ -74,11 +73,16 @@ enum PayloadProperty {
             let isUUID = parts == [8, 4, 4, 4, 12] && token.utf8.allSatisfy { $0 == 0x2D || isHexadecimal($0) }
             require(!token.isEmpty && (!isUUID || token == token.lowercased()), "a UUID has one form")
         }
-        guard payload.type == .consumable else { return }
+        // Of what is no consumable, whoever credits it looks at the rules.
+        guard payload.brokenRule == nil else {
+            return require(payload.type != .consumable, "a consumable that breaks a rule is refused")
+        }
         let largest: Int64 = 1 << 53 - 1
         require((1...10).contains(payload.quantity), "a quantity is 1 to 10")
         require((0...100_000).contains(payload.revoked), "what is revoked is a share of the whole")
         require((0...largest).contains(payload.purchaseDate), "a date is one that every reader holds")
+        require((0...largest).contains(payload.chargeDate), "and so is that of the charge")
+        require(!payload.soldIDs.isEmpty, "something was sold")
         let price = payload.price ?? 0
         require((0...largest).contains(price), "a price is one that every reader holds")
         compare(payload, json)
@@ -134,7 +138,7 @@ enum PayloadProperty {
 
     // MARK: Seeds
 
-    private static let transaction: [UInt8] = {
+    private static func transaction(_ change: (inout TransactionPayload) -> Void = { _ in }) -> [UInt8] {
         var payload = TransactionPayload.sample(
             transactionID: "2000000849195831", bundleID: app.bundleID, productID: "com.example.game.gems500", now: date)
         payload.appAccountToken = "7e3fb204-14e0-4d0b-9d0e-c6e3e2a1b0af"
@@ -146,8 +150,31 @@ enum PayloadProperty {
         payload.offerIdentifier = "SPRING"
         payload.offerDiscountType = .init(rawValue: "FREE_TRIAL")
         payload.commitmentInfo = Array(#"{"a":[1,null]}"#.utf8)
+        change(&payload)
         return payload.json()
-    }()
+    }
+
+    private static let transactions: [[UInt8]] = [
+        transaction(),
+        transaction {
+            $0.type = .nonConsumable
+            $0.originalTransactionID = "1000000849195831"
+            $0.inAppOwnershipType = .familyShared
+        },
+        transaction {
+            $0.type = .autoRenewableSubscription
+            $0.revocationDate = nil
+            $0.isUpgraded = true
+        },
+        transaction {
+            $0.type = .nonRenewingSubscription
+            $0.quantity = 11
+        },
+        transaction {
+            $0.advancedCommerceInfo = Array(
+                #"{"items":[{"SKU":"gems","revocationDate":\#(date)},{"SKU":"coins","price":990}]}"#.utf8)
+        },
+    ]
 
     private static func notification(_ rest: String) -> [UInt8] {
         let uuid = "002e14d5-51f5-4503-b5a8-c3a1af68eb20"
@@ -158,7 +185,7 @@ enum PayloadProperty {
     private static let members = #""appAppleId":7,"bundleId":"com.example.game","environment":"Sandbox""#
 
     static let seeds: [[UInt8]] =
-        [[Form.transaction.rawValue] + transaction]
+        transactions.map { [Form.transaction.rawValue] + $0 }
         + [
             #""data":{\#(members),"bundleVersion":"1","status":1,"consumptionRequestReason":"OTHER"}"#,
             #""appData":{\#(members),"signedAppTransactionInfo":"a.b.c"}"#,
@@ -167,10 +194,9 @@ enum PayloadProperty {
             #""externalPurchaseToken":{"externalPurchaseId":"SANDBOX_x","tokenCreationDate":1,"appAppleId":7,"#
                 + #""bundleId":"com.example.game","tokenType":"SERVICES"}"#,
         ].map { [Form.notification.rawValue] + notification($0) }
-        + [
-            [Form.both.rawValue] + notification(#""data":{\#(members),"signedTransactionInfo":"\#(place)"}"#) + [0]
-                + transaction
-        ]
+        + transactions.map {
+            [Form.both.rawValue] + notification(#""data":{\#(members),"signedTransactionInfo":"\#(place)"}"#) + [0] + $0
+        }
 
     /// With the last date that is not in the future, and the first that is; and those at which the certificates are
     /// valid, and are not any more.
@@ -182,7 +208,8 @@ enum PayloadProperty {
 
     static let words = [
         "transactionId", "originalTransactionId", "purchaseDate", "quantity", "revocationDate", "revocationPercentage",
-        "price", "appAccountToken", "Consumable", "Non-Consumable", "signedDate", "1795377600000", "100000", "null",
+        "price", "appAccountToken", "Consumable", "Non-Consumable", "Auto-Renewable Subscription", "FAMILY_SHARED",
+        "originalPurchaseDate", "isUpgraded", "SKU", "items", "signedDate", "1795377600000", "100000", "null",
         "9007199254740991", "9007199254740992", "9223372036854775807", "9223372036854775808", "1e3", ".5", place,
     ]
 }

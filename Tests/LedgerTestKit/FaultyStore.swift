@@ -20,9 +20,15 @@ package final class FaultyStore: Store {
     private struct Broken: Error {}
 
     package let base: MemoryStore
+    private let areSweepsMeant: Bool
     private let plan = Mutex(Plan())
 
-    package init(_ base: MemoryStore = MemoryStore()) { self.base = base }
+    /// - Parameter areSweepsMeant: whether what is said here of commits is said of the service's own sweeps as well.
+    ///   They come when they are due, whatever a test does meanwhile.
+    package init(_ base: MemoryStore = MemoryStore(), areSweepsMeant: Bool = false) {
+        self.base = base
+        self.areSweepsMeant = areSweepsMeant
+    }
 
     /// The next `count` commits decide and are then lost.
     package func failCommits(_ count: Int) { plan.withLock { $0.failures = count } }
@@ -64,6 +70,9 @@ package final class FaultyStore: Store {
         _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
+        if !areSweepsMeant && needs.isOfASweep {
+            return base.commit(needs, each: each, isLast: isLast, decide, done: done)
+        }
         plan.withLock {
             $0.commits += 1
             $0.waiting += 1
@@ -146,4 +155,12 @@ package final class FaultyStore: Store {
     }
 
     package func close() throws { try base.close() }
+}
+
+extension Needs {
+    /// Whether they are those of a batch that only looks for what has expired.
+    fileprivate var isOfASweep: Bool {
+        expirations && accounts.isEmpty && wallets.isEmpty && keys.isEmpty && transactions.isEmpty
+            && notifications.isEmpty && spends.isEmpty && holds.isEmpty
+    }
 }

@@ -6,7 +6,7 @@ extension ServerTests {
     /// The service's own sweeps.
     @Suite struct Sweeps {
         @Test func theServiceSweepsFromItsStartToItsEndOneAtATime() async throws {
-            let store = FaultyStore()
+            let store = FaultyStore(areSweepsMeant: true)
             try await TestServer.run(store: store, engineLimits: { $0.expirySweepMilliseconds = 10 }) { server in
                 #expect(try await eventually { store.commits >= 5 })
                 let blocks = store.base.blocks
