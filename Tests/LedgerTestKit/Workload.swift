@@ -63,17 +63,24 @@ package struct Workload {
         _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
     ) -> SignedPurchase {
         let header = Array("header-\(number % 3)".utf8)
-        let payload = Array("payload of \(number) at \(signedDate)".utf8)
+        let note = "payload of \(number) at \(signedDate)"
+        let isDated = revoked > 0 && signedDate % 3 > 0
+        let payload = Array((isDated ? "{\"note\":\"\(note)\",\"revocationDate\":\(signedDate * 31)}" : note).utf8)
         return SignedPurchase(
             facts: PurchaseFacts(
                 transaction: transaction(number),
                 product: product ?? (number % 3 == 0 ? "bundle" : "gems500"), quantity: Int64(number % 2 + 1),
-                purchaseDate: 1_700_000_000_000, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
+                purchaseDate: 700 + Int64(number % 97) * 11, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
                 token: token),
             signedDate: signedDate, revoked: revoked,
             evidence: JWSParts(
                 headerDigest: Digest(of: header, hash), header: header,
                 payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
+    }
+
+    /// The `revocationDate` of a JWS of ``purchase(_:signedDate:revoked:token:product:)``.
+    package static func revocationDate(signedDate: Timestamp, revoked: Int64) -> Timestamp? {
+        revoked > 0 && signedDate % 3 > 0 ? signedDate * 31 : nil
     }
 
     package mutating func next() -> Command {
