@@ -1,5 +1,6 @@
 import Ledger
 import LedgerWire
+import StrictJSON
 import Testing
 
 /// What one side writes the other reads as the same value.
