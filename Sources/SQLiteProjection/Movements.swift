@@ -41,6 +41,7 @@ struct Movement {
     var currency: Int64
     var debit: AccountKind
     var credit: AccountKind
+    var amount: Int64
     var lot: LotID
     var lotClass: LotClass
     var price: Int64
@@ -52,6 +53,8 @@ struct Movement {
     /// Of the purchase.
     var purchaseDate: Timestamp?
     var change: LotValue
+    /// The money that units took along to another account; less than 0 where they left.
+    var moved: Int64 = 0
     /// What it consumed of the lot; negative where it gave that back.
     var units: Int64
 
@@ -63,7 +66,7 @@ struct Movement {
             t.id, t.entry, e.kind, e.time, t.account, t.currency, t.debit, t.credit, t.amount, t.lot, t.lot_left,
             t.lot_refunded, l.class, l.price, l.granted, l.transaction_id, e.first_transfer, p.quantity,
             p.purchase_date, \(Sold.columns), t.money_deferred, t.money_refunded, b.lot_left, b.lot_refunded,
-            b.money_deferred, b.money_refunded
+            b.money_deferred, b.money_refunded, t.debt_lot, e.transaction_id, e.key, e.note, e.actor
         FROM transfer AS t
             JOIN entry AS e ON e.id = t.entry
             JOIN lot AS l ON l.id = t.lot
@@ -88,6 +91,7 @@ struct Movement {
         currency = row.integer(5)
         self.debit = debit
         self.credit = credit
+        self.amount = amount
         lot = row.integer(9)
         self.lotClass = lotClass
         let price = row.integer(13)
@@ -99,9 +103,16 @@ struct Movement {
 
         let opens = row.integer(0) == row.integer(9)
         if !opens, debit == .moved || credit == .moved {
-            // To another account, and nothing is earned by it.
+            // To another account, and nothing is earned by it. What goes out comes in with the next transfer.
             change = LotValue()
             units = 0
+            let isOut = credit == .moved
+            let left = row.integer(25) + (isOut ? 0 : amount)
+            let isOfWallet = debit != .receivable && credit != .receivable
+            if isOfWallet && left > 0 && amount <= left {
+                let money = left.dividingFullWidth(row.integer(23).multipliedFullWidth(by: amount)).quotient
+                moved = isOut ? -money : money
+            }
             return
         }
         func value(from first: Int32) -> LotValue {
@@ -151,6 +162,22 @@ struct Movements {
             passed = movement.id
         }
         return nil
+    }
+
+    /// What the journal says of the transfer that `forEach` is at.
+    struct Details {
+        var debtLot: LotID?
+        var transaction: TransactionID?
+        var key: String?
+        var note: String?
+        var actor: Int64?
+    }
+
+    var details: Details {
+        Details(
+            debtLot: select.optionalInteger(29),
+            transaction: select.optionalInteger(30).map { TransactionID(number: $0) }, key: select.optionalText(31),
+            note: select.optionalText(32), actor: select.optionalInteger(33))
     }
 
     /// When it happened: a sale when the customer bought, a refund when the App Store took it back, where that was

@@ -89,51 +89,41 @@ extension Reports {
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: lines.rows, next: nil)
     }
 
-    /// The entries of a period, a row a transfer.
+    /// The entries of a period, a row a transfer, with what each moved of the price of its lot.
     func journal(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
         let period = try Period(query, clock)
-        let select = try PreparedStatement(
-            db,
-            """
-            SELECT
-                t.entry, e.time, e.kind, t.id, t.account, t.currency, t.debit, t.credit, t.amount, t.lot, l.class,
-                t.debt_lot, e.transaction_id, e.key, e.note, a.name
-            FROM transfer AS t
-                JOIN entry AS e ON e.id = t.entry
-                JOIN lot AS l ON l.id = t.lot
-                LEFT JOIN actor AS a ON a.id = e.actor
-            WHERE t.id > ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.currency = ?3)
-            ORDER BY t.id
-            """)
-        let first = max(period.before, after.item)
-        select.bind(1, first)
-        select.bind(2, period.last)
-        select.bind(3, currency)
-        let names = try AccountNames(db)
+        let (movements, names) = (try Movements(db), try AccountNames(db))
+        let selectActor = try PreparedStatement(db, "SELECT name FROM actor WHERE id = ?")
         var lines = PageLines(query)
-        var (passed, walked) = (first, 0)
-        defer { select.reset() }
-        while try select.next() {
-            let next = ReportCursor(query.kind, item: passed)
-            if walked >= stepsMax { return try page(query, lines.rows, after: after, passed: next) }
+        var walked = 0
+        let passed = try movements.forEach(
+            after: max(period.before, after.item), through: period.last, currency: currency
+        ) { movement in
+            if walked >= stepsMax { return false }
             walked += 1
-            let line = ReportLine(
-                query.kind,
-                [
-                    .integer(select.integer(0)), .integer(select.integer(1)), .text(select.text(2)),
-                    .integer(select.integer(3)), .text(try names.name(of: select.integer(4)).text),
-                    .text(try code(select.integer(5)).text), .text(select.text(6)), .text(select.text(7)),
-                    .integer(select.integer(8)), .integer(select.integer(9)), .text(select.text(10)),
-                    select.optionalInteger(11).map { .integer($0) },
-                    select.optionalInteger(12).map { .text(TransactionID(number: $0).description) },
-                    select.optionalText(13).map { .text($0) }, select.optionalText(14).map { .text($0) },
-                    select.optionalText(15).map { .text($0) },
-                ])
-            guard lines.add(line) else { return try page(query, lines.rows, after: after, passed: next) }
-            passed = select.integer(3)
+            let details = movements.details
+            let actor = try details.actor.flatMap { number in
+                selectActor.bind(1, number)
+                return try selectActor.first { $0.text(0) }
+            }
+            let change = movement.change
+            return lines.add(
+                ReportLine(
+                    query.kind,
+                    [
+                        .integer(movement.entry), .integer(movement.time), .text(movement.kind.name),
+                        .integer(movement.id), .text(try names.name(of: movement.account).text),
+                        .text(try code(movement.currency).text), .text(movement.debit.name),
+                        .text(movement.credit.name), .integer(movement.amount), .integer(movement.lot),
+                        .text(Stored.lotClasses.text(movement.lotClass)), details.debtLot.map { .integer($0) },
+                        details.transaction.map { .text($0.description) }, details.key.map { .text($0) },
+                        details.note.map { .text($0) }, actor.map { .text($0) },
+                        movement.sold?.priceCurrency.map { .text($0) }, .sum(Int128(change.deferred + movement.moved)),
+                        .sum(Int128(change.recognised)), .sum(Int128(change.refunded)),
+                    ]))
         }
-        return ReportPage(kind: query.kind, asOf: query.asOf, rows: lines.rows, next: nil)
+        return try page(query, lines.rows, after: after, passed: passed.map { ReportCursor(query.kind, item: $0) })
     }
 }

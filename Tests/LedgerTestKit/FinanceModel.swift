@@ -50,6 +50,8 @@ package struct FinanceModel {
         var money: [Int128]
         var units: Int64
         var effective: Timestamp
+        /// The lot's deferred money that units took along to another account, less than 0 where they left.
+        var moved: Int128
     }
 
     private let rows: BlockRows
@@ -80,6 +82,8 @@ package struct FinanceModel {
             let openedBy = row.isFirst ? purchases[row.transaction]?.entry : nil
             if let entry = row.entry ?? openedBy, let date = revocationDates[row.id] { dates[entry] = date }
         }
+        // What is left of a lot while it moves.
+        var away: [LotID: Int64] = [:]
         for transfer in rows.transfers {
             guard let entry = entries[transfer.entry] else { preconditionFailure("a transfer is of no entry") }
             if transfer.lot == transfer.id, let row = lotRows[transfer.id] {
@@ -90,6 +94,13 @@ package struct FinanceModel {
             guard var lot = lots[transfer.lot] else { preconditionFailure("a transfer is of no lot") }
             let (before, fundedBefore) = (lot.money, lot.funded)
             let consumedBefore = max(lot.consumed, 0)
+            if !FinanceModel.isMoved(transfer) { away[transfer.lot] = nil }
+            let there = FinanceModel.isMoved(transfer) ? (away[transfer.lot] ?? lot.left) : 0
+            if transfer.credit.kind == .moved { away[transfer.lot] = there - transfer.amount }
+            if transfer.debit.kind == .moved { away[transfer.lot] = there + transfer.amount }
+            let whole = max(there, away[transfer.lot] ?? 0)
+            let share = whole > 0 ? lot.money[2] * Int128(transfer.amount) / Int128(whole) : 0
+            let moved = !FinanceModel.isMoved(transfer) ? 0 : transfer.credit.kind == .moved ? -share : share
             FinanceModel.apply(transfer, &lot)
             if transfer.lot == transfer.id {
                 lot.money[2] = Int128(lot.row.price)
@@ -108,8 +119,15 @@ package struct FinanceModel {
                     units: max(lot.consumed, 0) - consumedBefore,
                     effective: isSale
                         ? purchase?.facts.purchaseDate ?? entry.time
-                        : isRefund ? dates[entry.id] ?? entry.time : entry.time
-                ))
+                        : isRefund ? dates[entry.id] ?? entry.time : entry.time,
+                    moved: moved))
+        }
+    }
+
+    private static func isMoved(_ transfer: Transfer) -> Bool {
+        switch (transfer.debit.kind, transfer.credit.kind) {
+        case (.wallet, .moved), (.held, .moved), (.moved, .wallet), (.moved, .held): true
+        default: false
         }
     }
 
@@ -395,6 +413,8 @@ package struct FinanceModel {
                 .text(word(step.lot.row.lotClass)), transfer.debtLot.map { .integer($0) },
                 entry.transaction.map { .text($0.description) }, entry.key.map { .text($0.text) },
                 entry.note.map { .text($0) }, entry.actor.flatMap { actors[$0] }.map { .text($0) },
+                step.lot.transaction.flatMap { purchases[$0]?.facts.priceCurrency }.map { .text($0) },
+                .sum(step.money[2] + step.moved), .sum(step.money[1]), .sum(step.money[0]),
             ]
             return ReportLine(.journal, values)
         }

@@ -198,5 +198,7 @@ extension ReportKind {
         ReportColumn("debtLot", .integer, isOptional: true),
         ReportColumn("transactionId", .text, isOptional: true), ReportColumn("key", .text, isOptional: true),
         ReportColumn("note", .text, isOptional: true), ReportColumn("actor", .text, isOptional: true),
+        ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("deferred", .money),
+        ReportColumn("recognised", .money), ReportColumn("refunded", .money),
     ]
 }

@@ -8,7 +8,7 @@ import SQLiteProjection
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Writes a report as CSV or JSON lines.",
+        abstract: "Writes a report as CSV, JSON lines or plain-text accounting.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
             service or without one: then standard error says up to which block they are. A report as of a past time \
@@ -39,7 +39,15 @@ struct Export: AsyncParsableCommand {
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
-        case csv, jsonl
+        case csv, jsonl, hledger, ledger, beancount
+
+        /// Whether it is plain-text accounting.
+        var isJournal: Bool {
+            switch self {
+            case .csv, .jsonl: false
+            case .hledger, .ledger, .beancount: true
+            }
+        }
     }
 
     @Argument(
@@ -56,7 +64,13 @@ struct Export: AsyncParsableCommand {
 
     private var kind: ReportKind { name.report }
 
-    @Option(help: "csv (RFC 4180, with a header line) or jsonl (one object a line).")
+    @Option(
+        help:
+            """
+            csv (RFC 4180, with a header line) or jsonl (one object a line); of journal also hledger, ledger or \
+            beancount.
+            """
+    )
     var format: Format = .csv
 
     @Option(
@@ -127,6 +141,9 @@ struct Export: AsyncParsableCommand {
             throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
         }
         if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is of sales and revenue only.") }
+        if format.isJournal && kind != .journal {
+            throw ValidationError("--format \(format.rawValue) is of journal only.")
+        }
         if scope != nil && !kind.hasScopes {
             throw ValidationError("--scope is of consumption_requests and lots only.")
         }

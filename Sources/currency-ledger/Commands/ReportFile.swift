@@ -12,13 +12,15 @@ struct ReportFile {
     private let kind: ReportKind
     /// Where rows of several pages add up: written at the end.
     private var sums = ReportSums()
+    private var journal: JournalText
     private(set) var count = 0
 
     init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
         self.format = format
         self.kind = kind
         file = try OutputFile(path)
-        header = format == .csv ? ReportFile.header(kind) : ""
+        journal = JournalText(format)
+        header = format == .csv ? ReportFile.header(kind) : format.isJournal ? journal.header : ""
     }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
@@ -45,6 +47,7 @@ struct ReportFile {
             switch format {
             case .csv: text += Array(ReportFile.csv(row).utf8)
             case .jsonl: text += ReportFile.json(row) + [UInt8(ascii: "\n")]
+            case .hledger, .ledger, .beancount: if case .line(let line) = row { text += Array(journal.text(line).utf8) }
             }
         }
         try file.write(text)
