@@ -84,7 +84,7 @@ final class BatchWriter {
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
         writeTotal = try PreparedStatement(
-            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?)")
+            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?, ?)")
         writeState = try PreparedStatement(db, StoredState.update)
     }
 

@@ -5,7 +5,7 @@ import LedgerClient
 ///
 /// Debits are positive, credits negative. Currencies of the game are commodities, and what a transfer moved of the
 /// price of its lot is the postings' total cost (`@@`). So, at cost: what `purchased` has is what was sold; with the
-/// other sign, wallets and holds have what is deferred, `refunded` what was given back, and the rest what is recognised.
+/// other sign, wallets and holds have what is deferred, `refunded` what was given back, the rest what is recognised.
 struct JournalText {
     private let format: Export.Format
     private var lastEntry: Int64?
