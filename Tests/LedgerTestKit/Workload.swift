@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 package import Ledger
 
@@ -63,9 +64,14 @@ package struct Workload {
         _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
     ) -> SignedPurchase {
         let header = Array("header-\(number % 3)".utf8)
-        let note = "payload of \(number) at \(signedDate)"
-        let isDated = revoked > 0 && signedDate % 3 > 0
-        let payload = Array((isDated ? "{\"note\":\"\(note)\",\"revocationDate\":\(signedDate * 31)}" : note).utf8)
+        var payload = Array("payload of \(number) at \(signedDate)".utf8)
+        if let date = revocationDate(signedDate: signedDate, revoked: revoked) {
+            var signed = TransactionPayload(
+                transactionID: transaction(number).description, bundleID: "com.example.game", productID: "gems500",
+                purchaseDate: 1, signedDate: signedDate, environment: .sandbox)
+            signed.revocationDate = date
+            payload = signed.json()
+        }
         return SignedPurchase(
             facts: PurchaseFacts(
                 transaction: transaction(number),
