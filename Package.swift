@@ -79,7 +79,7 @@ let package = Package(
         .target(
             name: "SQLiteProjection",
             dependencies: [
-                "Ledger", "LedgerSchema",
+                "Ledger", "LedgerSchema", "StrictJSON",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ], swiftSettings: settings),

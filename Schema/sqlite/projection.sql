@@ -107,7 +107,14 @@ CREATE TABLE transfer (
     -- Where a spend or a hold chose the lot: under free_first, paid_first, oldest or dearest_first.
     spend_order TEXT,
     -- The first transfer of the spend that it gives back, or of the hold that it ends.
-    reference INTEGER
+    reference INTEGER,
+    lot_previous INTEGER NOT NULL,      -- the one before it of the same lot; 0 for the first
+    -- After it: what is left of the lot, in the wallet or held, and what of it stands refunded.
+    lot_left INTEGER NOT NULL,
+    lot_refunded INTEGER NOT NULL,
+    -- Of the lot's price, after it: what is not earned yet, and what was given back.
+    money_deferred INTEGER NOT NULL,
+    money_refunded INTEGER NOT NULL
 ) STRICT;
 
 -- Finds what of a spend went back.
@@ -177,6 +184,9 @@ CREATE TABLE lot (
     repaid INTEGER NOT NULL,            -- what of its own units paid debts
     expires_at INTEGER,                 -- NULL for what was bought: purchased currency never expires
     last_transfer INTEGER NOT NULL,     -- the last that changed it
+    last_own INTEGER NOT NULL,          -- the last of its own: another may pay its debt
+    money_deferred INTEGER NOT NULL,    -- of its price, what is not earned yet
+    money_refunded INTEGER NOT NULL,    -- and what was given back; the rest was earned
     is_open INTEGER NOT NULL            -- whether remaining > 0, held > 0 or indebted > recovered
 ) STRICT;
 
@@ -201,14 +211,16 @@ CREATE TABLE hold (
 CREATE INDEX hold_open ON hold (account) WHERE state = 'open';
 CREATE INDEX hold_expiry ON hold (expires_at, account) WHERE state = 'open';
 
--- The turnover of every kind of account. A sum is an integer where 64 bits hold it, and otherwise its decimal digits as
--- text, here and in total_past.
+-- The turnover of every kind of account, of paid and of free lots. Where one lot pays the debt of another, the receivable
+-- is of the other's class. A sum is an integer where 64 bits hold it, and otherwise its decimal digits as text, here and
+-- in total_past.
 CREATE TABLE total (
     currency INTEGER NOT NULL,
+    class TEXT NOT NULL,                -- paid, free
     kind TEXT NOT NULL,
     debits ANY NOT NULL CHECK (typeof(debits) IN ('integer', 'text')),
     credits ANY NOT NULL CHECK (typeof(credits) IN ('integer', 'text')),
-    PRIMARY KEY (currency, kind)
+    PRIMARY KEY (currency, class, kind)
 ) STRICT, WITHOUT ROWID;
 
 -- The same as it was after each 4,096th transfer, where there was any. What it was at any time is counted on from the
@@ -216,10 +228,11 @@ CREATE TABLE total (
 CREATE TABLE total_past (
     transfer INTEGER NOT NULL,
     currency INTEGER NOT NULL,
+    class TEXT NOT NULL,
     kind TEXT NOT NULL,
     debits ANY NOT NULL CHECK (typeof(debits) IN ('integer', 'text')),
     credits ANY NOT NULL CHECK (typeof(credits) IN ('integer', 'text')),
-    PRIMARY KEY (transfer, currency, kind)
+    PRIMARY KEY (transfer, currency, class, kind)
 ) STRICT, WITHOUT ROWID;
 
 -- Of each 4,096 transfers up to one of these, where entries of the kind expiry are among them: when the first of the lots
@@ -254,6 +267,7 @@ CREATE TABLE purchase (
     signed_date INTEGER NOT NULL,       -- of the first JWS
     -- By the first JWS, in thousandths of a percent.
     revoked INTEGER NOT NULL,
+    revocation_date INTEGER,            -- by the first JWS: when the App Store took it back
     time INTEGER NOT NULL,              -- when the first JWS was recorded
     evidence INTEGER NOT NULL,          -- the number of the first JWS
     block INTEGER NOT NULL              -- where the first JWS stands
@@ -261,6 +275,12 @@ CREATE TABLE purchase (
 
 -- Finds the purchases in the order in which they were recorded.
 CREATE INDEX purchase_evidence ON purchase (evidence) WHERE source = 'app_store';
+
+-- Finds the purchases of a period.
+CREATE INDEX purchase_time ON purchase (time, transaction_id);
+
+-- Finds those that no account has claimed.
+CREATE INDEX purchase_unassigned ON purchase (transaction_id) WHERE account IS NULL;
 
 -- Accounts that purchases found after their first JWS, each once.
 CREATE TABLE assignment (
@@ -270,6 +290,9 @@ CREATE TABLE assignment (
     entry INTEGER NOT NULL,             -- the entry that opened its lots
     time INTEGER NOT NULL
 ) STRICT;
+
+-- Finds those that were made after a time.
+CREATE INDEX assignment_time ON assignment (time);
 
 -- What the ledger was told of a purchase after its first JWS, and what it told Apple, block after block. Of one block
 -- by time; of one time JWS come first, then the assignment, then what notifications told, then what Apple was told. An
@@ -289,6 +312,7 @@ CREATE TABLE purchase_event (
     time INTEGER NOT NULL,
     signed_date INTEGER,                -- NULL for an assignment, and for what Apple was told
     revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
+    revocation_date INTEGER,            -- by a JWS: when the App Store took the purchase back
     entry INTEGER,                      -- what it posted; NULL where it changed nothing
     reason TEXT,                        -- of a consumption_request
     result TEXT CHECK (result IN ('accepted', 'refused', 'expired')), -- how the call ended by which Apple was told

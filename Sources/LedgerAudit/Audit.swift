@@ -344,7 +344,7 @@ extension Replay {
         for number in currencies.indices {
             for kind in AccountKind.allCases {
                 let currency = CurrencyID(number + 1)
-                all[currency, kind] = totals[Replay.total(currency, kind)]
+                all[currency, kind] = turnover(currency, kind)
             }
         }
         return all

@@ -22,6 +22,40 @@ struct LotBook {
     var writtenOff: Int64 = 0
     var repaid: Int64 = 0
     var lastTransfer: TransferID = 0
+    /// The last transfer of its own.
+    var lastOwn: TransferID = 0
+    /// Of its price: what is not earned yet, and what was given back.
+    var deferred: Int64 = 0
+    var moneyRefunded: Int64 = 0
+
+    /// Its units, as far as there is money for them: left, consumed, refunded.
+    var funded: [Int64] {
+        let consumed = max(0, granted &- remaining &- held &- refunded)
+        return [granted &- refunded &- consumed, consumed, refunded]
+    }
+
+    /// Moves the money of the units that changed since they were `before`: of each kind that became less its part,
+    /// rounded down, to those that became more.
+    mutating func revalue(after before: [Int64]) {
+        if price == 0 { return }
+        var money = [deferred, price &- deferred &- moneyRefunded, moneyRefunded]
+        let changes = zip(funded, before).map { $0 &- $1 }
+        var moved: Int64 = 0
+        for kind in 0..<3 where changes[kind] < 0 && before[kind] > 0 {
+            let part = Int64(
+                truncatingIfNeeded: Int128(money[kind]) * Int128(-changes[kind]) / Int128(before[kind]))
+            money[kind] &-= part
+            moved &+= part
+        }
+        var units = changes.filter { $0 > 0 }.reduce(0, &+)
+        for kind in 0..<3 where changes[kind] > 0 {
+            let part = Int64(truncatingIfNeeded: Int128(moved) * Int128(changes[kind]) / Int128(units))
+            money[kind] &+= part
+            moved &-= part
+            units &-= changes[kind]
+        }
+        (deferred, moneyRefunded) = (money[0], money[2])
+    }
 
     var owed: Int64 { indebted &- recovered }
     var isOpen: Bool { remaining > 0 || held > 0 || owed > 0 }

@@ -51,7 +51,9 @@ extension Replay {
             for transfer in own {
                 var row: BlockRows.LotRow?
                 if transfer.lot == transfer.id { row = lotRows.popFirst() }
+                let previous = place(ofLot: transfer.lot).map { lots[$0].lastOwn } ?? 0
                 apply(transfer, row, &posting)
+                add(transfer, place(ofLot: transfer.lot).map { lots[$0] }, previous: previous)
                 remember(transfer, of: entry)
             }
             while let hold = holdRows.first, hold.entry == entry.id {
@@ -113,8 +115,8 @@ extension Replay {
         returnable.append(begins ? amount : 0)
         drawnLots.append(transfer.lot)
         lotPlaces.append(-1)
-        addToTotals(transfer)
         if transfer.lot == id { open(transfer, row, posting) }
+        addToTotals(transfer)
         guard transfer.lot >= 1, transfer.lot <= id, case let place = Int(lotPlaces[Int(transfer.lot) - 1]), place >= 0,
             may(posting.entry, block, postTo: transfer.player, of: lots[place].account),
             lots[place].currency == transfer.debit.currency
@@ -133,6 +135,7 @@ extension Replay {
 
         let held = lots[place].held
         let available = lots[place].remaining
+        let funded = lots[place].funded
         var debt: Int64 = 0
         let opens = transfer.lot == id
         var mustOpen = false
@@ -208,6 +211,12 @@ extension Replay {
                 : (transfer.debtLot != nil) == ((debit, credit) == (.wallet, .receivable)), block,
             "transfer \(id) names a debt that it does not pay, or pays none that it names")
         lots[place].lastTransfer = id
+        lots[place].lastOwn = id
+        if opens {
+            lots[place].deferred = lots[place].price
+        } else if debit != .moved, credit != .moved {
+            lots[place].revalue(after: funded)
+        }
         if debit == .moved || credit == .moved {
             // It is whole again when all of it has moved.
             posting.moved.insert(place)
@@ -237,8 +246,19 @@ extension Replay {
     }
 
     private func addToTotals(_ transfer: Transfer) {
-        totals[Replay.total(transfer.debit.currency, transfer.debit.kind)].debits += Int128(transfer.amount)
-        totals[Replay.total(transfer.debit.currency, transfer.credit.kind)].credits += Int128(transfer.amount)
+        let currency = transfer.debit.currency
+        let own = place(ofLot: transfer.lot).map { lots[$0].lotClass } ?? .paid
+        // What pays a debt is taken off the receivable of the lot that owed it.
+        let owing = transfer.debtLot.flatMap { place(ofLot: $0) }.map { lots[$0].lotClass } ?? own
+        totals[Replay.total(currency, own, transfer.debit.kind)].debits += Int128(transfer.amount)
+        totals[Replay.total(currency, owing, transfer.credit.kind)].credits += Int128(transfer.amount)
+    }
+
+    /// `nil` where no transfer opened it yet.
+    private func place(ofLot lot: LotID) -> Int? {
+        guard lot >= 1, lot <= lotPlaces.count else { return nil }
+        let place = Int(lotPlaces[Int(lot) - 1])
+        return place >= 0 ? place : nil
     }
 
     private func wallet(_ account: PlayerID, _ currency: CurrencyID) -> Int {

@@ -18,6 +18,8 @@ extension Replay {
         }
     }
 
+    static let classedKinds = LotClass.allCases.flatMap { lotClass in AccountKind.allCases.map { (lotClass, $0) } }
+
     /// After each transfer: those that are a multiple of 4,096 have rows.
     func remember(_ transfer: Transfer, of entry: Entry) {
         if entry.kind == .expiry, transfer.credit.kind == .expired, transfer.lot >= 1, transfer.lot <= transfer.id,
@@ -27,12 +29,13 @@ extension Replay {
         }
         guard transfer.id % 4_096 == 0 else { return }
         for number in currencies.indices {
-            for kind in AccountKind.allCases {
-                let turnover = totals[Replay.total(CurrencyID(number + 1), kind)]
+            for (lotClass, kind) in Replay.classedKinds {
+                let turnover = totals[Replay.total(CurrencyID(number + 1), lotClass, kind)]
                 if turnover == Totals.Turnover() { continue }
                 emit(.totalPast) { row in
                     row.add(transfer.id)
                     row.add(Int64(number + 1))
+                    row.add(lotClass == .paid ? "paid" : "free")
                     row.add(kind.name)
                     row.endKey()
                     row.add(sum: turnover.debits)

@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 
 /// The rows that the tables must have after the blocks that were applied: written once more from the tables'
@@ -44,7 +45,6 @@ extension Replay {
             }
         }
         for entry in rows.entries { add(entry) }
-        for transfer in rows.transfers { add(transfer) }
         for request in rows.requests {
             emit(.request) { row in
                 row.add(request.key.text)
@@ -75,7 +75,11 @@ extension Replay {
         }
     }
 
-    private func add(_ transfer: Transfer) {
+    /// Adds a transfer's row.
+    /// - Parameters:
+    ///   - lot: as the transfer left it; `nil` where it names none.
+    ///   - previous: the one before it of the same lot.
+    func add(_ transfer: Transfer, _ lot: LotBook?, previous: TransferID) {
         emit(.transfer) { row in
             row.add(transfer.id)
             row.endKey()
@@ -90,6 +94,11 @@ extension Replay {
             row.add(transfer.previous)
             row.add(transfer.spendOrder?.rawValue)
             row.add(transfer.reference)
+            row.add(previous)
+            row.add((lot?.remaining ?? 0) &+ (lot?.held ?? 0))
+            row.add(lot?.refunded ?? 0)
+            row.add(lot?.deferred ?? 0)
+            row.add(lot?.moneyRefunded ?? 0)
         }
     }
 
@@ -145,6 +154,7 @@ extension Replay {
         var time: Timestamp
         var signedDate: Timestamp?
         var revoked: Int64?
+        var revocationDate: Timestamp?
         var entry: EntryID?
         var reason: String?
         var end: AppStoreCall.End?
@@ -157,7 +167,8 @@ extension Replay {
         var events = rows.evidence.filter { !$0.isFirst }.map { row in
             Event(
                 transaction: row.transaction, kind: "signed", rank: 0, record: row.id, time: row.time,
-                signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
+                signedDate: row.signedDate, revoked: row.revoked, revocationDate: revocationDate(row),
+                entry: row.entry)
         }
         // An account that came with a newer JWS is told with that.
         let posted = rows.assignments.isEmpty ? [] : Set(events.compactMap(\.entry))
@@ -202,6 +213,7 @@ extension Replay {
                 row.add(event.time)
                 row.add(event.signedDate)
                 row.add(event.revoked)
+                row.add(event.revocationDate)
                 row.add(event.entry)
                 row.add(event.reason)
                 row.add(event.end?.name)
@@ -210,6 +222,12 @@ extension Replay {
                 row.add(block.number)
             }
         }
+    }
+
+    /// The date of the revocation that a JWS tells of.
+    private func revocationDate(_ row: BlockRows.EvidenceRow) -> Timestamp? {
+        if row.revoked == 0 { return nil }
+        return row.payload.withUnsafeBufferPointer { try? TransactionPayload(json: $0).revocationDate }
     }
 
     private func position(before block: Block) -> EvidenceID {
@@ -242,6 +260,7 @@ extension Replay {
             row.add(purchase.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " "))
             row.add(first.signedDate)
             row.add(first.revoked)
+            row.add(revocationDate(first))
             row.add(first.time)
             row.add(first.id)
             row.add(block)
@@ -280,10 +299,11 @@ extension Replay {
         for lot in lots { add(lot) }
         for hold in holds.values { add(hold) }
         for number in currencies.indices {
-            for kind in AccountKind.allCases {
-                let turnover = totals[Replay.total(CurrencyID(number + 1), kind)]
+            for (lotClass, kind) in Replay.classedKinds {
+                let turnover = totals[Replay.total(CurrencyID(number + 1), lotClass, kind)]
                 emit(.total) { row in
                     row.add(Int64(number + 1))
+                    row.add(lotClass == .paid ? "paid" : "free")
                     row.add(kind.name)
                     row.endKey()
                     row.add(sum: turnover.debits)
@@ -335,6 +355,9 @@ extension Replay {
             row.add(lot.repaid)
             row.add(lot.expiresAt)
             row.add(lot.lastTransfer)
+            row.add(lot.lastOwn)
+            row.add(lot.deferred)
+            row.add(lot.moneyRefunded)
             row.add(Int64(lot.isOpen ? 1 : 0))
         }
     }

@@ -51,6 +51,7 @@ final class Replay {
     var last: (debit: AccountKind, credit: AccountKind) = (.wallet, .wallet)
     var holds: [TransferID: HoldBook] = [:]
     var keyBook = KeyBook()
+    /// By currency, class of lots and kind of account: ``total(_:_:_:)``.
     var totals: [Totals.Turnover] = []
     /// When the first of the lots expired that entries of the kind expiry emptied, since the last transfer after which
     /// the tables remember that.
@@ -176,7 +177,7 @@ final class Replay {
         for row in rows.currencies {
             expect(!currencies.contains(row.code), number, "currency \(row.code) is numbered twice")
             currencies.append(row.code)
-            totals += Array(repeating: Totals.Turnover(), count: AccountKind.allCases.count)
+            totals += Array(repeating: Totals.Turnover(), count: 2 * AccountKind.allCases.count)
         }
         for row in rows.actors {
             expect(actors.insert(row.name).inserted, number, "actor \(row.id) has another's name")
@@ -324,7 +325,7 @@ final class Replay {
         for (index, code) in currencies.enumerated() {
             var balance: Int128 = 0
             for kind in AccountKind.allCases {
-                let turnover = totals[Replay.total(CurrencyID(index + 1), kind)]
+                let turnover = turnover(CurrencyID(index + 1), kind)
                 balance += turnover.balance
             }
             expect(balance == 0, head.number, "the accounts of \(code) do not add up to zero, but to \(balance)")
@@ -337,7 +338,14 @@ final class Replay {
 
     static func key(_ account: PlayerID, _ currency: CurrencyID) -> Int64 { account << 8 | Int64(currency) }
 
-    static func total(_ currency: CurrencyID, _ kind: AccountKind) -> Int {
-        (Int(currency) - 1) * AccountKind.allCases.count + Int(kind.rawValue) - 1
+    /// The place of a turnover of ``totals``.
+    static func total(_ currency: CurrencyID, _ lotClass: LotClass, _ kind: AccountKind) -> Int {
+        ((Int(currency) - 1) * 2 + Int(lotClass.rawValue) - 1) * AccountKind.allCases.count + Int(kind.rawValue) - 1
+    }
+
+    /// Of paid and free lots together.
+    func turnover(_ currency: CurrencyID, _ kind: AccountKind) -> Totals.Turnover {
+        let (paid, free) = (totals[Replay.total(currency, .paid, kind)], totals[Replay.total(currency, .free, kind)])
+        return Totals.Turnover(debits: paid.debits &+ free.debits, credits: paid.credits &+ free.credits)
     }
 }

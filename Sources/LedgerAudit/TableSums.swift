@@ -28,7 +28,8 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .transfer:
             [
                 "id", "entry", "account", "currency", "debit", "credit", "amount", "lot", "debt_lot", "previous",
-                "spend_order", "reference",
+                "spend_order", "reference", "lot_previous", "lot_left", "lot_refunded", "money_deferred",
+                "money_refunded",
             ]
         case .request: ["key", "fingerprint", "entry", "answer"]
         case .wallet:
@@ -40,20 +41,20 @@ enum AuditedTable: String, CaseIterable, Sendable {
             [
                 "id", "account", "currency", "class", "transaction_id", "time", "price", "granted", "remaining",
                 "held", "spent", "expired", "refunded", "indebted", "recovered", "written_off", "repaid",
-                "expires_at", "last_transfer", "is_open",
+                "expires_at", "last_transfer", "last_own", "money_deferred", "money_refunded", "is_open",
             ]
         case .hold: ["id", "entry", "account", "currency", "amount", "expires_at", "state", "ended"]
-        case .total: ["currency", "kind", "debits", "credits"]
+        case .total: ["currency", "class", "kind", "debits", "credits"]
         case .purchase:
             [
                 "transaction_id", "account", "entry", "product", "quantity", "purchase_date", "price",
                 "price_currency", "source", "storefront", "offer_type", "offer_id", "offer_discount", "original_id",
-                "ownership", "grants", "signed_date", "revoked", "time", "evidence", "block",
+                "ownership", "grants", "signed_date", "revoked", "revocation_date", "time", "evidence", "block",
             ]
         case .event:
             [
-                "transaction_id", "number", "kind", "record", "time", "signed_date", "revoked", "entry", "reason",
-                "result", "code", "body", "block",
+                "transaction_id", "number", "kind", "record", "time", "signed_date", "revoked", "revocation_date",
+                "entry", "reason", "result", "code", "body", "block",
             ]
         case .notification:
             [
@@ -61,7 +62,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
                 "block",
             ]
         case .walletPast: ["account", "currency", "transfer", "available", "paid", "held", "debt", "version"]
-        case .totalPast: ["transfer", "currency", "kind", "debits", "credits"]
+        case .totalPast: ["transfer", "currency", "class", "kind", "debits", "credits"]
         case .expiryPast: ["transfer", "expires_at"]
         case .link: ["token", "number", "account", "entry", "time", "actor"]
         case .consent: ["id", "account", "consumption", "time", "actor"]
@@ -71,8 +72,9 @@ enum AuditedTable: String, CaseIterable, Sendable {
 
     var keyColumns: Int {
         switch self {
-        case .walletPast, .totalPast: 3
-        case .wallet, .total, .event, .link: 2
+        case .totalPast: 4
+        case .walletPast, .total: 3
+        case .wallet, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
             .purchase, .notification, .expiryPast, .consent, .assignment:
             1

@@ -108,18 +108,21 @@ extension LedgerClient {
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:
     ///   - asOf: entries up to and with this time count; now where it is `nil`.
-    ///   - from: only what was recorded at this time or later. Of `notifications` only.
-    ///   - scope: which requests are listed. Of `consumption_requests` only.
-    ///   - currency: only this one; all where it is `nil`. Not of `notifications` and `consumption_requests`.
+    ///   - from: only what was recorded at this time or later. Of reports of a period (``ReportKind/isOfPeriods``).
+    ///   - dates: by which dates it is cut. Of `sales` and `revenue` only.
+    ///   - scope: which are listed. Of `consumption_requests` and `lots` only.
+    ///   - currency: only this one; all where it is `nil`. Of reports whose rows are of one currency each.
     ///   - limit: at most this many rows, 1 … ``Limits/reportPageMax``.
     public func report(
-        _ kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, scope: ReportScope = .open,
-        currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault, after: String? = nil
+        _ kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, dates: ReportDates = .posted,
+        scope: ReportScope = .open, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
+        after: String? = nil
     ) async throws -> ReportPage {
         try await call(
             Methods.report,
             ReportRequest(
-                kind: kind, asOf: asOf, from: from, scope: scope, currency: currency, limit: limit, after: after))
+                kind: kind, asOf: asOf, from: from, dates: dates, scope: scope, currency: currency, limit: limit,
+                after: after))
     }
 
     /// A page of the journal, oldest first. Pass the page's `next` as `after` for the next one, now or later.

@@ -28,6 +28,8 @@ struct BatchRows {
 
     struct NewEvent {
         var event: BlockRows.PurchaseEvent
+        /// Of a JWS that revokes something: when the App Store took it back.
+        var revocationDate: Timestamp?
         var block: BlockNumber
     }
 
@@ -74,7 +76,7 @@ struct BatchRows {
             try addConsents(opened.block)
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
-            for event in rows.purchaseEvents { events.append(NewEvent(event: event, block: opened.block.number)) }
+            addEvents(opened.block)
             for (row, entry) in zip(rows.notifications, rows.notifiedEntries) {
                 notifications.append(NewNotification(row: row, entry: entry, block: opened.block.number))
             }
@@ -85,6 +87,19 @@ struct BatchRows {
     /// The rows of a block that comes alone are not copied.
     private func append<Row>(_ rows: [Row], to all: inout [Row]) {
         if all.isEmpty { all = rows } else { all += rows }
+    }
+
+    private mutating func addEvents(_ block: Block) {
+        // By number, without gaps.
+        let before = block.position.evidence - Int64(block.rows.evidence.count)
+        for event in block.rows.purchaseEvents {
+            let place = Int(event.record &- before &- 1)
+            let isSigned = event.kind == .signed && block.rows.evidence.indices.contains(place)
+            events.append(
+                NewEvent(
+                    event: event, revocationDate: isSigned ? block.rows.evidence[place].revocationDate : nil,
+                    block: block.number))
+        }
     }
 
     /// Consents and the requests that recorded them are in the same order.

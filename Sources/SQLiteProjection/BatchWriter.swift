@@ -84,7 +84,7 @@ final class BatchWriter {
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
         writeTotal = try PreparedStatement(
-            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?)")
+            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?, ?)")
         writeState = try PreparedStatement(db, StoredState.update)
     }
 
@@ -106,7 +106,7 @@ final class BatchWriter {
 
         try insertNames(rows, after: before.position, &state.sums)
         try insert(rows.entries, &state.sums)
-        try insert(rows.transfers, &state.sums)
+        try insert(rows.transfers, changes.lotStates, &state.sums)
         try wallets.write(changes, &state.sums)
         try insert(rows.requests, of: numbers, &state.sums)
         try write(rows.holds, ended: changes.endedHolds, after: before.position, &state.sums)
@@ -161,8 +161,14 @@ final class BatchWriter {
         }
     }
 
-    private func insert(_ rows: [Transfer], _ sums: inout TableSums) throws {
+    /// - Parameter states: what each of them left of its lot.
+    private func insert(
+        _ rows: [Transfer], _ states: [WalletChanges.LotState], _ sums: inout TableSums
+    ) throws {
+        var place = 0
         try insertTransfer.run(rows, &sums) { parameters, row in
+            let state = states[place]
+            place += 1
             parameters.bind(1, row.pointee.id)
             parameters.bind(2, row.pointee.entry)
             parameters.bind(3, row.pointee.player)
@@ -175,6 +181,11 @@ final class BatchWriter {
             parameters.bind(10, row.pointee.previous)
             parameters.bind(11, row.pointee.spendOrder.map { Stored.spendOrders.name($0) })
             parameters.bind(12, row.pointee.reference)
+            parameters.bind(13, state.previous)
+            parameters.bind(14, state.left)
+            parameters.bind(15, state.refunded)
+            parameters.bind(16, state.value.deferred)
+            parameters.bind(17, state.value.refunded)
         }
     }
 
@@ -265,9 +276,10 @@ final class BatchWriter {
             parameters.bind(16, grants.text)
             parameters.bind(17, row.pointee.first.signedDate)
             parameters.bind(18, row.pointee.first.revoked)
-            parameters.bind(19, row.pointee.first.time)
-            parameters.bind(20, row.pointee.first.id)
-            parameters.bind(21, row.pointee.block)
+            parameters.bind(19, row.pointee.first.revocationDate)
+            parameters.bind(20, row.pointee.first.time)
+            parameters.bind(21, row.pointee.first.id)
+            parameters.bind(22, row.pointee.block)
         }
         if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, blocks, &sums) }
     }
@@ -287,12 +299,13 @@ final class BatchWriter {
             parameters.bind(5, event.time)
             parameters.bind(6, event.signedDate)
             parameters.bind(7, event.revoked)
-            parameters.bind(8, event.entry)
-            parameters.bind(9, event.reason)
-            parameters.bind(10, event.end?.name)
-            parameters.bind(11, event.end?.code)
-            parameters.bind(12, event.body)
-            parameters.bind(13, row.pointee.block)
+            parameters.bind(8, row.pointee.revocationDate)
+            parameters.bind(9, event.entry)
+            parameters.bind(10, event.reason)
+            parameters.bind(11, event.end?.name)
+            parameters.bind(12, event.end?.code)
+            parameters.bind(13, event.body)
+            parameters.bind(14, row.pointee.block)
         }
     }
 
@@ -372,10 +385,10 @@ final class BatchWriter {
     private func writeTotals(_ state: inout StoredState, after before: StoredState) throws {
         for number in stride(from: 1, through: state.currencies.count, by: 1) {
             let currency = CurrencyID(truncatingIfNeeded: number)
-            for kind in AccountKind.allCases {
-                let total = StoredTotal(currency: currency, kind: kind, turnover: state.totals[currency, kind])
+            for (lotClass, kind) in ClassTotals.kinds {
+                let total = StoredTotal(state.totals, currency, lotClass, kind)
                 if number <= before.currencies.count {
-                    let old = StoredTotal(currency: currency, kind: kind, turnover: before.totals[currency, kind])
+                    let old = StoredTotal(before.totals, currency, lotClass, kind)
                     if old == total { continue }
                     state.sums[.total].replace(RowHash { old.bind(to: &$0) }, by: RowHash { total.bind(to: &$0) })
                 } else {
@@ -391,14 +404,23 @@ final class BatchWriter {
 /// A row of `total`.
 private struct StoredTotal: Equatable {
     var currency: CurrencyID
+    var lotClass: LotClass
     var kind: AccountKind
     var turnover: Totals.Turnover
 
+    init(_ totals: ClassTotals, _ currency: CurrencyID, _ lotClass: LotClass, _ kind: AccountKind) {
+        self.currency = currency
+        self.lotClass = lotClass
+        self.kind = kind
+        turnover = totals[currency, lotClass, kind]
+    }
+
     func bind(to row: inout some RowSink) {
         row.bind(1, Int64(currency))
-        row.bind(2, Stored.accountKinds.name(kind))
-        row.bind(3, sum: turnover.debits)
-        row.bind(4, sum: turnover.credits)
+        row.bind(2, Stored.lotClasses.name(lotClass))
+        row.bind(3, Stored.accountKinds.name(kind))
+        row.bind(4, sum: turnover.debits)
+        row.bind(5, sum: turnover.credits)
     }
 
     func bind(to statement: PreparedStatement) {

@@ -27,6 +27,7 @@ final class PastTotals {
     private struct Row {
         var transfer: TransferID
         var currency: CurrencyID
+        var lotClass: LotClass
         var kind: AccountKind
         var turnover: Totals.Turnover
     }
@@ -36,7 +37,7 @@ final class PastTotals {
     ///   - turnovers: of the batch, up to each transfer of it that is a multiple of the interval.
     ///   - before: the totals before the batch.
     func write(
-        _ turnovers: [(transfer: TransferID, turnovers: Turnovers)], after before: Totals, currencies: Int,
+        _ turnovers: [(transfer: TransferID, turnovers: Turnovers)], after before: ClassTotals, currencies: Int,
         _ sums: inout TableSums
     ) throws {
         if turnovers.isEmpty { return }
@@ -45,25 +46,27 @@ final class PastTotals {
         for (transfer, turnovers) in turnovers {
             for number in stride(from: 1, through: currencies, by: 1) {
                 let currency = CurrencyID(truncatingIfNeeded: number)
-                for kind in AccountKind.allCases {
-                    let (old, new) = (before[currency, kind], turnovers[currency, kind])
+                for (lotClass, kind) in ClassTotals.kinds {
+                    let (old, new) = (before[currency, lotClass, kind], turnovers[currency, lotClass, kind])
                     // They do not leave their range: the totals after the batch did not.
                     let turnover = Totals.Turnover(debits: old.debits + new.debits, credits: old.credits + new.credits)
                     if turnover == Totals.Turnover() { continue }
-                    rows.append(Row(transfer: transfer, currency: currency, kind: kind, turnover: turnover))
+                    rows.append(
+                        Row(
+                            transfer: transfer, currency: currency, lotClass: lotClass, kind: kind, turnover: turnover))
                 }
             }
             selectExpiry.bind(1, transfer - PastTotals.interval)
             selectExpiry.bind(2, transfer)
             if let time = try selectExpiry.first({ $0.optionalInteger(0) }) ?? nil { expiries.append((transfer, time)) }
         }
-        rows.sort { ($0.transfer, $0.currency, $0.kind.name) < ($1.transfer, $1.currency, $1.kind.name) }
         try insertTotal.run(rows, &sums) { parameters, row in
             parameters.bind(1, row.pointee.transfer)
             parameters.bind(2, Int64(row.pointee.currency))
-            parameters.bind(3, Stored.accountKinds.name(row.pointee.kind))
-            parameters.bind(4, sum: row.pointee.turnover.debits)
-            parameters.bind(5, sum: row.pointee.turnover.credits)
+            parameters.bind(3, Stored.lotClasses.name(row.pointee.lotClass))
+            parameters.bind(4, Stored.accountKinds.name(row.pointee.kind))
+            parameters.bind(5, sum: row.pointee.turnover.debits)
+            parameters.bind(6, sum: row.pointee.turnover.credits)
         }
         try insertExpiry.run(expiries, &sums) { parameters, row in
             parameters.bind(1, row.pointee.transfer)

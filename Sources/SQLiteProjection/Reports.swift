@@ -13,7 +13,7 @@ enum SplitSum {
 struct Reports {
     let db: Database
     let stepsMax: Int
-    private let codes: [CurrencyCode]
+    let codes: [CurrencyCode]
 
     /// - Parameter stepsMax: after so many wallets and transfers a page ends where it is.
     init(_ db: Database, stepsMax: Int = Limits.reportStepsMax) throws {
@@ -41,6 +41,15 @@ struct Reports {
         case .debts: return try debts(query, through: last, currency, after)
         case .notifications: return try notifications(query, after)
         case .consumptionRequests: return try consumptionRequests(query, after)
+        case .rollforward: return try rollforward(query, clock, currency)
+        case .sales: return try sales(query, after, clock)
+        case .revenue: return try revenue(query, after, clock, currency)
+        case .deferred: return try deferred(query, after, clock, currency)
+        case .lots: return try lots(query, after, clock, currency)
+        case .spends: return try spends(query, after, clock, currency)
+        case .purchases: return try purchases(query, after)
+        case .unassigned: return try unassigned(query, after)
+        case .journal: return try journal(query, after, clock, currency)
         }
     }
 
@@ -105,7 +114,7 @@ struct Reports {
     private func trial(
         _ query: ReportQuery, through last: TransferID, of newest: TransferID, _ currency: Int64?
     ) throws -> ReportPage {
-        var totals = last == newest ? try StoredState(db).totals : try pastTotals(last)
+        var totals = last == newest ? try StoredState(db).totals.sums : try pastTotals(last).sums
         for (currency, units) in try due(query.asOf, through: last, of: newest) {
             totals[currency, .wallet].debits &+= units
             totals[currency, .expired].credits &+= units
@@ -124,40 +133,42 @@ struct Reports {
     }
 
     /// The turnover up to a transfer: counted on from what is remembered of an earlier one.
-    private func pastTotals(_ last: TransferID) throws -> Totals {
-        var totals = Totals(currencies: codes.count)
+    func pastTotals(_ last: TransferID) throws -> ClassTotals {
+        var totals = ClassTotals(currencies: codes.count)
         let remembered = last / PastTotals.interval * PastTotals.interval
         let past = try PreparedStatement(
-            db, "SELECT currency, kind, debits, credits FROM total_past WHERE transfer = ?")
+            db, "SELECT currency, class, kind, debits, credits FROM total_past WHERE transfer = ?")
         past.bind(1, remembered)
         try past.forEach { row in
-            guard let kind = Stored.accountKinds.item(row.text(1)), let debits = row.sum(2), let credits = row.sum(3)
-            else {
-                throw StoreError.corrupt("a total of the past, after transfer \(remembered), cannot be")
-            }
-            totals[try number(row.integer(0)), kind] = Totals.Turnover(debits: debits, credits: credits)
+            guard let lotClass = Stored.lotClasses.item(row.text(1)), let kind = Stored.accountKinds.item(row.text(2)),
+                let debits = row.sum(3), let credits = row.sum(4)
+            else { throw StoreError.corrupt("a total of the past, after transfer \(remembered), cannot be") }
+            totals[try number(row.integer(0)), lotClass, kind] = Totals.Turnover(debits: debits, credits: credits)
         }
         let later = try PreparedStatement(
             db,
             """
-            SELECT currency, debit, credit, \(SplitSum.columns(of: "amount"))
-            FROM transfer WHERE id > ? AND id <= ? GROUP BY 1, 2, 3
+            SELECT t.currency, t.debit, t.credit, l.class, coalesce(d.class, l.class),
+                \(SplitSum.columns(of: "t.amount"))
+            FROM transfer AS t JOIN lot AS l ON l.id = t.lot LEFT JOIN lot AS d ON d.id = t.debt_lot
+            WHERE t.id > ? AND t.id <= ? GROUP BY 1, 2, 3, 4, 5
             """)
         later.bind(1, remembered)
         later.bind(2, last)
         try later.forEach { row in
-            let units = row.splitSum(3)
+            let units = row.splitSum(5)
             guard let debit = Stored.accountKinds.item(row.text(1)), units > 0,
-                let credit = Stored.accountKinds.item(row.text(2))
+                let credit = Stored.accountKinds.item(row.text(2)),
+                let debitClass = Stored.lotClasses.item(row.text(3)),
+                let creditClass = Stored.lotClasses.item(row.text(4))
             else { throw StoreError.corrupt("a transfer after \(remembered) names an account that cannot be") }
             let currency = try number(row.integer(0))
-            totals[currency, debit].debits &+= units
-            totals[currency, credit].credits &+= units
+            totals[currency, debitClass, debit].debits &+= units
+            totals[currency, creditClass, credit].credits &+= units
         }
+        let sums = totals.sums
         for index in codes.indices {
-            var balance: Int128 = 0
-            for kind in AccountKind.allCases { balance &+= totals[try number(Int64(index + 1)), kind].balance }
-            guard balance == 0 else {
+            guard sums.balance(of: try number(Int64(index + 1))) == 0 else {
                 throw StoreError.corrupt("the accounts of \(codes[index]) after transfer \(last) do not add up to zero")
             }
         }
@@ -166,7 +177,7 @@ struct Reports {
 
     /// What was left at the report's time, by currency, in lots whose time was over: expired, whether or not it was
     /// posted. It is in such lots still, or an entry after that time posted it.
-    private func due(
+    func due(
         _ asOf: Timestamp, through last: TransferID, of newest: TransferID
     ) throws -> [CurrencyID: Int128] {
         var due: [CurrencyID: Int128] = [:]
@@ -306,7 +317,7 @@ struct Reports {
 
     // MARK: Numbers
 
-    private func number(_ value: Int64) throws -> CurrencyID {
+    func number(_ value: Int64) throws -> CurrencyID {
         guard value >= 1, value <= codes.count else { throw StoreError.corrupt("there is no currency \(value)") }
         return CurrencyID(truncatingIfNeeded: value)
     }

@@ -287,7 +287,7 @@ extension ProjectedState {
         position = stored.position
         closedThrough = stored.closedThrough
         currencies = stored.currencies
-        totals = stored.totals
+        totals = stored.totals.sums
         try PreparedStatement(db, "SELECT id, digest FROM jws_header").forEach { row in
             guard let digest = Digest(row.blob(1)) else {
                 throw StoreError.corrupt("the digest of header \(row.integer(0)) cannot be read")

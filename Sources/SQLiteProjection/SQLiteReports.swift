@@ -16,25 +16,21 @@ package final class SQLiteReports: Sendable {
 
     /// A whole report, all of its pages of one state of the tables, whatever is applied to them meanwhile.
     /// - Parameters:
-    ///   - asOf: entries up to and with this time count; those up to the last block where `nil`.
-    ///   - from: only what was recorded at this time or later. Of `notifications`.
-    ///   - scope: of `consumption_requests`.
+    ///   - request: which report; where it says no time, entries up to the last block count.
     ///   - begin: told the last block that the tables have, and its time.
     ///   - each: given the pages.
     /// - Throws: ``StoreError``, and what `begin` and `each` throw.
     package func report(
-        _ kind: ReportKind, asOf: Timestamp?, from: Timestamp? = nil, scope: ReportScope = .open,
-        currency: CurrencyCode?,
-        begin: (_ block: BlockNumber, _ time: Timestamp) throws -> Void, each: ([ReportRow]) throws -> Void
+        _ request: ReportRequest, begin: (_ block: BlockNumber, _ time: Timestamp) throws -> Void,
+        each: ([ReportRow]) throws -> Void
     ) throws {
         try faults("reading a report") {
             try queue.read { db in
                 let state = try StoredState(db)
                 try begin(state.head?.number ?? 0, state.time)
                 let reports = try Reports(db)
-                var query = ReportQuery(
-                    kind: kind, asOf: asOf ?? state.time, from: from, scope: scope, currency: currency,
-                    limit: Limits.reportPageMax)
+                var query = request.query(asOf: request.asOf ?? state.time)
+                query.limit = Limits.reportPageMax
                 repeat {
                     let page = try reports.page(query)
                     try each(page.rows)

@@ -40,6 +40,8 @@ struct StoredNames<Case: Sendable>: Sendable {
         return name
     }
 
+    func text(_ item: Case) -> String { String(decoding: name(item).bytes, as: UTF8.self) }
+
     /// `nil` where the name is none of them: the file was changed by other hands.
     func item(_ name: String) -> Case? { cases[name] }
 }

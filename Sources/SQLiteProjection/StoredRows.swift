@@ -176,11 +176,15 @@ struct StoredLot {
     var account: PlayerID
     var currency: CurrencyID
     var lot: Lot
+    /// The last transfer of its own: another one may have paid its debt since.
+    var lastOwn: TransferID = 0
+    var value = LotValue()
 
     /// All of them, in the order in which ``init(_:)`` reads them.
     static let columns = """
         id, account, currency, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded,
-        indebted, recovered, written_off, repaid, expires_at, last_transfer, is_open
+        indebted, recovered, written_off, repaid, expires_at, last_transfer, last_own,
+        money_deferred, money_refunded, is_open
         """
 
     init(account: PlayerID, currency: CurrencyID, lot: Lot) {
@@ -211,9 +215,20 @@ struct StoredLot {
         lot.writtenOff = row.integer(15)
         lot.repaid = row.integer(16)
         lot.lastTransfer = row.integer(18)
-        guard lot.isWhole, row.integer(19) == (lot.isOpen ? 1 : 0) else {
+        lastOwn = row.integer(19)
+        value = LotValue(deferred: row.integer(20), refunded: row.integer(21))
+        let parts = value.deferred | value.refunded
+        guard lot.isWhole, row.integer(22) == (lot.isOpen ? 1 : 0), lastOwn >= id, lastOwn <= lot.lastTransfer,
+            parts >= 0, parts < Plausible.max, value.deferred + value.refunded <= lot.price
+        else {
             throw StoreError.corrupt("lot \(id) has parts that are not its whole")
         }
+        value.recognised = lot.price - value.deferred - value.refunded
+    }
+
+    /// Its units as far as there is money for them.
+    var units: LotValue.Units {
+        LotValue.Units(granted: lot.granted, left: lot.remaining + lot.held, refunded: lot.refunded)
     }
 
     /// Binds all columns in their order.
@@ -237,7 +252,10 @@ struct StoredLot {
         row.bind(17, lot.repaid)
         row.bind(18, lot.expiresAt)
         row.bind(19, lot.lastTransfer)
-        row.bind(20, Int64(lot.isOpen ? 1 : 0))
+        row.bind(20, lastOwn)
+        row.bind(21, value.deferred)
+        row.bind(22, value.refunded)
+        row.bind(23, Int64(lot.isOpen ? 1 : 0))
     }
 
     var hash: RowHash { RowHash { bind(to: &$0) } }

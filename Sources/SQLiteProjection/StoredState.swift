@@ -12,7 +12,7 @@ struct StoredState {
     var position = LastNumbers()
     var closedThrough: Timestamp = -1
     var currencies: [CurrencyCode] = []
-    var totals = Totals(currencies: 0)
+    var totals = ClassTotals(currencies: 0)
     /// Of all tables but this row's own.
     var sums = TableSums()
 
@@ -48,25 +48,22 @@ struct StoredState {
     mutating func add(_ rows: [BlockRows.CurrencyRow]) {
         if rows.isEmpty { return }
         currencies += rows.map(\.code)
-        var longer = Totals(currencies: currencies.count)
-        for number in stride(from: 1, through: currencies.count - rows.count, by: 1) {
-            let currency = CurrencyID(truncatingIfNeeded: number)
-            for kind in AccountKind.allCases { longer[currency, kind] = totals[currency, kind] }
-        }
-        totals = longer
+        totals.extend(to: currencies.count)
     }
 
     mutating func add(_ turnovers: Turnovers) throws {
         for number in stride(from: 1, through: currencies.count, by: 1) {
             let currency = CurrencyID(truncatingIfNeeded: number)
-            for kind in AccountKind.allCases {
-                let added = turnovers[currency, kind]
-                let debits = totals[currency, kind].debits.addingReportingOverflow(added.debits)
-                let credits = totals[currency, kind].credits.addingReportingOverflow(added.credits)
+            for (lotClass, kind) in ClassTotals.kinds {
+                let added = turnovers[currency, lotClass, kind]
+                let total = totals[currency, lotClass, kind]
+                let debits = total.debits.addingReportingOverflow(added.debits)
+                let credits = total.credits.addingReportingOverflow(added.credits)
                 guard !debits.overflow, !credits.overflow else {
                     throw StoreError.corrupt("the turnovers of currency \(currency) leave their range")
                 }
-                totals[currency, kind] = Totals.Turnover(debits: debits.partialValue, credits: credits.partialValue)
+                totals[currency, lotClass, kind] = Totals.Turnover(
+                    debits: debits.partialValue, credits: credits.partialValue)
             }
         }
     }
@@ -215,32 +212,25 @@ struct StoredState {
     }
 
     private mutating func readTotals(_ db: Database) throws {
-        totals = Totals(currencies: currencies.count)
+        totals = ClassTotals(currencies: currencies.count)
         let count = currencies.count
         var read = 0
-        var turnovers: [(CurrencyID, AccountKind, Totals.Turnover)] = []
-        try PreparedStatement(db, "SELECT currency, kind, debits, credits FROM total").forEach { row in
-            guard let kind = Stored.accountKinds.item(row.text(1)), row.integer(0) >= 1, row.integer(0) <= count,
-                let debits = row.sum(2), let credits = row.sum(3)
+        try PreparedStatement(db, "SELECT currency, class, kind, debits, credits FROM total").forEach { row in
+            guard let lotClass = Stored.lotClasses.item(row.text(1)), let kind = Stored.accountKinds.item(row.text(2)),
+                row.integer(0) >= 1, row.integer(0) <= count, let debits = row.sum(3), let credits = row.sum(4)
             else { throw StoreError.corrupt("a total of currency \(row.integer(0)) cannot be read") }
-            let turnover = Totals.Turnover(debits: debits, credits: credits)
-            turnovers.append((CurrencyID(truncatingIfNeeded: row.integer(0)), kind, turnover))
+            totals[CurrencyID(truncatingIfNeeded: row.integer(0)), lotClass, kind] =
+                Totals.Turnover(debits: debits, credits: credits)
             read += 1
         }
-        guard read == count * AccountKind.allCases.count else { throw StoreError.corrupt("totals are missing") }
-        for (currency, kind, turnover) in turnovers { totals[currency, kind] = turnover }
+        guard read == count * ClassTotals.kinds.count else { throw StoreError.corrupt("totals are missing") }
+        let sums = totals.sums
         for number in stride(from: 1, through: count, by: 1) {
-            try checkBalance(CurrencyID(truncatingIfNeeded: number))
+            let currency = CurrencyID(truncatingIfNeeded: number)
+            guard sums.balance(of: currency) == 0 else {
+                throw StoreError.corrupt("the totals of currency \(currency) do not balance")
+            }
         }
-    }
-
-    /// Per currency all accounts sum to zero.
-    private func checkBalance(_ currency: CurrencyID) throws {
-        var balance = Int128(0)
-        for kind in AccountKind.allCases {
-            balance &+= totals[currency, kind].debits &- totals[currency, kind].credits
-        }
-        guard balance == 0 else { throw StoreError.corrupt("the totals of currency \(currency) do not balance") }
     }
 }
 

@@ -39,12 +39,13 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .purchase:
             """
             transaction_id, account, entry, product, quantity, purchase_date, price, price_currency, source, storefront,
-            offer_type, offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time, evidence,
-            block
+            offer_type, offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, revocation_date,
+            time, evidence, block
             """
         case .event:
             """
-            transaction_id, number, kind, record, time, signed_date, revoked, entry, reason, result, code, body, block
+            transaction_id, number, kind, record, time, signed_date, revoked, revocation_date, entry, reason, result,
+            code, body, block
             """
         case .notification: "uuid, number, type, subtype, signed_date, reason, time, transaction_id, entry, block"
         case .account: "id, name"
@@ -52,15 +53,18 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .lot: StoredLot.columns
         case .hold: "id, entry, account, currency, amount, expires_at, state, ended"
         case .transfer:
-            "id, entry, account, currency, debit, credit, amount, lot, debt_lot, previous, spend_order, reference"
+            """
+            id, entry, account, currency, debit, credit, amount, lot, debt_lot, previous, spend_order, reference,
+            lot_previous, lot_left, lot_refunded, money_deferred, money_refunded
+            """
         case .entry: "id, time, kind, first_transfer, transaction_id, key, note, actor"
         case .currency: "id, code"
         case .actor: "id, name"
         case .header: "id, digest, block"
-        case .total: "currency, kind, debits, credits"
+        case .total: "currency, class, kind, debits, credits"
         case .block: "number, term, time, hash, entry, transfer"
         case .walletPast: StoredPastWallet.columns
-        case .totalPast: "transfer, currency, kind, debits, credits"
+        case .totalPast: "transfer, currency, class, kind, debits, credits"
         case .expiryPast: "transfer, expires_at"
         case .link: "token, number, account, entry, time, actor"
         case .consent: "id, account, consumption, time, actor"

@@ -26,10 +26,21 @@ struct WalletChanges {
         var state: HoldState
     }
 
+    /// What a transfer left of its lot, and which one of the lot's was before it.
+    struct LotState {
+        var previous: TransferID
+        /// In the wallet, and held.
+        var left: Int64
+        var refunded: Int64
+        var value: LotValue
+    }
+
     private(set) var wallets: ContiguousArray<ChangedWallet> = []
     /// Those that the table has, then those that the batch opens, by their numbers.
     private(set) var lots: ContiguousArray<ChangedLot> = []
     private(set) var endedHolds: [EndedHold] = []
+    /// One for each transfer.
+    private(set) var lotStates: [LotState] = []
     /// The places of lots of which something moved from a token to its account.
     private var movedLots: [Int] = []
     private(set) var turnovers = Turnovers(currencies: 0)
@@ -110,6 +121,7 @@ struct WalletChanges {
         _ transfers: [Transfer], _ entries: [Entry], opening lotRows: [BlockRows.LotRow], _ links: StoredLinks
     ) throws {
         newLotPlaces = [Int32](repeating: -1, count: transfers.count)
+        lotStates.reserveCapacity(transfers.count)
         var entry = 0
         var opened = 0
         for (index, transfer) in transfers.enumerated() {
@@ -175,18 +187,34 @@ struct WalletChanges {
                 \(transfer.id) follows \(transfer.previous)
                 """)
         }
-        turnovers.add(transfer)
         let lot = try place(transfer.lot, of: transfer, links)
+        let previous = lots[lot].stored.lastOwn
+        let units = lots[lot].stored.units
         lots[lot].stored.lot.apply(effect)
+        // What moves to another account keeps its value.
+        if previous == 0 {
+            lots[lot].stored.value = LotValue(deferred: lots[lot].stored.lot.price)
+        } else if lots[lot].stored.lot.price > 0, debit != .moved, credit != .moved {
+            lots[lot].stored.value = lots[lot].stored.value.changed(from: units, to: lots[lot].stored.units)
+        }
         lots[lot].stored.lot.lastTransfer = transfer.id
+        lots[lot].stored.lastOwn = transfer.id
+        let lotClass = lots[lot].stored.lot.lotClass
+        var creditClass = lotClass
         if effect.recovered != 0 {
             let debtLot = try place(transfer.debtLot ?? 0, of: transfer, links)
             lots[debtLot].stored.lot.recovered += effect.recovered
             lots[debtLot].stored.lot.lastTransfer = transfer.id
+            creditClass = lots[debtLot].stored.lot.lotClass
             try check(debtLot, transfer)
         }
+        turnovers.add(transfer, debit: lotClass, credit: creditClass)
+        lotStates.append(
+            LotState(
+                previous: previous, left: lots[lot].stored.lot.remaining + lots[lot].stored.lot.held,
+                refunded: lots[lot].stored.lot.refunded, value: lots[lot].stored.value))
         try check(lot, transfer)
-        wallets[wallet].stored.add(effect, isPaid: lots[lot].stored.lot.lotClass == .paid, transfer)
+        wallets[wallet].stored.add(effect, isPaid: lotClass == .paid, transfer)
         guard wallets[wallet].stored.isPlausible else {
             throw StoreError.corrupt("transfer \(transfer.id) does not fit \(wallets[wallet].stored)")
         }
@@ -262,21 +290,26 @@ extension StoredWallet {
     }
 }
 
-/// What the transfers of a batch debit and credit, by currency and kind of account.
+/// What the transfers of a batch debit and credit, by currency, class of lots and kind of account.
 struct Turnovers {
     private var values: [Totals.Turnover]
 
     init(currencies: Int) {
-        values = Array(repeating: Totals.Turnover(), count: (currencies + 1) << 4)
+        values = Array(repeating: Totals.Turnover(), count: (currencies + 1) << 5)
     }
 
-    mutating func add(_ transfer: Transfer) {
-        values[Int(transfer.debit.number & 0xFFF)].debits += Int128(transfer.amount)
-        values[Int(transfer.credit.number & 0xFFF)].credits += Int128(transfer.amount)
+    mutating func add(_ transfer: Transfer, debit: LotClass, credit: LotClass) {
+        values[Turnovers.place(transfer.debit.number, debit)].debits += Int128(transfer.amount)
+        values[Turnovers.place(transfer.credit.number, credit)].credits += Int128(transfer.amount)
     }
 
     /// What was added to one of the kinds.
-    subscript(currency: CurrencyID, kind: AccountKind) -> Totals.Turnover {
-        values[Int(currency) << 4 | Int(kind.rawValue)]
+    subscript(currency: CurrencyID, lotClass: LotClass, kind: AccountKind) -> Totals.Turnover {
+        values[Turnovers.place(Int64(currency) << 4 | kind.rawValue, lotClass)]
+    }
+
+    /// - Parameter account: its number, of which the lowest bits are the currency and the kind.
+    private static func place(_ account: Int64, _ lotClass: LotClass) -> Int {
+        Int(account & 0xFFF) << 1 | (lotClass == .paid ? 0 : 1)
     }
 }

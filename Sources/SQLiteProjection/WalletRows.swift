@@ -30,10 +30,10 @@ final class WalletRows {
         insertLot = try RowInsertion(db, into: .lot)
         let amounts = """
             remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
-            repaid = ?, last_transfer = ?
+            repaid = ?, last_transfer = ?, last_own = ?, money_deferred = ?, money_refunded = ?
             """
         updateLot = try PreparedStatement(db, "UPDATE lot SET \(amounts) WHERE id = ?")
-        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?12 WHERE id = ?11")
+        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?15 WHERE id = ?14")
     }
 
     func wallet(_ account: PlayerID, _ currency: CurrencyID) throws -> StoredWallet? {
@@ -64,7 +64,7 @@ final class WalletRows {
         let firstNew = changes.lots.firstIndex { $0.before == nil } ?? changes.lots.count
         for lot in changes.lots[..<firstNew] {
             guard let before = lot.before else { continue }
-            try update(lot.stored.lot, wasOpen: lot.wasOpen)
+            try update(lot.stored, wasOpen: lot.wasOpen)
             sums[.lot].replace(before, by: lot.stored.hash)
         }
         try insertLot.run(Array(changes.lots[firstNew...]), &sums) { parameters, row in
@@ -87,7 +87,8 @@ final class WalletRows {
         try updateWallet.run(changing: 1)
     }
 
-    private func update(_ lot: Lot, wasOpen: Bool) throws {
+    private func update(_ stored: StoredLot, wasOpen: Bool) throws {
+        let lot = stored.lot
         let statement = lot.isOpen == wasOpen ? updateLot : updateOpenLot
         statement.bind(1, lot.remaining)
         statement.bind(2, lot.held)
@@ -99,8 +100,11 @@ final class WalletRows {
         statement.bind(8, lot.writtenOff)
         statement.bind(9, lot.repaid)
         statement.bind(10, lot.lastTransfer)
-        statement.bind(11, lot.id)
-        if lot.isOpen != wasOpen { statement.bind(12, lot.isOpen ? 1 : 0) }
+        statement.bind(11, stored.lastOwn)
+        statement.bind(12, stored.value.deferred)
+        statement.bind(13, stored.value.refunded)
+        statement.bind(14, lot.id)
+        if lot.isOpen != wasOpen { statement.bind(15, lot.isOpen ? 1 : 0) }
         try statement.run(changing: 1)
     }
 }

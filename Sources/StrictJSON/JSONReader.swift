@@ -227,7 +227,7 @@ package struct JSONReader {
     package func fail(_ message: String) -> JSONError { JSONError(.invalid(message), offset: valueStart) }
 
     /// An error for a member that is not there, for the caller to throw after the object.
-    package func missing(_ name: StaticString) -> JSONError {
-        JSONError(.missing, offset: position, path: name.description)
-    }
+    package func missing(_ name: StaticString) -> JSONError { missing(name.description) }
+
+    package func missing(_ name: String) -> JSONError { JSONError(.missing, offset: position, path: name) }
 }

@@ -27,7 +27,8 @@ import Testing
             "Synchronization",
         ],
         "SQLiteProjection": [
-            "Dispatch", "Ledger", "LedgerSchema", "GRDB", "GRDBSQLite", "Glibc", "Musl", "Synchronization",
+            "Dispatch", "Ledger", "LedgerSchema", "StrictJSON", "GRDB", "GRDBSQLite", "Glibc", "Musl",
+            "Synchronization",
         ],
         "LineServer": [
             "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",

@@ -132,7 +132,9 @@ import Glibc
         #expect(questions.count == 3 && questions[0].count == 12 && questions[0].last == "code")
         #expect(
             questions[1].prefix(4) == ["u-2", "2000000000000001", "com.example.game.gems500", "player-1"]
-                && questions[1].suffix(5) == [String(studio.now - 1_000 + 43_200_000), "none", "open", "", ""])
+                && questions[1].suffix(5)
+                    == [UTCText.time(studio.now - 1_000 + 43_200_000), "none", "open", "", ""]
+        )
         let path = studio.folder.path("ledger")
         #expect(try export("notifications", "--path", path) == notifications)
         #expect(try export("consumption_requests", "--scope", "all", "--path", path) == questions)
@@ -141,8 +143,15 @@ import Glibc
     }
 
     @Test(arguments: [
-        (["trial", "--from", "1"], "--from is of notifications only"),
-        (["notifications", "--scope", "all"], "--scope is of consumption_requests only"),
+        (["trial", "--from", "1"], "trial is of one time: give --as-of"),
+        (["lots", "--month", "2026-01"], "lots is of one time: give --as-of"),
+        (["sales", "--month", "2026-13"], "--month must be as 2026-01, not '2026-13'"),
+        (["sales", "--month", "2026-01", "--from", "1"], "Give --month, or --from and --as-of"),
+        (["deferred", "--by", "effective"], "--by is of sales and revenue only"),
+        (["sales", "--currency", "gems"], "--currency is not of sales"),
+        (["nothing"], "- rollforward\n"),
+        (["trial", "--format", "hledger"], "--format hledger is of journal only"),
+        (["notifications", "--scope", "all"], "--scope is of consumption_requests and lots only"),
         (["notifications", "--currency", "gems"], "--currency is not of notifications"),
         (["notifications", "--from", "soon"], "--from must be milliseconds since 1970 or ISO 8601, not 'soon'"),
     ])
@@ -211,7 +220,7 @@ import Glibc
         #expect(unknown.error == "currency-ledger: the ledger has no currency coins, but gems\n")
         let future = try Command.run(arguments + ["--as-of", "2999-01-01"])
         #expect(future.status == 1)
-        #expect(future.error.hasPrefix("currency-ledger: --as-of 2999-01-01 is in the future: it is 2"))
+        #expect(future.error.hasPrefix("currency-ledger: 2999-01-01T00:00:00.000Z is in the future: it is 2"))
         #expect(try Self.text(studio.folder.path("report.csv")) == "old")
         let known = try Command.run(arguments + ["--currency", "gems"])
         #expect(known.status == 0, "\(known.error)")

@@ -152,7 +152,16 @@ extension MemoryJournal {
         case .debts: debtsReport(query)
         case .notifications: notificationsReport(query)
         case .consumptionRequests: consumptionRequestsReport(query)
+        case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
+            financeReport(query)
         }
+    }
+
+    /// As one page.
+    private func financeReport(_ query: ReportQuery) -> ReportPage {
+        let model = FinanceModel(rows, name: { name($0).text }, owner: { owner(of: $0) })
+        return ReportPage(
+            kind: query.kind, asOf: query.asOf, rows: (model.rows(query) ?? []).map { .line($0) }, next: nil)
     }
 
     private func balancesReport(_ query: ReportQuery) -> ReportPage {

@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 package import Ledger
 
@@ -63,17 +64,29 @@ package struct Workload {
         _ number: Int, signedDate: Timestamp, revoked: Int64 = 0, token: AccountName? = nil, product: String? = nil
     ) -> SignedPurchase {
         let header = Array("header-\(number % 3)".utf8)
-        let payload = Array("payload of \(number) at \(signedDate)".utf8)
+        var payload = Array("payload of \(number) at \(signedDate)".utf8)
+        if let date = revocationDate(signedDate: signedDate, revoked: revoked) {
+            var signed = TransactionPayload(
+                transactionID: transaction(number).description, bundleID: "com.example.game", productID: "gems500",
+                purchaseDate: 1, signedDate: signedDate, environment: .sandbox)
+            signed.revocationDate = date
+            payload = signed.json()
+        }
         return SignedPurchase(
             facts: PurchaseFacts(
                 transaction: transaction(number),
                 product: product ?? (number % 3 == 0 ? "bundle" : "gems500"), quantity: Int64(number % 2 + 1),
-                purchaseDate: 1_700_000_000_000, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
+                purchaseDate: 700 + Int64(number % 97) * 11, price: number % 7 == 5 ? 0 : 4_990, priceCurrency: "USD",
                 token: token),
             signedDate: signedDate, revoked: revoked,
             evidence: JWSParts(
                 headerDigest: Digest(of: header, hash), header: header,
                 payload: payload, signature: [UInt8](repeating: UInt8(number & 0xFF), count: 64)))
+    }
+
+    /// The `revocationDate` of a JWS of ``purchase(_:signedDate:revoked:token:product:)``.
+    package static func revocationDate(signedDate: Timestamp, revoked: Int64) -> Timestamp? {
+        revoked > 0 && signedDate % 3 > 0 ? signedDate * 31 : nil
     }
 
     package mutating func next() -> Command {

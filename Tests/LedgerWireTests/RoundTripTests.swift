@@ -1,5 +1,6 @@
 import Ledger
 import LedgerWire
+import StrictJSON
 import Testing
 
 /// What one side writes the other reads as the same value.
@@ -442,6 +443,51 @@ import Testing
             """#,
             as: requests)
     }
+
+    @Test func reportsOfFinanceAreReadAsTheyWereWritten() throws {
+        let page = ReportPage(
+            kind: .revenue, asOf: 7,
+            rows: [
+                .line(
+                    ReportLine(
+                        .revenue,
+                        [
+                            .text("gems500"), nil, .text("USD"), .text("app_store"), .text("gems"), .sum(1 << 60),
+                            .sum(-1_996), .sum(1 << 70),
+                        ]))
+            ], next: "revenue.0.3")
+        try read(
+            .outcome(.report(page)),
+            #"""
+            {"kind":"revenue","asOf":7,"rows":[{"product":"gems500","storefront":null,"priceCurrency":"USD",\#
+            "source":"app_store","currency":"gems","units":"1152921504606846976","recognised":"-1.996",\#
+            "reversed":"1180591620717411303.424"}],"next":"revenue.0.3"}
+            """#,
+            as: page)
+        for kind in ReportKind.allCases where !kind.columns.isEmpty {
+            let values: [ReportValue?] = kind.columns.map { column in
+                switch column.type {
+                case .text: column.isOptional ? nil : .text("x\u{1}")
+                case .day: .text("2026-01-31")
+                case .time, .integer: .integer(-1)
+                case .units, .money: .sum(-5)
+                }
+            }
+            let page = ReportPage(kind: kind, asOf: 7, rows: [.line(ReportLine(kind, values))], next: nil)
+            var writer = JSONWriter()
+            page.write(to: &writer)
+            let again = try writer.bytes.withUnsafeBufferPointer { bytes in
+                var reader = JSONReader(bytes)
+                return try ReportPage(from: &reader)
+            }
+            #expect(again == page)
+            guard case .line(let line) = page.rows[0] else { continue }
+            #expect(line.resultBytes >= writer.bytes.count - 60, "\(kind)")
+        }
+    }
+
+    @Test(arguments: ["", ".", "1", "1.99", "1.9999", "01.990", "-0.000", "+1.000", "1,990", "٠.990", " 1.000"])
+    func whatIsNoMoneyIsRefused(text: String) { #expect(Money.thousandths(text) == nil) }
 
     /// A sum that not every JSON client would hold as a number is text, to the last digit.
     @Test func sumsBeyondWhatANumberHoldsAreText() throws {

@@ -179,7 +179,7 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         let reports = try SQLiteReports(path: store.folder.database)
         try store.run(grant("b", Workload.account(1), 6), at: 2)
         var rows: [ReportRow] = []
-        try reports.report(.balances, asOf: 1, currency: nil) { block, time in
+        try reports.report(ReportRequest(kind: .balances, asOf: 1)) { block, time in
             #expect(block == store.blocks.last?.number && time == 2)
         } each: {
             rows += $0
@@ -201,7 +201,7 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         let reports = try SQLiteReports(path: store.folder.database)
         var pages: [Int] = []
         var sum: Int64 = 0
-        try reports.report(.balances, asOf: nil, currency: nil) { _, time in
+        try reports.report(ReportRequest(kind: .balances)) { _, time in
             #expect(time == 1)
         } each: { rows in
             pages.append(rows.count)
@@ -212,7 +212,7 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         }
         #expect(pages == [Limits.reportPageMax, 50])
         #expect(sum == Int64(count) * 5)
-        try reports.report(.trial, asOf: nil, currency: nil) { _, _ in
+        try reports.report(ReportRequest(kind: .trial)) { _, _ in
         } each: { rows in
             let turnover = rows.reduce(into: Int128(0)) {
                 if case .trial(_, .granted, let debits, _) = $1 { $0 += debits }

@@ -582,7 +582,7 @@ final class Simulation: @unchecked Sendable {
         for kind in World.reportKinds {
             var rows: [ReportRow] = []
             var asOf: Timestamp = 0
-            try outside.report(kind, asOf: nil, currency: nil, begin: { asOf = $1 }, each: { rows += $0 })
+            try outside.report(ReportRequest(kind: kind), begin: { asOf = $1 }, each: { rows += $0 })
             let expected = world.report(kind, asOf: asOf, nil, in: extent)
             if rows != expected { throw Failure("from outside, \(kind) as of \(asOf) are \(rows), not \(expected)") }
         }

@@ -28,7 +28,7 @@ package struct Totals: Hashable, Sendable {
         set { turnovers[index(currency, kind)] = newValue }
     }
 
-    func extended(to currencies: Int) -> Totals {
+    package func extended(to currencies: Int) -> Totals {
         var longer = self
         let missing = currencies * Totals.kinds - turnovers.count
         longer.turnovers.append(contentsOf: repeatElement(Turnover(), count: missing))

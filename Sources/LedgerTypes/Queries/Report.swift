@@ -10,19 +10,60 @@ public enum ReportKind: String, CaseIterable, Sendable {
     case notifications
     /// Apple's questions how much of a purchase was consumed, the one with the earliest deadline first.
     case consumptionRequests = "consumption_requests"
+    /// How what players have of each currency became what they have at the end of a period, paid and free apart.
+    case rollforward
+    /// What was sold and refunded in a period, by day.
+    case sales
+    /// What was spent in a period of what was sold.
+    case revenue
+    /// What was sold and is not spent yet, with how that changed in a period.
+    case deferred
+    /// Lots of which something is left, or all.
+    case lots
+    /// What was spent of each lot, and given back.
+    case spends
+    /// Purchases in the order in which they were recorded.
+    case purchases
+    /// Purchases that no account has claimed yet.
+    case unassigned
+    /// Entries with their transfers.
+    case journal
 
     /// Whether its rows are of one currency each.
     package var isOfCurrencies: Bool {
         switch self {
-        case .balances, .trial, .debts: true
-        case .notifications, .consumptionRequests: false
+        case .balances, .trial, .debts, .rollforward, .revenue, .deferred, .lots, .spends, .journal: true
+        case .notifications, .consumptionRequests, .sales, .purchases, .unassigned: false
         }
     }
+
+    /// Whether it is of a period, and not of a moment.
+    package var isOfPeriods: Bool {
+        switch self {
+        case .notifications, .rollforward, .sales, .revenue, .deferred, .spends, .purchases, .journal: true
+        case .balances, .trial, .debts, .consumptionRequests, .lots, .unassigned: false
+        }
+    }
+
+    /// Whether only what is open of it may be asked for.
+    package var hasScopes: Bool { self == .consumptionRequests || self == .lots }
+
+    /// Whether it can be cut by the dates of what happened, and not only by those on which it was posted.
+    package var hasEffectiveDates: Bool { self == .sales || self == .revenue }
 }
 
-/// Which of Apple's questions a report lists.
+/// By which dates a report is cut.
+public enum ReportDates: String, CaseIterable, Sendable {
+    /// When the ledger posted it. What was posted in a period that is past never changes.
+    case posted
+    /// When it happened: for a sale its `purchaseDate`, for a refund its signed `revocationDate`. What is told late
+    /// changes a past period.
+    case effective
+}
+
+/// Which of its rows a report lists: of Apple's questions, and of lots.
 public enum ReportScope: String, CaseIterable, Sendable {
-    /// Those that Apple takes an answer to still, and has none.
+    /// Questions to which Apple takes an answer still, and has none; lots of which something is left.
     case open
     /// All.
     case all
@@ -34,11 +75,13 @@ public struct ReportQuery: Hashable, Sendable {
     public var kind: ReportKind
     /// Entries up to and with this time count.
     public var asOf: Timestamp
-    /// Only what was recorded at this time or later; all where `nil`. Of `notifications`.
+    /// Where the report is of a period: only what was recorded at this time or later; all where `nil`.
     public var from: Timestamp?
-    /// Which are listed. Of `consumption_requests`.
+    /// By which dates it is cut. Of `sales` and `revenue`.
+    public var dates: ReportDates
+    /// Which are listed. Of `consumption_requests` and `lots`.
     public var scope: ReportScope
-    /// Only this currency; all where `nil`. Not of `notifications` and `consumption_requests`.
+    /// Only this currency; all where `nil`. Of reports whose rows are of one currency each.
     public var currency: CurrencyCode?
     /// At most this many rows.
     public var limit: Int
@@ -47,12 +90,14 @@ public struct ReportQuery: Hashable, Sendable {
 
     /// Which page of a report.
     public init(
-        kind: ReportKind, asOf: Timestamp, from: Timestamp? = nil, scope: ReportScope = .open,
-        currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault, after: String? = nil
+        kind: ReportKind, asOf: Timestamp, from: Timestamp? = nil, dates: ReportDates = .posted,
+        scope: ReportScope = .open, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
+        after: String? = nil
     ) {
         self.kind = kind
         self.asOf = asOf
         self.from = from
+        self.dates = dates
         self.scope = scope
         self.currency = currency
         self.limit = limit
@@ -65,21 +110,25 @@ package struct ReportRequest: Hashable, Sendable {
     package var kind: ReportKind
     /// Entries up to and with this time count; now where it is `nil`. A later page has the time of the first.
     package var asOf: Timestamp?
-    /// Only what was recorded at this time or later. Of `notifications`.
+    /// Only what was recorded at this time or later. Of reports of a period.
     package var from: Timestamp?
-    /// Of `consumption_requests`.
+    /// Of `sales` and `revenue`.
+    package var dates: ReportDates
+    /// Of `consumption_requests` and `lots`.
     package var scope: ReportScope
     package var currency: CurrencyCode?
     package var limit: Int
     package var after: String?
 
     package init(
-        kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, scope: ReportScope = .open,
-        currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault, after: String? = nil
+        kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, dates: ReportDates = .posted,
+        scope: ReportScope = .open, currency: CurrencyCode? = nil, limit: Int = Limits.reportPageDefault,
+        after: String? = nil
     ) {
         self.kind = kind
         self.asOf = asOf
         self.from = from
+        self.dates = dates
         self.scope = scope
         self.currency = currency
         self.limit = limit
@@ -89,12 +138,14 @@ package struct ReportRequest: Hashable, Sendable {
     /// The query of this time.
     package func query(asOf time: Timestamp) -> ReportQuery {
         ReportQuery(
-            kind: kind, asOf: time, from: from, scope: scope, currency: currency, limit: limit, after: after)
+            kind: kind, asOf: time, from: from, dates: dates, scope: scope, currency: currency, limit: limit,
+            after: after)
     }
 }
 
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
-/// or a lot); of notifications and of Apple's questions a time, and the notification's number. Opaque to clients.
+/// or a lot); of notifications and of Apple's questions a time, and the notification's number; of what finance reads a
+/// part of the report, and the number of a lot, a transfer or a purchase. Opaque to clients.
 package struct ReportCursor: Hashable, Comparable, Sendable {
     /// The report that it belongs to.
     package var kind: ReportKind
@@ -141,6 +192,8 @@ public enum ReportRow: Hashable, Sendable {
     indirect case notification(Notification)
     /// One of Apple's questions how much was consumed.
     indirect case consumptionRequest(ConsumptionRequest)
+    /// A row of a report that finance reads.
+    case line(ReportLine)
 }
 
 /// A page of a report.

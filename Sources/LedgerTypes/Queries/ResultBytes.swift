@@ -39,6 +39,16 @@ extension ReportRow.ConsumptionRequest {
     }
 }
 
+extension ReportLine {
+    package var resultBytes: Int {
+        zip(kind.columns, values).reduce(2) { bytes, item in
+            let (column, value) = item
+            if case .text(let text)? = value { return bytes + column.name.utf8.count + 6 + textBytes(text, escapes: 6) }
+            return bytes + column.name.utf8.count + 50
+        }
+    }
+}
+
 extension CurrencyBalance {
     /// The largest of a currency whose code has so many bytes.
     package static func resultBytesMax(codeBytes: Int = Limits.codeBytesMax) -> Int { 180 + codeBytes }

@@ -60,6 +60,8 @@ extension ReportRequest: MethodParams {
         var kind: ReportKind?
         var asOf: Timestamp?
         var from: Timestamp?
+        var to: Timestamp?
+        var dates: ReportDates?
         var scope: ReportScope?
         var currency: CurrencyCode?
         var limit = Limits.reportPageDefault
@@ -69,6 +71,8 @@ extension ReportRequest: MethodParams {
             case "kind": kind = try reader.oneOf()
             case "asOf": asOf = try reader.timestamp()
             case "from": from = try reader.timestamp()
+            case "to": to = try reader.timestamp()
+            case "by": dates = try reader.oneOf()
             case "scope": scope = try reader.oneOf()
             case "currency": currency = try reader.currencyCode()
             case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.reportPageMax)))
@@ -77,30 +81,39 @@ extension ReportRequest: MethodParams {
             }
         }
         self.init(
-            kind: try reader.required(kind, "kind"), asOf: asOf, from: from, scope: scope ?? .open,
-            currency: currency, limit: limit, after: after)
+            kind: try reader.required(kind, "kind"), asOf: to ?? asOf, from: from, dates: dates ?? .posted,
+            scope: scope ?? .open, currency: currency, limit: limit, after: after)
+        if asOf != nil && to != nil { throw reader.invalid("to", "and asOf are the same: give one of them") }
+        if to != nil && !self.kind.isOfPeriods {
+            throw reader.invalid("to", "is of reports of a period; the report \(self.kind.rawValue) has asOf")
+        }
         if currency != nil && !self.kind.isOfCurrencies {
             throw reader.invalid("currency", "is not of the report \(self.kind.rawValue)")
         }
-        if from != nil && self.kind != .notifications {
-            throw reader.invalid("from", "is of the report notifications only")
+        if from != nil && !self.kind.isOfPeriods {
+            throw reader.invalid("from", "is not of the report \(self.kind.rawValue)")
         }
-        if scope != nil && self.kind != .consumptionRequests {
-            throw reader.invalid("scope", "is of the report consumption_requests only")
+        if let from, let end = self.asOf, from > end { throw reader.invalid("from", "is later than the period's end") }
+        if dates != nil && !self.kind.hasEffectiveDates {
+            throw reader.invalid("by", "is of the reports sales and revenue only")
+        }
+        if scope != nil && !self.kind.hasScopes {
+            throw reader.invalid("scope", "is of the reports consumption_requests and lots only")
         }
         guard let after else { return }
         guard ReportCursor(self.kind, after) != nil else {
             throw reader.invalid("after", "is not the next of a page of \(self.kind.rawValue)")
         }
         // The pages of one report are of one time.
-        if asOf == nil { throw reader.invalid("asOf", "must be given with after: the asOf of the page before") }
+        if self.asOf == nil { throw reader.invalid("asOf", "must be given with after: the asOf of the page before") }
     }
 
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("kind", kind.rawValue)
         writer.member("asOf", asOf)
         writer.member("from", from)
-        if kind == .consumptionRequests { writer.member("scope", scope.rawValue) }
+        if kind.hasEffectiveDates { writer.member("by", dates.rawValue) }
+        if kind.hasScopes { writer.member("scope", scope.rawValue) }
         writer.member("currency", currency?.text)
         writer.member("limit", Int64(limit))
         writer.member("after", after)

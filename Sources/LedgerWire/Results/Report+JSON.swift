@@ -3,8 +3,10 @@ package import StrictJSON
 
 extension ReportRow {
     package func write(to writer: inout JSONWriter) {
+        if case .line(let line) = self { return line.write(to: &writer) }
         writer.beginObject()
         switch self {
+        case .line: break
         case .balance(let account, let currency, let available, let held, let debt, let paid):
             writer.key("account")
             writer.string(account.text)
@@ -59,6 +61,8 @@ extension ReportRow {
         case .debts: self = try ReportRow.debt(&reader)
         case .notifications: self = .notification(try Notification(from: &reader))
         case .consumptionRequests: self = .consumptionRequest(try ConsumptionRequest(from: &reader))
+        case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
+            self = .line(try ReportLine(kind, from: &reader))
         }
     }
 
@@ -177,7 +181,7 @@ extension ReportPage: WireValue {
 
 extension JSONWriter {
     /// A sum over all players: a number where every JSON client holds it exactly, otherwise text.
-    fileprivate mutating func sum(_ value: Int128) {
+    mutating func sum(_ value: Int128) {
         if let number = Int64(exactly: value), number.magnitude <= Limits.amountMax {
             integer(number)
         } else {

@@ -8,7 +8,7 @@ import SQLiteProjection
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Writes a report as CSV or JSON lines.",
+        abstract: "Writes a report as CSV, JSON lines or plain-text accounting.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
             service or without one: then standard error says up to which block they are. A report as of a past time \
@@ -18,9 +18,20 @@ struct Export: AsyncParsableCommand {
             interrupted, the old file stays as it was.
             """)
 
-    enum Kind: String, CaseIterable, ExpressibleByArgument {
-        case balances, trial, debts, notifications
-        case consumptionRequests = "consumption_requests"
+    /// A report, by its name.
+    struct Kind: ExpressibleByArgument {
+        static let allValueStrings = ReportKind.allCases.map(\.rawValue)
+
+        let report: ReportKind
+
+        init?(argument: String) {
+            guard let report = ReportKind(rawValue: argument) else { return nil }
+            self.report = report
+        }
+    }
+
+    enum Dates: String, CaseIterable, ExpressibleByArgument {
+        case posted, effective
     }
 
     enum Scope: String, CaseIterable, ExpressibleByArgument {
@@ -28,20 +39,38 @@ struct Export: AsyncParsableCommand {
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
-        case csv, jsonl
+        case csv, jsonl, hledger, ledger, beancount
+
+        /// Whether it is plain-text accounting.
+        var isJournal: Bool {
+            switch self {
+            case .csv, .jsonl: false
+            case .hledger, .ledger, .beancount: true
+            }
+        }
     }
 
     @Argument(
         help:
             """
             balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: \
-            what players owe after refunds; notifications: what Apple told, and what it changed; consumption_requests: \
-            what Apple asks, by when it wants an answer.
+            what players owe after refunds; rollforward: how what players have changed; sales, revenue, deferred: what \
+            was sold, earned by spends, and neither yet, in money; lots, spends, purchases, unassigned, journal: what \
+            these are made of, line by line; notifications: what Apple told, and what it changed; \
+            consumption_requests: what Apple asks, by when it wants an answer.
             """
     )
-    var kind: Kind
+    var name: Kind
 
-    @Option(help: "csv (RFC 4180, with a header line) or jsonl (one object a line).")
+    private var kind: ReportKind { name.report }
+
+    @Option(
+        help:
+            """
+            csv (RFC 4180, with a header line) or jsonl (one object a line); of journal also hledger, ledger or \
+            beancount.
+            """
+    )
     var format: Format = .csv
 
     @Option(
@@ -54,13 +83,36 @@ struct Export: AsyncParsableCommand {
     var asOf: String?
 
     @Option(
-        help: "Of notifications, only those recorded at this time or later: a time as with --as-of.")
+        help:
+            """
+            Of a report of a period, only what was posted at this time or later: a time as with --as-of, which is the \
+            period's end.
+            """
+    )
     var from: String?
 
-    @Option(help: "Of consumption_requests, those that can still be answered (open), or all.")
+    @Option(help: "Of a report of a period, this month in UTC, as 2026-01: instead of --from and --as-of.")
+    var month: String?
+
+    @Option(
+        help:
+            """
+            Of sales and revenue: by when the ledger posted it (posted; a past period never changes), or by when the \
+            customer bought or the App Store took back (effective). Default: posted
+            """
+    )
+    var by: Dates?
+
+    @Option(
+        help:
+            """
+            Of consumption_requests, those that can still be answered; of lots, those of which something is left \
+            (open); or all. Default: open
+            """
+    )
     var scope: Scope?
 
-    @Option(help: "Of balances, trial and debts, only this currency.")
+    @Option(help: "Only this currency, of reports whose rows are of one each.")
     var currency: String?
 
     @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
@@ -81,42 +133,56 @@ struct Export: AsyncParsableCommand {
         if let from, TimeText.milliseconds(from) == nil {
             throw ValidationError("--from must be milliseconds since 1970 or ISO 8601, not '\(from)'.")
         }
-        if from != nil && kind != .notifications { throw ValidationError("--from is of notifications only.") }
-        if scope != nil && kind != .consumptionRequests {
-            throw ValidationError("--scope is of consumption_requests only.")
+        if let month {
+            if from != nil || asOf != nil { throw ValidationError("Give --month, or --from and --as-of.") }
+            if Month(month) == nil { throw ValidationError("--month must be as 2026-01, not '\(month)'.") }
+        }
+        if (from != nil || month != nil) && !kind.isOfPeriods {
+            throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
+        }
+        if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is of sales and revenue only.") }
+        if format.isJournal && kind != .journal {
+            throw ValidationError("--format \(format.rawValue) is of journal only.")
+        }
+        if scope != nil && !kind.hasScopes {
+            throw ValidationError("--scope is of consumption_requests and lots only.")
         }
         if let currency, CurrencyCode(currency) == nil {
             throw ValidationError("'\(currency)' is not a currency's code.")
         }
-        if currency != nil && (kind == .notifications || kind == .consumptionRequests) {
+        if currency != nil && !kind.isOfCurrencies {
             throw ValidationError("--currency is not of \(kind.rawValue).")
         }
     }
 
+    /// What is asked for.
+    private var request: ReportRequest {
+        let month = month.flatMap { Month($0) }
+        return ReportRequest(
+            kind: kind, asOf: month?.last ?? asOf.flatMap { TimeText.milliseconds($0) },
+            from: month?.first ?? from.flatMap { TimeText.milliseconds($0) },
+            dates: by.flatMap { ReportDates(rawValue: $0.rawValue) } ?? .posted,
+            scope: scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open,
+            currency: currency.flatMap { CurrencyCode($0) }, limit: Limits.reportPageMax)
+    }
+
     func run() async throws {
-        guard let kind = ReportKind(rawValue: kind.rawValue) else { throw Failure("there is no such report") }
+        var request = request
         var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
-        let time = asOf.flatMap { TimeText.milliseconds($0) }
-        let code = currency.flatMap { CurrencyCode($0) }
-        let begin = from.flatMap { TimeText.milliseconds($0) }
-        let scope = scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open
         if let path {
-            let query = ReportRequest(kind: kind, asOf: time, from: begin, scope: scope, currency: code)
-            try fromFolder(path, query, &writer, &progress)
+            try fromFolder(path, request, &writer, &progress)
         } else {
             try await server.withClient { client in
-                var after: String?
-                var asOf = time
                 repeat {
                     let page = try await client.report(
-                        kind, asOf: asOf, from: begin, scope: scope, currency: code, limit: Limits.reportPageMax,
-                        after: after)
-                    asOf = page.asOf
+                        request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
+                        scope: request.scope, currency: request.currency, limit: request.limit, after: request.after)
+                    request.asOf = page.asOf
                     try writer.write(page.rows)
                     progress.show(writer.count)
-                    after = page.next
-                } while after != nil
+                    request.after = page.next
+                } while request.after != nil
             }
         }
         try writer.finish()
@@ -131,10 +197,8 @@ struct Export: AsyncParsableCommand {
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
             try check(query.asOf, query.currency, try reports.state())
-            try reports.report(
-                query.kind, asOf: query.asOf, from: query.from, scope: query.scope, currency: query.currency
-            ) { block, time in
-                Console.error("the tables have all up to block \(block), \(Export.text(time))")
+            try reports.report(query) { block, time in
+                Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
             } each: { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
@@ -156,15 +220,30 @@ struct Export: AsyncParsableCommand {
         }
         let latest = max(Clock.now(), state.time)
         if let time, time > latest {
-            throw Failure("--as-of \(asOf ?? "") is in the future: it is \(Export.text(latest))")
+            throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
         }
     }
+}
 
-    private static func text(_ time: Timestamp) -> String {
-        let formatter = ISO8601DateFormatter()
-        formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
-        return formatter.string(from: Date(timeIntervalSince1970: Double(time) / 1_000))
+/// A month in UTC.
+struct Month {
+    /// Its first and its last millisecond.
+    let first: Timestamp
+    let last: Timestamp
+
+    /// - Parameter text: as `2026-01`.
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 4, parts[1].utf8.count == 2, let year = Int(parts[0]),
+            let month = Int(parts[1]), (1...12).contains(month), year > 1_970,
+            let first = TimeText.milliseconds("\(text)-01"),
+            let next = TimeText.milliseconds(Month.text(month < 12 ? year : year + 1, month % 12 + 1) + "-01")
+        else { return nil }
+        self.first = first
+        last = next - 1
     }
+
+    private static func text(_ year: Int, _ month: Int) -> String { "\(year)-\(month < 10 ? "0" : "")\(month)" }
 }
 
 /// A line on a terminal that says how far a long work is.

@@ -9,30 +9,56 @@ struct ReportFile {
     private let format: Export.Format
     /// Written with the first rows: a report that cannot be had has no header either.
     private var header: String
+    private let kind: ReportKind
+    /// Where rows of several pages add up: written at the end.
+    private var sums = ReportSums()
+    private var journal: JournalText
     private(set) var count = 0
 
     init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
         self.format = format
+        self.kind = kind
         file = try OutputFile(path)
-        header = format == .csv ? ReportFile.header(kind) : ""
+        journal = JournalText(format)
+        header = format == .csv ? ReportFile.header(kind) : format.isJournal ? journal.header : ""
     }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
+        if kind.isOfSums {
+            for case .line(let line) in rows { sums.add(line) }
+            count = sums.count
+        } else {
+            try append(rows)
+            count += rows.count
+        }
+    }
+
+    /// Ends the report, which may have no rows.
+    mutating func finish() throws {
+        let lines = sums.rows
+        if kind == .deferred { try lines.forEach(ReportFile.check) }
+        try append(lines.map { .line($0) })
+        try file.finish()
+    }
+
+    private mutating func append(_ rows: [ReportRow]) throws(FileError) {
         var text = takeHeader()
         for row in rows {
             switch format {
             case .csv: text += Array(ReportFile.csv(row).utf8)
             case .jsonl: text += ReportFile.json(row) + [UInt8(ascii: "\n")]
+            case .hledger, .ledger, .beancount: if case .line(let line) = row { text += Array(journal.text(line).utf8) }
             }
         }
         try file.write(text)
-        count += rows.count
     }
 
-    /// Ends the report, which may have no rows.
-    mutating func finish() throws(FileError) {
-        try file.write(takeHeader())
-        try file.finish()
+    /// What was deferred at the end was counted lot by lot, and what changed it transfer by transfer.
+    private static func check(_ line: ReportLine) throws {
+        func sum(_ column: String) -> Int128 { if case .sum(let sum)? = line[column] { sum } else { 0 } }
+        guard sum("closing") == sum("opening") + sum("sold") - sum("refunded") - sum("recognised") else {
+            throw Failure("the report does not add up: the tables are damaged; run currency-ledger audit")
+        }
     }
 
     private mutating func takeHeader() -> [UInt8] {
@@ -54,29 +80,32 @@ struct ReportFile {
             notificationUUID,transactionId,product,account,reason,signedDate,time,deadline,consent,state,endedAt,\
             code\r\n
             """
+        case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
+            kind.columns.map(\.name).joined(separator: ",") + "\r\n"
         }
     }
 
     private static func csv(_ row: ReportRow) -> String {
         switch row {
+        case .line(let row): return line(zip(row.kind.columns, row.values).map { text($1, $0.type) })
         case .balance(let account, let currency, let available, let held, let debt, let paid):
             let numbers = [available, held, debt, paid, available - paid].map(String.init).joined(separator: ",")
             return "\(quoted(account.text)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
-            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(since),\(age)\r\n"
+            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(UTCText.time(since)),\(age)\r\n"
         case .notification(let row):
             return line([
-                row.uuid, row.type, row.subtype, String(row.signedDate), String(row.time),
+                row.uuid, row.type, row.subtype, UTCText.time(row.signedDate), UTCText.time(row.time),
                 row.transaction?.description, row.account?.text, row.verdict.rawValue, row.entry.map(String.init),
                 row.posted.map { "\($0.currency):\($0.units)" }.joined(separator: " "),
             ])
         case .consumptionRequest(let row):
             return line([
                 row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
-                String(row.signedDate), String(row.time), String(row.deadline), row.consent.rawValue,
-                row.state.rawValue, row.endedAt.map(String.init), row.code.map(String.init),
+                UTCText.time(row.signedDate), UTCText.time(row.time), UTCText.time(row.deadline), row.consent.rawValue,
+                row.state.rawValue, row.endedAt.map(UTCText.time), row.code.map(String.init),
             ])
         }
     }
@@ -86,9 +115,21 @@ struct ReportFile {
         fields.map { quoted($0 ?? "") }.joined(separator: ",") + "\r\n"
     }
 
-    /// RFC 4180 §2. A name that a spreadsheet would take for a formula is quoted like any other: the export is data,
-    /// and exact.
+    private static func text(_ value: ReportValue?, _ type: ReportValueType) -> String? {
+        switch value {
+        case nil: nil
+        case .text(let text): text
+        case .integer(let number): type == .time ? UTCText.time(number) : String(number)
+        case .sum(let sum): type == .money ? Money.text(thousandths: sum) : String(sum)
+        }
+    }
+
+    /// RFC 4180 §2. A name that a spreadsheet would take for a formula gets an apostrophe in front, and so does one
+    /// that begins with an apostrophe: whoever takes one away from each text that begins with one has the names again.
     private static func quoted(_ text: String) -> String {
+        let isNumber = Int128(text) != nil || Money.thousandths(text) != nil
+        let isFormula = text.utf8.first.map { "=+-@'\t\r".utf8.contains($0) } ?? false
+        let text = isFormula && !isNumber ? "'" + text : text
         // By byte: a comma with a combining accent behind it is still a comma.
         guard text.utf8.contains(where: { [0x0A, 0x0D, 0x22, 0x2C].contains($0) }) else { return text }
         return "\"\(text.replacingOccurrences(of: "\"", with: "\"\"", options: .literal))\""

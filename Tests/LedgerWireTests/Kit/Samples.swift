@@ -178,6 +178,9 @@ enum Samples {
             report(ReportRequest(kind: .notifications, asOf: 9, from: 1, after: "notifications.1.2")),
             report(ReportRequest(kind: .consumptionRequests)),
             report(ReportRequest(kind: .consumptionRequests, scope: .all, limit: 1)),
+            report(ReportRequest(kind: .sales, asOf: 9, from: 1, dates: .effective, after: "sales.0.2")),
+            report(ReportRequest(kind: .deferred, asOf: 9, from: 9, currency: gems)),
+            report(ReportRequest(kind: .lots, scope: .all)), report(ReportRequest(kind: .journal, from: 0)),
             report(
                 ReportRequest(
                     kind: .balances, asOf: 0, currency: gems, limit: Limits.reportPageMax, after: "balances.12.3")),

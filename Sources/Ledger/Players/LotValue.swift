@@ -1,0 +1,70 @@
+/// What became of the price of a lot: the one place that says it, for the tables of a ledger.
+///
+/// Units of a lot are left, consumed (spent, or used to pay a debt) or refunded, and so is their money. Units that
+/// change take their part of the money of those that they were among, rounded down; the last ones take the rest. So the
+/// parts are the price at any time, and each transfer moves one amount.
+package struct LotValue: Hashable, Sendable {
+    /// What is still owed to players, in currency that they can spend; in thousandths.
+    package var deferred: Int64
+    /// What was earned: the units were consumed.
+    package var recognised: Int64
+    /// What was given back to the customer.
+    package var refunded: Int64
+
+    package init(deferred: Int64 = 0, recognised: Int64 = 0, refunded: Int64 = 0) {
+        self.deferred = deferred
+        self.recognised = recognised
+        self.refunded = refunded
+    }
+
+    /// The units of a lot as far as there is money for them. What was refunded while a hold had it set aside is
+    /// refunded: it is left in the hold, and owed.
+    package struct Units: Hashable, Sendable {
+        package var left: Int64
+        package var consumed: Int64
+        package var refunded: Int64
+
+        /// - Parameter left: in the wallet, and held.
+        package init(granted: Int64, left: Int64, refunded: Int64) {
+            self.refunded = refunded
+            consumed = max(0, granted - left - refunded)
+            self.left = granted - refunded - consumed
+        }
+    }
+
+    /// The value after units changed.
+    package func changed(from before: Units, to after: Units) -> LotValue {
+        var value = self
+        var moved = value.deferred.take(before.left, after.left)
+        moved += value.recognised.take(before.consumed, after.consumed)
+        moved += value.refunded.take(before.refunded, after.refunded)
+        // Where two kinds of units became more, the first of them has its part.
+        let more = [after.left - before.left, after.consumed - before.consumed, after.refunded - before.refunded]
+        let places: [WritableKeyPath<LotValue, Int64>] = [\.deferred, \.recognised, \.refunded]
+        var units = more.reduce(0) { $0 + max($1, 0) }
+        for (place, count) in zip(places, more) where count > 0 {
+            let part = units.dividingFullWidth(moved.multipliedFullWidth(by: count)).quotient
+            value[keyPath: place] += part
+            moved -= part
+            units -= count
+        }
+        return value
+    }
+
+    package static func - (left: LotValue, right: LotValue) -> LotValue {
+        LotValue(
+            deferred: left.deferred - right.deferred, recognised: left.recognised - right.recognised,
+            refunded: left.refunded - right.refunded)
+    }
+}
+
+extension Int64 {
+    /// Takes off the money of the units by which there are less.
+    /// - Returns: how much that is.
+    fileprivate mutating func take(_ before: Int64, _ after: Int64) -> Int64 {
+        guard after < before else { return 0 }
+        let part = before.dividingFullWidth(multipliedFullWidth(by: before - after)).quotient
+        self -= part
+        return part
+    }
+}

@@ -1,0 +1,129 @@
+import GRDB
+import Ledger
+
+/// What finance reads of purchases and of the journal, row by row.
+extension Reports {
+    private static let columns = """
+        p.transaction_id, p.account, p.product, p.quantity, p.source, p.storefront, p.purchase_date, p.time, p.price,
+        p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time
+        """
+
+    /// The purchases of a period, as they were at its end.
+    func purchases(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+        let select = try PreparedStatement(
+            db,
+            """
+            SELECT \(Reports.columns) FROM purchase AS p LEFT JOIN entry AS o ON o.id = p.entry
+            WHERE (p.time, p.transaction_id) > (?1, ?2) AND p.time <= ?3
+            ORDER BY p.time, p.transaction_id
+            """)
+        let begin = max(after, ReportCursor(query.kind, account: (query.from ?? 0) - 1, item: Int64.max))
+        select.bind(1, begin.account)
+        select.bind(2, begin.item)
+        select.bind(3, query.asOf)
+        return try purchases(query, after, select) { ReportCursor(query.kind, account: $1, item: $0) }
+    }
+
+    /// Purchases that no account had claimed.
+    func unassigned(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+        let select = try PreparedStatement(
+            db,
+            """
+            SELECT \(Reports.columns) FROM (
+                SELECT transaction_id FROM purchase WHERE account IS NULL AND transaction_id > ?1
+                UNION ALL
+                SELECT transaction_id FROM assignment WHERE time > ?2 AND transaction_id > ?1
+            ) AS u
+                JOIN purchase AS p ON p.transaction_id = u.transaction_id LEFT JOIN entry AS o ON o.id = p.entry
+            WHERE p.time <= ?2
+            ORDER BY p.transaction_id
+            """)
+        select.bind(1, after.item)
+        select.bind(2, query.asOf)
+        return try purchases(query, after, select) { transaction, _ in ReportCursor(query.kind, item: transaction) }
+    }
+
+    private func purchases(
+        _ query: ReportQuery, _ after: ReportCursor, _ select: PreparedStatement,
+        _ place: (_ transaction: Int64, _ time: Timestamp) -> ReportCursor
+    ) throws -> ReportPage {
+        let newest = try PreparedStatement(
+            db,
+            """
+            SELECT signed_date, revoked FROM purchase_event
+            WHERE transaction_id = ?1 AND kind = 'signed' AND time <= ?2 ORDER BY signed_date DESC, revoked DESC LIMIT 1
+            """)
+        let (names, links) = (try AccountNames(db), try StoredLinks(db))
+        var lines = PageLines(query)
+        var passed = after
+        var walked = 0
+        defer { select.reset() }
+        while try select.next() {
+            let (number, time) = (select.integer(0), select.integer(7))
+            guard Plausible.isTime(time), Plausible.isTime(select.integer(6)), Plausible.isShare(select.integer(12)),
+                let source = Stored.sources.item(select.text(4)), number >= 0
+            else { throw StoreError.corrupt("purchase \(number) has values that cannot be") }
+            if walked >= stepsMax { return try page(query, lines.rows, after: after, passed: passed) }
+            walked += 1
+            newest.bind(1, number)
+            newest.bind(2, query.asOf)
+            let later = try newest.first { ($0.integer(0), $0.integer(1)) }
+            let first = (select.integer(11), select.integer(12))
+            let revoked = later.map { $0 > first ? $0.1 : first.1 } ?? first.1
+            let isOpened = select.optionalInteger(14).map { $0 <= query.asOf } ?? false
+            let owner = try isOpened ? select.optionalInteger(1).map { try links.owner(of: $0) } : nil
+            let line = ReportLine(
+                query.kind,
+                [
+                    .text(TransactionID(number: number).description),
+                    try owner.map { .text(try names.name(of: $0).text) },
+                    .text(select.text(2)), .integer(select.integer(3)), .text(Stored.sources.text(source)),
+                    select.optionalText(5).map { .text($0) }, .integer(select.integer(6)), .integer(time),
+                    select.optionalInteger(8).map { .sum(Int128($0)) }, select.optionalText(9).map { .text($0) },
+                    .integer(revoked), .text(select.text(10)),
+                    isOpened ? select.optionalInteger(13).map { .integer($0) } : nil,
+                ])
+            guard lines.add(line) else { return try page(query, lines.rows, after: after, passed: passed) }
+            passed = place(number, time)
+        }
+        return ReportPage(kind: query.kind, asOf: query.asOf, rows: lines.rows, next: nil)
+    }
+
+    /// The entries of a period, a row a transfer, with what each moved of the price of its lot.
+    func journal(
+        _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
+    ) throws -> ReportPage {
+        let period = try Period(query, clock)
+        let (movements, names) = (try Movements(db), try AccountNames(db))
+        let selectActor = try PreparedStatement(db, "SELECT name FROM actor WHERE id = ?")
+        var lines = PageLines(query)
+        var walked = 0
+        let passed = try movements.forEach(
+            after: max(period.before, after.item), through: period.last, currency: currency
+        ) { movement in
+            if walked >= stepsMax { return false }
+            walked += 1
+            let details = movements.details
+            let actor = try details.actor.flatMap { number in
+                selectActor.bind(1, number)
+                return try selectActor.first { $0.text(0) }
+            }
+            let change = movement.change
+            return lines.add(
+                ReportLine(
+                    query.kind,
+                    [
+                        .integer(movement.entry), .integer(movement.time), .text(movement.kind.name),
+                        .integer(movement.id), .text(try names.name(of: movement.account).text),
+                        .text(try code(movement.currency).text), .text(movement.debit.name),
+                        .text(movement.credit.name), .integer(movement.amount), .integer(movement.lot),
+                        .text(Stored.lotClasses.text(movement.lotClass)), details.debtLot.map { .integer($0) },
+                        details.transaction.map { .text($0.description) }, details.key.map { .text($0) },
+                        details.note.map { .text($0) }, actor.map { .text($0) },
+                        movement.sold?.priceCurrency.map { .text($0) }, .sum(Int128(change.deferred + movement.moved)),
+                        .sum(Int128(change.recognised)), .sum(Int128(change.refunded)),
+                    ]))
+        }
+        return try page(query, lines.rows, after: after, passed: passed.map { ReportCursor(query.kind, item: $0) })
+    }
+}

@@ -1,0 +1,199 @@
+import Ledger
+import LedgerClient
+
+/// The journal as plain text for hledger, ledger and beancount: a transaction an entry, two postings a transfer.
+///
+/// Debits are positive, credits negative. Currencies of the game are commodities, and what a transfer moved of the
+/// price of its lot is the postings' total cost (`@@`). So, at cost: what `purchased` has is what was sold; with the
+/// other sign, wallets and holds have what is deferred, `refunded` what was given back, the rest what is recognised.
+struct JournalText {
+    private let format: Export.Format
+    private var lastEntry: Int64?
+    /// For beancount, whose commodities have a form of their own.
+    private var commodities: [String: String] = [:]
+
+    init(_ format: Export.Format) { self.format = format }
+
+    /// What stands before the first entry.
+    var header: String {
+        switch format {
+        case .beancount:
+            """
+            ; The journal of a currency-ledger. At cost: Income:Purchased is what was sold.
+            plugin "beancount.plugins.auto_accounts"
+            option "inferred_tolerance_default" "*:0.0005"
+
+            """
+        default: "; The journal of a currency-ledger. At cost: equity:purchased is what was sold.\n"
+        }
+    }
+
+    /// A row of the report `journal`, which come in their order.
+    mutating func text(_ line: ReportLine) -> String {
+        let entry = integer(line, "entry")
+        var text = entry == lastEntry ? "" : "\n" + begin(line)
+        lastEntry = entry
+        let account = word(line, "account")
+        let (debit, credit) = (word(line, "debit"), word(line, "credit"))
+        let amount = integer(line, "amount")
+        let commodity = commodity(word(line, "currency"))
+        let currency = word(line, "priceCurrency")
+
+        var left: [Part: Int128] = [:]
+        if !currency.isEmpty {
+            left = [
+                .deferred: sum(line, "deferred"), .recognised: sum(line, "recognised"),
+                .refunded: sum(line, "refunded"),
+            ]
+        }
+        var debited: Int128 = 0
+        var credited: Int128 = 0
+        if let part = Part(debit) {
+            debited = max(0, -(left[part] ?? 0))
+            left[part, default: 0] += debited
+        } else if debit == "purchased" || debit == "moved" {
+            debited = max(0, left[.deferred] ?? 0)
+        }
+        if let part = Part(credit) {
+            credited = max(0, left[part] ?? 0)
+            left[part, default: 0] -= credited
+        } else if credit == "moved" {
+            credited = max(0, debited)
+        }
+        text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency)
+        text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency)
+        // What a refund moved by rounding, or of units that a hold had set aside.
+        for part in Part.allCases {
+            guard let rest = left[part], rest != 0 else { continue }
+            let place = name(part.account, account)
+            text += posting(place, "\(decimal(-rest)) \(currency)", cost: 0, currency)
+        }
+        return text
+    }
+
+    // MARK: Parts
+
+    private func begin(_ line: ReportLine) -> String {
+        let time = integer(line, "time")
+        let tags =
+            [("time", UTCText.time(time))]
+            + ["transactionId", "key", "note", "actor"].map { ($0, word(line, $0)) }.filter { !$0.1.isEmpty }
+        let (day, entry, kind) = (UTCText.day(of: time), integer(line, "entry"), word(line, "kind"))
+        switch format {
+        case .beancount:
+            return "\(day) * \"\(kind)\" \"entry \(entry)\"\n"
+                + tags.map { "  \($0.0.lowercased()): \"\(JournalText.escaped($0.1))\"\n" }.joined()
+        default:
+            return "\(day) * (\(entry)) \(kind)\n"
+                + tags.map { "    ; \($0.0): \(JournalText.escaped($0.1))\n" }.joined()
+        }
+    }
+
+    private func posting(_ account: String, _ amount: String, cost: Int128, _ currency: String) -> String {
+        "    \(account)  \(amount)" + (cost == 0 ? "" : " @@ \(decimal(cost)) \(currency)") + "\n"
+    }
+
+    private func decimal(_ thousandths: Int128) -> String { Money.text(thousandths: thousandths) }
+
+    private func name(_ kind: String, _ account: String) -> String {
+        let (root, isPersonal) =
+            switch kind {
+            case "wallet", "held": ("liabilities", true)
+            case "receivable": ("assets", true)
+            case "spent": ("income", false)
+            default: ("equity", false)
+            }
+        switch format {
+        case .beancount:
+            let own = isPersonal ? ":P-" + JournalText.component(account) : ""
+            let words = kind.replacing("_", with: "-")
+            return "\(root.capitalized):\(words.prefix(1).uppercased())\(words.dropFirst())\(own)"
+        default: return "\(root):\(kind)" + (isPersonal ? ":" + JournalText.encoded(account) : "")
+        }
+    }
+
+    private mutating func commodity(_ code: String) -> String {
+        guard format == .beancount else {
+            // Not to be taken for the money.
+            let isMoney = code.utf8.count == 3 && code.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+            return isMoney ? "\"\(code) (game)\"" : "\"\(code)\""
+        }
+        if let known = commodities[code] { return known }
+        var name = code.uppercased()
+        let isFit = name.wholeMatch(of: /[A-Z][A-Z0-9._-]{0,22}[A-Z0-9]/) != nil && name.utf8.count != 3
+        if !isFit || commodities.values.contains(name) { name = "GAME.C\(commodities.count + 1)" }
+        commodities[code] = name
+        return name
+    }
+
+    // MARK: Text
+
+    /// Of a posting's account: bytes other than letters, digits, `.`, `_` and `-` as `%` and two hexadecimal digits.
+    private static func encoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let isPlain = isAlphanumeric(byte) || "._-".utf8.contains(byte)
+            return isPlain ? String(UnicodeScalar(byte)) : "%" + hexadecimal(byte)
+        }.joined()
+    }
+
+    /// The same for beancount, with `-` in place of `%`.
+    private static func component(_ text: String) -> String {
+        text.utf8.map { isAlphanumeric($0) ? String(UnicodeScalar($0)) : "-" + hexadecimal($0) }.joined()
+    }
+
+    /// Of a tag: nothing that ends the line or a text.
+    private static func escaped(_ text: String) -> String {
+        text.unicodeScalars.map { scalar in
+            let isPlain =
+                scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "\"" && scalar != "\\" && scalar != "%"
+            let isLineEnd = scalar.value == 0x85 || scalar.value == 0x2028 || scalar.value == 0x2029
+            return isPlain && !isLineEnd ? String(scalar) : scalar.utf8.map { "%" + hexadecimal($0) }.joined()
+        }.joined()
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+
+    // MARK: Values
+
+    private func word(_ line: ReportLine, _ column: String) -> String {
+        if case .text(let text)? = line[column] { text } else { "" }
+    }
+
+    private func integer(_ line: ReportLine, _ column: String) -> Int64 {
+        if case .integer(let number)? = line[column] { number } else { 0 }
+    }
+
+    private func sum(_ line: ReportLine, _ column: String) -> Int128 {
+        if case .sum(let sum)? = line[column] { sum } else { 0 }
+    }
+
+    /// What a price is divided into.
+    private enum Part: CaseIterable {
+        case deferred, recognised, refunded
+
+        /// The part of which an account's units are; `nil` of those that are none's.
+        init?(_ account: String) {
+            switch account {
+            case "wallet", "held": self = .deferred
+            case "spent", "receivable", "written_off": self = .recognised
+            case "refunded": self = .refunded
+            default: return nil
+            }
+        }
+
+        /// The account whose money is corrected.
+        var account: String {
+            switch self {
+            case .deferred: "wallet"
+            case .recognised: "spent"
+            case .refunded: "refunded"
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import AppStore
+import Foundation
+import LedgerClient
+import Testing
+
+/// Reports in money, straight from the tables and from a service.
+@Suite struct FinanceExportTests {
+    /// A purchase at 4.99 dollars.
+    private static func purchase(
+        _ studio: Studio, _ number: Int, product: String = "com.example.game.gems500", revoked: Bool = false
+    ) throws -> String {
+        var payload = TransactionPayload(
+            transactionID: String(2_000_000_000_000_000 + number), bundleID: "com.example.game", productID: product,
+            purchaseDate: studio.now - 86_400_000, signedDate: studio.now - (revoked ? 50_000 : 60_000),
+            environment: .sandbox)
+        payload.price = 4_990
+        payload.currency = "USD"
+        payload.storefront = "USA"
+        if revoked { payload.revocationDate = studio.now - 86_400_000 }
+        return try studio.chain.sign(payload)
+    }
+
+    private static func key(_ text: String) throws -> RequestKey { try #require(RequestKey(text)) }
+
+    /// A player with a name that a spreadsheet would run bought twice, spent 200 of 500 gems, and got one purchase
+    /// back; a third purchase has no account yet.
+    private static func fill(_ studio: Studio, _ service: RunningService) async throws {
+        let client = try await service.client()
+        let player = try #require(AccountName("=1+1"))
+        let gems = try #require(CurrencyCode("gems"))
+        for number in [1, 2] {
+            _ = try await client.credit(signedTransaction: try purchase(studio, number), account: player)
+        }
+        _ = try await client.credit(signedTransaction: try purchase(studio, 2, revoked: true), account: player)
+        let amount = try #require(Amount(200))
+        _ = try await client.spend(
+            Spend(key: try key("s"), account: player, debits: [CurrencyAmount(currency: gems, amount: amount)]))
+        _ = try await client.grant(
+            Grant(key: try key("g"), account: player, currency: gems, amount: try #require(Amount(7))))
+        let told = NotificationPayload(
+            notificationType: .oneTimeCharge, notificationUUID: "u", signedDate: studio.now - 1_000,
+            data: .init(
+                bundleID: "com.example.game", environment: .sandbox,
+                signedTransactionInfo: try purchase(studio, 3)))
+        _ = try await client.notify(signedPayload: try studio.chain.sign(told))
+        try await client.close()
+    }
+
+    @Test func whatWasSoldEarnedAndIsStillOwedIsExportedInMoney() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        try await Self.fill(studio, service)
+        func export(_ arguments: String...) throws -> [String] {
+            let finished = try Command.run(["export"] + arguments)
+            #expect(finished.status == 0, "\(finished.error)")
+            return finished.output.components(separatedBy: "\r\n").dropLast()
+        }
+        let reports = [
+            "sales", "revenue", "deferred", "rollforward", "lots", "spends", "purchases", "unassigned", "journal",
+        ]
+        let told = try reports.map { try export($0, "--server", service.address) }
+        let effective = try export("sales", "--by", "effective", "--server", service.address)
+        #expect(service.stop() == 0)
+        let path = studio.folder.path("ledger")
+        #expect(try reports.map { try export($0, "--path", path) } == told)
+        #expect(try export("sales", "--by", "effective", "--path", path) == effective)
+
+        let sold = "com.example.game.gems500,USA,USD,app_store"
+        let (today, before) = (UTCText.day(of: studio.now), UTCText.day(of: studio.now - 86_400_000))
+        let bought = ["day,product,storefront,priceCurrency,source,units,sold,refunded,refundedOfSale"]
+        #expect(told[0] == bought + ["\(today),\(sold),2,9.980,4.990,4.990"])
+        #expect(effective == bought + ["\(before),\(sold),2,9.980,4.990,4.990"])
+        #expect(
+            told[1] == [
+                "product,storefront,priceCurrency,source,currency,units,recognised,reversed",
+                "\(sold),gems,200,1.996,0.000",
+            ])
+        #expect(told[2].last == "\(sold),gems,0.000,9.980,4.990,1.996,2.994,1,300,2.994,0.000,0.000,0.000,0.000")
+        #expect(
+            told[3] == [
+                "currency,class,opening,purchased,granted,reinstated,reversed,spent,refunded,writtenOff,expired,"
+                    + "debtPaid,closing,available,held,debt",
+                "gems,paid,0,1000,0,0,0,200,500,0,0,0,300,300,0,0", "gems,free,0,0,7,0,0,0,0,0,0,0,7,7,0,0",
+            ])
+        let names = told[4].dropFirst().map { $0.components(separatedBy: ",")[1] }
+        #expect(names == ["'=1+1", "'=1+1"])
+        let lot = try #require(told[4].dropFirst().first)
+        #expect(lot.hasSuffix(",500,300,0,4.990,2.994,1.996,0.000"), "\(lot)")
+        #expect(told[5].count == 2 && told[5][1].hasSuffix(",200,1,2000000000000001,\(sold),1.996"), "\(told[5])")
+        #expect(told[6].count == 4 && told[6][1].hasSuffix(",4.990,USD,0,gems:500:1,1"), "\(told[6])")
+        #expect(told[6][2].hasSuffix(",4.990,USD,100000,gems:500:1,2"), "\(told[6])")
+        #expect(told[7].count == 2 && told[7][1].hasPrefix("2000000000000003,,com.example.game.gems500,1,app_store,"))
+        #expect(told[8].count == 6)
+
+        // A month after which nothing was posted, and one that is not over.
+        #expect(try export("revenue", "--month", "2020-02", "--path", path).count == 1)
+        let future = try Command.run(["export", "revenue", "--month", "2999-02", "--path", path])
+        #expect(future.status == 1 && future.error.contains("is in the future"), "\(future.error)")
+        let lines = try Command.run(["export", "revenue", "--format", "jsonl", "--path", path])
+        #expect(
+            lines.output
+                == #"{"product":"com.example.game.gems500","storefront":"USA","priceCurrency":"USD","#
+                + #""source":"app_store","currency":"gems","units":200,"#
+                + #""recognised":"1.996","reversed":"0.000"}"# + "\n")
+    }
+}
