@@ -136,7 +136,9 @@ let package = Package(
             path: "Benchmarks/HotPath", swiftSettings: settings),
         .target(
             name: "FuzzProperties",
-            dependencies: ["AppStore", "COpenSSL", "FileLog", "Ledger", "LedgerWire", "StrictJSON"],
+            dependencies: [
+                "AppStore", "AppleReports", "COpenSSL", "FileLog", "Ledger", "LedgerWire", "StrictJSON",
+            ],
             path: "Tests/FuzzProperties", swiftSettings: settings),
         .target(
             name: "FuzzTableProperties",

@@ -182,7 +182,7 @@ import Testing
         #expect(match.differences.count == 1 && difference.kind == .otherDay("2026-11-26"..."2026-11-26"))
         #expect(difference.days == Samples.day...Samples.day && difference.units == 2)
         #expect(Self.ids(difference) == ["late", "latest"] && difference.explanation?.isExact == true)
-        #expect(difference.explanation?.fromMidnightMilliseconds == 20 * 60_000)
+        #expect(difference.explanation?.fromMidnightMilliseconds == 1_200_000)
         #expect(difference.isNatural && match.agrees && match.lines.map(\.agrees) == [false, false])
     }
 
@@ -202,7 +202,7 @@ import Testing
         let match = try Self.match(
             purchases, Samples.salesLines(Samples.sales(units: "1"), Samples.sales(units: "1", begin: "11/26/2026")))
         #expect(match.differences.map(\.kind) == [.otherDay("2026-11-26"..."2026-11-26")])
-        #expect(!match.agrees && match.differences.first?.explanation?.fromMidnightMilliseconds == 9 * 3_600_000)
+        #expect(!match.agrees && match.differences.first?.explanation?.fromMidnightMilliseconds == 32_400_000)
     }
 
     /// A difference at the edge of what there are reports of.
@@ -213,7 +213,11 @@ import Testing
         ]
         let match = try Self.match(
             purchases, Samples.salesLines(Samples.sales(units: "1"), Samples.sales("gold", units: "2")))
-        #expect(match.differences.map(\.kind) == [.dayWithoutReport("2026-11-26"), .dayWithoutReport("2026-11-24")])
+        #expect(
+            match.differences.map(\.kind) == [
+                .dayWithoutReport("2026-11-26", isBookedThere: false),
+                .dayWithoutReport("2026-11-24", isBookedThere: true),
+            ])
         #expect(match.differences.map { Self.ids($0) } == [["late"], ["before"]])
         #expect(match.agrees && match.daysWithoutReport == ["2026-11-24"])
         // A report of that day in which they are not takes the excuse away.
@@ -343,11 +347,10 @@ import Testing
                 case .otherDay(let other):
                     units[difference.key]?[day]? -= difference.units
                     units[difference.key]?[other.lowerBound]? += difference.units
-                case .dayWithoutReport(let beyond):
-                    // It is on one of the sides, and the excuse is beyond the days of the reports.
+                case .dayWithoutReport(let beyond, let isBookedThere):
+                    // The excuse is beyond the days of the reports.
                     #expect(beyond == Samples.day.advanced(by: -1) || beyond == Samples.day.advanced(by: 4))
-                    let isOurs = difference.bookedUnits > difference.reportedUnits
-                    units[difference.key]?[day]? += isOurs ? -difference.units : difference.units
+                    units[difference.key]?[day]? += isBookedThere ? difference.units : -difference.units
                 }
                 if let explanation = difference.explanation, explanation.isExact {
                     #expect(explanation.units == difference.units)

@@ -49,9 +49,8 @@ import Testing
         ],
         // Foundation and OpenSSL are the second opinions. No GRDB, which takes most of a fuzzer's build.
         "FuzzProperties": [
-            "AppStore", "COpenSSL", "FileLog", "Ledger", "LedgerTypes", "LedgerWire", "StrictJSON", "Foundation",
-            "Glibc",
-            "Musl",
+            "AppStore", "AppleReports", "COpenSSL", "FileLog", "Ledger", "LedgerTypes", "LedgerWire", "StrictJSON",
+            "Foundation", "Glibc", "Musl",
         ],
         "FuzzTableProperties": ["FuzzProperties", "Ledger", "SQLiteProjection", "GRDB", "Foundation"],
     ]

@@ -55,6 +55,7 @@ struct SalesComparison {
 
     private func side(_ span: Int, _ count: KeyPath<Counts, Int64>) -> SalesMatch.Side {
         var side = SalesMatch.Side()
+        var money: Int128 = 0
         for (units, counts) in both[span] ?? [:] {
             let count = counts[keyPath: count]
             switch units.direction {
@@ -65,12 +66,9 @@ struct SalesComparison {
                 side.unitsWithoutPrice += count
                 continue
             }
-            let signed = units.direction == .sold ? count : -count
-            guard let money = price.times(signed).flatMap(side.money.adding) else {
-                preconditionFailure("prices and units of the books are within 64 bits")
-            }
-            side.money = money
+            money += Int128(price.rawValue) * Int128(units.direction == .sold ? count : -count)
         }
+        side.money = Thousandths(rawValue: Int64(clamping: money))
         return side
     }
 

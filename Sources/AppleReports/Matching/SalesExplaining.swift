@@ -85,7 +85,10 @@ struct SalesExplaining {
         case .otherDay(let other):
             explained.explanation = nearMidnight(difference, of: difference.days, to: other)
             explained.isNatural = isNatural(explained.explanation)
-        case .price, .doubledInReport: explained.explanation = all(difference)
+        case .price: explained.explanation = all(difference)
+        case .doubledInReport:
+            explained = beyond(difference, isOurs: false) ?? explained
+            explained.explanation = explained.explanation ?? all(difference)
         case .missingInReport, .fewerInReport:
             // Perhaps on a day beside, of which there is no report.
             explained = beyond(difference, isOurs: true) ?? explained
@@ -115,7 +118,7 @@ struct SalesExplaining {
                 : nearMidnight(difference, of: day...day, to: difference.days)
             guard isNatural(explanation) else { continue }
             var explained = difference
-            explained.kind = .dayWithoutReport(day)
+            explained.kind = .dayWithoutReport(day, isBookedThere: !isOurs)
             explained.explanation = explanation
             explained.isNatural = true
             return explained

@@ -61,7 +61,7 @@ public struct SalesMatch: Sendable {
         public internal(set) var unitsSold: Int64 = 0
         /// Units refunded.
         public internal(set) var unitsRefunded: Int64 = 0
-        /// What customers paid less what was paid back, of the units whose price is known.
+        /// What customers paid less what was paid back, of the units whose price is known; no more than 64 bits hold.
         public internal(set) var money = Thousandths.zero
         /// Units whose price is not known.
         public internal(set) var unitsWithoutPrice: Int64 = 0
@@ -86,8 +86,9 @@ public struct SalesDifference: Hashable, Sendable, CustomStringConvertible {
         case price(booked: Thousandths, reported: Thousandths)
         /// The report has them on days beside.
         case otherDay(ClosedRange<CivilDay>)
-        /// They fit purchases of ours near a midnight, beyond which there is no report to look them up in.
-        case dayWithoutReport(CivilDay)
+        /// Purchases of ours near a midnight beyond which there is no report: booked there, and in the report here; or
+        /// booked here, and perhaps in the report of there.
+        case dayWithoutReport(CivilDay, isBookedThere: Bool)
     }
 
     /// What it is of.
@@ -120,7 +121,7 @@ public struct SalesDifference: Hashable, Sendable, CustomStringConvertible {
         /// Whether their units are those that differ. Otherwise the difference is among these transactions.
         public let isExact: Bool
         /// How far the farthest of them is from the midnight between the days, in milliseconds: of
-        /// ``Kind/otherDay(_:)`` and ``Kind/dayWithoutReport(_:)``.
+        /// ``Kind/otherDay(_:)`` and ``Kind/dayWithoutReport(_:isBookedThere:)``.
         public let fromMidnightMilliseconds: Int64?
     }
 
@@ -145,7 +146,9 @@ public struct SalesDifference: Hashable, Sendable, CustomStringConvertible {
         case .price(let booked, let reported):
             "\(place) \(units) \(what) at \(booked) in the books, at \(reported) \(key.currency) in the report"
         case .otherDay(let other): "\(place) \(amount) in the report of \(SalesDifference.text(other))"
-        case .dayWithoutReport(let day): "\(place) \(amount) by midnight to \(day), of which there is no report"
+        case .dayWithoutReport(let day, isBookedThere: true): "\(place) \(amount) in the books of \(day)"
+        case .dayWithoutReport(let day, isBookedThere: false):
+            "\(place) \(amount) perhaps in the report of \(day), which was not given"
         }
     }
 

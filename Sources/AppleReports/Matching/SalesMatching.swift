@@ -105,6 +105,28 @@ public struct SalesMatching: Sendable {
         if count > 0 { reported[key, default: [:]][line.days.lowerBound, default: [:]][units, default: 0] += count }
     }
 
+    /// Adds what another has of reports.
+    /// - Throws: ``ReportFault`` as ``add(_:)`` does; then nothing is added.
+    mutating func add(reportsOf other: SalesMatching) throws(ReportFault) {
+        var sum = self
+        for days in other.spans.values { try sum.cover(days) }
+        guard case let (units, false) = reportedUnits.addingReportingOverflow(other.reportedUnits),
+            let money = reportedMoney.adding(other.reportedMoney)
+        else { throw ReportFault(.tooLarge, "has more units or money than 64 bits hold, with the other reports") }
+        spans = sum.spans
+        reportedUnits = units
+        reportedMoney = money
+        otherTypeRowCount += other.otherTypeRowCount
+        otherAppRowCount += other.otherAppRowCount
+        for (key, days) in other.reported {
+            for (day, counts) in days {
+                for (units, count) in counts {
+                    reported[key, default: [:]][day, default: [:]][units, default: 0] += count
+                }
+            }
+        }
+    }
+
     // MARK: The result
 
     /// Compares.

@@ -27,7 +27,7 @@ public struct ReportReader: Sendable {
     }
 
     private func cells(_ text: String, line: Int) throws(ReportFault) -> [Substring] {
-        let cells = text.split(separator: "\t", omittingEmptySubsequences: false)
+        let cells = text.utf8.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false).map(Substring.init)
         guard cells.count <= limits.columnsMax else {
             throw ReportFault(.tooLarge, line: line, "has more than \(limits.columnsMax) cells")
         }

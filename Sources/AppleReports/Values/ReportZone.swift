@@ -62,7 +62,8 @@ public enum ReportZone: Hashable, Sendable, CaseIterable {
         standardOffset + (summer(at: time)?.contains(time) == true ? ReportZone.hourMilliseconds : 0)
     }
 
-    /// The summer time of the year that a time falls into; `nil` where the zone has none.
+    /// The summer time of the year that a time falls into; `nil` where the zone has none, or the year is not one of
+    /// 1970 … 9999.
     private func summer(at time: Int64) -> Range<Int64>? {
         let year = ReportZone.day(time).parts.year
         func start(_ day: CivilDay, hour: Int64) -> Int64 {
@@ -71,23 +72,22 @@ public enum ReportZone: Hashable, Sendable, CaseIterable {
         switch self {
         case .pacific:
             // From 2:00 of standard time on the second Sunday of March to 2:00 of summer time on the first of November.
-            let march = ReportZone.sunday(onOrAfter: 8, month: 3, year: year)
-            let november = ReportZone.sunday(onOrAfter: 1, month: 11, year: year)
+            guard let march = ReportZone.sunday(onOrAfter: 8, month: 3, year: year),
+                let november = ReportZone.sunday(onOrAfter: 1, month: 11, year: year)
+            else { return nil }
             return start(march, hour: 10)..<start(november, hour: 9)
         case .centralEuropean:
             // From 1:00 UTC on the last Sunday of March to that of October (Directive 2000/84/EC).
-            let march = ReportZone.sunday(onOrAfter: 25, month: 3, year: year)
-            let october = ReportZone.sunday(onOrAfter: 25, month: 10, year: year)
+            guard let march = ReportZone.sunday(onOrAfter: 25, month: 3, year: year),
+                let october = ReportZone.sunday(onOrAfter: 25, month: 10, year: year)
+            else { return nil }
             return start(march, hour: 1)..<start(october, hour: 1)
         case .utc, .japan, .westernAustralia: return nil
         }
     }
 
-    private static func sunday(onOrAfter day: Int, month: Int, year: Int) -> CivilDay {
-        guard let first = CivilDay(year: year, month: month, day: day) else {
-            preconditionFailure("a time outside the years 1970 … 9999")
-        }
-        return first.advanced(by: (7 - first.weekday) % 7)
+    private static func sunday(onOrAfter day: Int, month: Int, year: Int) -> CivilDay? {
+        CivilDay(year: year, month: month, day: day).map { $0.advanced(by: (7 - $0.weekday) % 7) }
     }
 
     private static func day(_ milliseconds: Int64) -> CivilDay {
