@@ -4,8 +4,8 @@ public struct Reconciliation: Sendable {
     public private(set) var files: [File] = []
     /// The books and the Summary Sales Reports, side by side.
     public let match: SalesMatch
-    /// What the Financial Reports pay; nothing, and nothing open, where there are none. ``Settlement/Source/file`` is the
-    /// place in ``files``.
+    /// What the Financial Reports pay; nothing, and nothing open, where there are none. ``Settlement/Source/file`` is
+    /// the place in ``files``.
     public let settlement: Settlement
 
     /// A file that was given.
