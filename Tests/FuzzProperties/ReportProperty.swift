@@ -44,11 +44,12 @@ enum ReportProperty {
     /// 25 November 2026, 8 o'clock in California.
     private static let time: Int64 = 1_795_622_400_000
 
-    private static let purchases = (0..<6).map { number in
-        BookedTransaction(
-            id: "\(number)", product: "gems", storefront: number == 5 ? "DEU" : "USA", currency: "USD",
-            purchasedAt: time + Int64(number) * 3_600_000, quantity: Int64(number % 2 + 1),
-            price: number == 4 ? nil : Thousandths(rawValue: 4_990 * Int64(number % 2 + 1)),
+    private static let purchases: [BookedTransaction] = (0..<6).map { (number: Int64) -> BookedTransaction in
+        let quantity = number % 2 + 1
+        let price: Thousandths? = number == 4 ? nil : Thousandths(rawValue: 4_990 * quantity)
+        return BookedTransaction(
+            id: String(number), product: "gems", storefront: number == 5 ? "DEU" : "USA", currency: "USD",
+            purchasedAt: time + number * 3_600_000, quantity: quantity, price: price,
             refundedAt: number == 3 ? time + 86_400_000 : nil)
     }
 

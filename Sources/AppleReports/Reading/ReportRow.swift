@@ -135,7 +135,14 @@ public struct ReportRow: Sendable {
 extension StringProtocol {
     /// Without spaces around it.
     var trimmed: String {
-        var scalars = Substring(self).unicodeScalars
+        let text = Substring(self)
+        // Most cells have none: the bytes at the ends say so.
+        if let first = text.utf8.first, let last = text.utf8.last, (0x21...0x7E).contains(first),
+            (0x21...0x7E).contains(last)
+        {
+            return String(text)
+        }
+        var scalars = text.unicodeScalars
         while scalars.first?.properties.isWhitespace == true { scalars.removeFirst() }
         while scalars.last?.properties.isWhitespace == true { scalars.removeLast() }
         return String(scalars)
