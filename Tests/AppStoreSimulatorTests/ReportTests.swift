@@ -159,6 +159,16 @@ import Testing
         #expect(error?.kind == .conflict && error?.description.contains("too few rows for the error dropped") == true)
     }
 
+    @Test func everyKindOfReportHasTheErrors() throws {
+        var random = SplitMix64(seed: 2)
+        let purchases = try Self.purchases(1, days: 1, &random)
+        let putIn = try Self.reports(of: purchases) {
+            $0.kinds = [.weekly, .monthly, .detail]
+            $0.mistakes = [.price, .total]
+        }.putIn
+        #expect(putIn.map(\.mistake) == [.price, .price, .price, .total])
+    }
+
     @Test func theSameSeedPutsInTheSameErrors() throws {
         var random = SplitMix64(seed: 7)
         let purchases = try Self.purchases(100, days: 4, &random)

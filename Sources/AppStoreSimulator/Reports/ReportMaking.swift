@@ -8,6 +8,8 @@ struct ReportMaking {
     private var random: SeededGenerator
     private var files: [SimulatedReports.File] = []
     private var putIn: [SimulatedReports.PutIn] = []
+    /// Of the rows of one kind of report that have errors.
+    private var usedKeys: Set<[String]> = []
 
     /// A row, and the file that it belongs to.
     private struct Row: Hashable {
@@ -31,6 +33,7 @@ struct ReportMaking {
     mutating func make(of purchases: some Sequence<Purchase>) throws(SimulatorError) -> SimulatedReports {
         let sales = purchases.compactMap { purchase in purchase.booked.map { ($0, purchase.reportedType) } }
         for kind in ReportOrder.Kind.allCases where order.kinds.contains(kind) {
+            usedKeys = []
             var rows = rows(kind, sales)
             for mistake in order.mistakes where mistake.fits(kind) && mistake != .total {
                 rows = try put(mistake, into: rows, kind)
@@ -147,13 +150,11 @@ struct ReportMaking {
         _ mistake: ReportOrder.Mistake, into rows: [Row], _ kind: ReportOrder.Kind
     ) throws(SimulatorError) -> [Row] {
         var rows = rows
-        let used = Set(
-            putIn.map { [$0.product, $0.country, $0.currency, "\($0.isRefund ? SaleDirection.refunded : .sold)"] })
         let rowCounts = Dictionary(grouping: rows, by: \.file).mapValues(\.count)
         let candidates = rows.indices.filter { place in
             // A report whose only row is not there is not there either, and nothing is compared with it.
             let isMissed = mistake == .dropped || mistake == .day
-            return !used.contains(rows[place].key) && (!isMissed || (rowCounts[rows[place].file] ?? 0) > 1)
+            return !usedKeys.contains(rows[place].key) && (!isMissed || (rowCounts[rows[place].file] ?? 0) > 1)
         }
         guard let place = candidates.randomElement(using: &random) else {
             throw SimulatorError(
@@ -163,6 +164,7 @@ struct ReportMaking {
                 needs a product, storefront and currency of its own
                 """)
         }
+        usedKeys.insert(rows[place].key)
         note(mistake, rows[place].file, rows[place].draft)
         switch mistake {
         case .dropped: rows.remove(at: place)

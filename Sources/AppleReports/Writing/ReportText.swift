@@ -100,7 +100,10 @@ package enum ReportText {
     ) -> [UInt8] {
         var text = "Vendor Name\t\(vendor)\nStart Date\t\(days.lowerBound.reportText)\n"
         text += "End Date\t\(days.upperBound.reportText)\n\n"
-        text += table(financialDetailColumns, lines)
+        // Apple's page has these two otherwise in detailed reports.
+        text += table(
+            financialDetailColumns, lines,
+            names: [.countryOfSale: "Country of Sale", .salesOrReturn: "Sale or Return"])
         text += "\nCountry Of Sale\tPartner Share Currency\tQuantity\tExtended Partner Share\n"
         var error = isTotalWrong ? Thousandths(rawValue: 1_000) : .zero
         let places = Dictionary(grouping: lines) { "\($0.country)\t\($0.customerCurrency)" }
@@ -112,8 +115,11 @@ package enum ReportText {
         return Array(text.utf8)
     }
 
-    private static func table(_ columns: [ReportColumn], _ lines: [DraftLine]) -> String {
-        var text = columns.map(\.rawValue).joined(separator: "\t") + "\n"
+    /// - Parameter names: other ones than those of ``ReportColumn``.
+    private static func table(
+        _ columns: [ReportColumn], _ lines: [DraftLine], names: [ReportColumn: String] = [:]
+    ) -> String {
+        var text = columns.map { names[$0] ?? $0.rawValue }.joined(separator: "\t") + "\n"
         for line in lines { text += columns.map { cell(line.text($0)) }.joined(separator: "\t") + "\n" }
         return text
     }
