@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "LedgerClient", targets: ["LedgerClient"]),
         .library(name: "AppStore", targets: ["AppStore"]),
         .library(name: "AppStoreServer", targets: ["AppStoreServer"]),
+        .library(name: "AppleReports", targets: ["AppleReports"]),
         .library(name: "HotPath", targets: ["HotPath"]),
         .library(name: "FuzzProperties", targets: ["FuzzProperties"]),
         .library(name: "FuzzTableProperties", targets: ["FuzzTableProperties"]),
@@ -36,10 +37,12 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
         .target(name: "Ledger", dependencies: ["LedgerTypes"], swiftSettings: settings),
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
+        .target(name: "AppleReports", dependencies: ["CZlib"], swiftSettings: settings),
         .target(
             name: "AppStoreServer",
             dependencies: [
@@ -53,7 +56,7 @@ let package = Package(
         .target(
             name: "AppStoreSimulator",
             dependencies: [
-                "AppStore", "AppStoreServer", "StrictJSON",
+                "AppStore", "AppStoreServer", "AppleReports", "StrictJSON",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -115,9 +118,9 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "AppStoreServer", "AppStoreSimulator", "FileLog", "HeadSigning", "Ledger", "LedgerAudit",
-                "LedgerClient",
-                "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator", "SQLiteProjection", "StrictJSON",
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
+                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator",
+                "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -133,7 +136,9 @@ let package = Package(
             path: "Benchmarks/HotPath", swiftSettings: settings),
         .target(
             name: "FuzzProperties",
-            dependencies: ["AppStore", "COpenSSL", "FileLog", "Ledger", "LedgerWire", "StrictJSON"],
+            dependencies: [
+                "AppStore", "AppleReports", "COpenSSL", "FileLog", "Ledger", "LedgerWire", "StrictJSON",
+            ],
             path: "Tests/FuzzProperties", swiftSettings: settings),
         .target(
             name: "FuzzTableProperties",
@@ -164,9 +169,11 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ], swiftSettings: settings),
         .testTarget(
+            name: "AppleReportsTests", dependencies: ["AppleReports", "LedgerTestKit"], swiftSettings: settings),
+        .testTarget(
             name: "AppStoreSimulatorTests",
             dependencies: [
-                "AppStore", "AppStoreServer", "AppStoreSimulator", "LedgerTestKit", "StrictJSON",
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "LedgerTestKit", "StrictJSON",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -236,8 +243,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "AppStore", "AppStoreSimulator", "FileLog", "HeadSigning", "Ledger", "LedgerClient", "LedgerTestKit",
-                "LedgerWire", "currency-ledger",
+                "AppStore", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger", "LedgerClient",
+                "LedgerTestKit", "LedgerWire", "currency-ledger",
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),

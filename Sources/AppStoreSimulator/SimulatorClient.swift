@@ -56,6 +56,15 @@ package struct SimulatorClient: Sendable {
         return try await send(HTTPClientRequest(url: address + Simulator.commandPath + "state" + query))
     }
 
+    /// Reports of what the simulator sold and refunded.
+    package func reports(_ order: ReportOrder) async throws(SimulatorError) -> SimulatedReports {
+        let lines = try await send(
+            HTTPClientRequest(url: address + Simulator.commandPath + "reports?" + order.query))
+        do throws(JSONError) {
+            return try SimulatedReports(lines: lines)
+        } catch { throw SimulatorError(.unavailable, "\(address) is no simulator: \(error)") }
+    }
+
     private func send(_ request: HTTPClientRequest) async throws(SimulatorError) -> [UInt8] {
         let status: HTTPResponseStatus
         let body: [UInt8]

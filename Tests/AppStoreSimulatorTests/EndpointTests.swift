@@ -21,7 +21,7 @@ import Testing
             }
             let first = try store.read(bought.signedTransaction)
             #expect(first.appAccountToken == Store.account && first.quantity == 3)
-            #expect(first.price == 990 && first.currency == "EUR" && first.type == .consumable)
+            #expect(first.price == 2_970 && first.currency == "EUR" && first.type == .consumable)
             let again = try store.read(try await store.client.transactionInfo(transactionID: bought.transactionID))
             #expect(again.signedDate >= first.signedDate)
             var same = again

@@ -1,5 +1,6 @@
 import AppStore
 import AppStoreSimulator
+import AppleReports
 import Foundation
 import LedgerClient
 import LedgerTestKit
@@ -359,10 +360,68 @@ import Testing
         (["refund", "abc"], "must be decimal digits"), (["renew"], "transaction-id"),
         (["request-consumption", "7", "--reason", "NONE"], "--reason must be one of"),
         (["state", "--simulator", "127.0.0.1:7120"], "--simulator must be http://host:port"),
+        (["reports", "files", "--kind", "yearly"], "--kind"), (["reports", "files", "--zone", "mars"], "--zone"),
+        (["reports", "files", "--from", "11/25/2026"], "--from"),
+        (["reports", "files", "--mistake", "lost"], "--mistake"),
+        (["reports", "files", "--to", "2026-11-25"], "--to needs --from"),
+        (["reports", "files", "--from", "2026-11-25", "--to", "2026-11-24"], "--to must not be before --from"),
+        (["reports", "files", "--vendor", "studio"], "--vendor must be 1 to 20 digits"),
     ])
     func aWrongOptionIsNamed(arguments: [String], why: String) throws {
         let finished = try Command.run(["sandbox"] + arguments)
         #expect(finished.status == 64 && finished.error.contains(why), "\(finished.error)")
+    }
+
+    /// Apple's reports of what it sold, in a folder, held against its state.
+    @Test func itsReportsAreThoseOfItsState() async throws {
+        let folder = try TemporaryFolder()
+        let simulator = try await RunningSimulator(folder)
+        _ = try simulator.must("buy", "--product", "gems80", "--price", "0.99", "--quantity", "3")
+        _ = try simulator.must("buy", "--product", "gems80", "--price", "0.99")
+        _ = try simulator.must("buy", "--product", "gems500", "--price", "4.99")
+        _ = try simulator.must("refund", "2000000000000001", "--revocation-percentage", "50000")
+        let books = try simulator.state().values.map { purchase in
+            func number(_ name: String) -> Int64? { purchase[name] as? Int64 }
+            func text(_ name: String) throws -> String { try #require(purchase[name] as? String) }
+            let price = Thousandths(rawValue: try #require(number("price")))
+            return BookedTransaction(
+                id: try text("transactionId"), product: try text("productId"), storefront: try text("storefront"),
+                currency: try text("currency"), purchasedAt: try #require(number("purchaseDate")),
+                quantity: try #require(number("quantity")), price: price, refundedAt: number("revocationDate"),
+                refundedPrice: price.part(number("revoked") ?? 0))
+        }
+        #expect(books.map { $0.price?.rawValue ?? 0 }.sorted() == [990, 2_970, 4_990])
+
+        func match(_ options: String...) throws -> (SalesMatch, [[String: Any]]) {
+            let output = try Command.run(
+                ["sandbox", "reports", folder.path("files"), "--simulator", simulator.address] + options)
+            #expect(output.status == 0, "\(output.error)")
+            let lines = try output.output.split(separator: "\n").map {
+                try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            }
+            var matching = SalesMatching(zone: .utc)
+            for transaction in books { matching.add(transaction) }
+            for line in lines where line["bytes"] != nil {
+                let file = try #require(line["file"] as? String)
+                var fault: ReportFault?
+                _ = try ReportReader().read(ReportInput(path: folder.path("files/\(file)"))) { line in
+                    guard case .sales(let line) = line else { return }
+                    do throws(ReportFault) { try matching.add(line) } catch { fault = error }
+                }
+                #expect(fault == nil)
+            }
+            return (matching.result(explainedBy: books), lines)
+        }
+        let (agreeing, files) = try match("--zone", "utc")
+        #expect(agreeing.differences == [] && agreeing.lines.count >= 2)
+        let names = files.compactMap { $0["file"] as? String }
+        #expect(names.contains { $0.hasPrefix("S_D_80012345_") } && names.contains { $0.hasSuffix("_US.txt.gz") })
+        let (differing, lines) = try match("--zone", "utc", "--kind", "weekly", "--mistake", "doubled", "--plain")
+        #expect(differing.differences.map(\.kind) == [.doubledInReport])
+        let putIn = try #require(lines.last)
+        #expect(putIn["mistake"] as? String == "doubled")
+        #expect(putIn["product"] as? String == differing.differences.first?.key.product)
+        #expect(try simulator.stop().status == 0)
     }
 
     @Test func anAddressOfOtherMachinesIsRefused() throws {

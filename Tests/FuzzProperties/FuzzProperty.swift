@@ -52,9 +52,12 @@ public struct FuzzProperty: Sendable, CustomStringConvertible {
         "log", seeds: { LogProperty.seeds }, change: LogProperty.change, check: LogProperty.check)
     /// The answer that a used key keeps.
     public static let answer = FuzzProperty("answer", seeds: { AnswerProperty.seeds }, check: AnswerProperty.check)
+    /// A file of App Store Connect's.
+    public static let report = FuzzProperty(
+        "report", seeds: { ReportProperty.seeds }, words: ReportProperty.words, check: ReportProperty.check)
 
     /// All that need no SQLite. `FuzzTableProperties` has the other.
-    public static let all = [line, jws, path, payload, block, log, answer]
+    public static let all = [line, jws, path, payload, block, log, answer, report]
 }
 
 /// Ends the process where a property does not hold. The fuzzer keeps the input.

@@ -3,7 +3,7 @@ import PackageDescription
 
 // A package of its own: everything in it is built with libFuzzer and its sanitizers (`.ci/fuzz`). Each target looks for
 // bytes of which one property of `Tests/FuzzProperties` does not hold.
-let names = ["Line", "JWS", "Path", "Payload", "Block", "Log", "Answer"]
+let names = ["Line", "JWS", "Path", "Payload", "Block", "Log", "Answer", "Report"]
 let tables = Target.Dependency.product(name: "FuzzTableProperties", package: "currency-ledger")
 
 let package = Package(

@@ -39,12 +39,21 @@ extension Simulator {
                 return Answer(
                     status: .ok, headers: [("content-type", "application/jsonl")],
                     body: try stateLines(of: request.query?["transactionId"]))
+            case (.GET, "reports"):
+                guard let query = request.query else {
+                    throw SimulatorError(.invalid, "the query cannot be read")
+                }
+                return Answer(
+                    status: .ok, headers: [("content-type", "application/jsonl")],
+                    body: try reports(ReportOrder(query)).lines())
             case (.POST, _):
                 guard let command = try SimulatorCommand(name, json: request.body) else {
                     return .refusal(.notFound, "there is no command \(name)")
                 }
                 return Answer(status: .ok, body: try perform(command))
-            default: return .refusal(.methodNotAllowed, "commands are given by POST, and GET /simulator/state")
+            default:
+                return .refusal(
+                    .methodNotAllowed, "commands are given by POST, but for GET /simulator/state and reports")
             }
         } catch let error as SimulatorError {
             let status: HTTPResponseStatus =

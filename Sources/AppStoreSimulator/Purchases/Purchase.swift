@@ -176,6 +176,7 @@ extension Purchase {
         writer.member("appAccountToken", transaction.appAccountToken)
         writer.member("price", transaction.price)
         writer.member("currency", transaction.currency)
+        writer.member("storefront", transaction.storefront)
         writer.member("purchaseDate", transaction.purchaseDate)
         writer.member("revocationDate", transaction.revocationDate)
         writer.member("revocationType", transaction.revocationType?.rawValue)

@@ -79,7 +79,14 @@ extension Simulator {
         transaction.inAppOwnershipType = order.isFamilyShared ? .familyShared : .purchased
         transaction.transactionReason = .purchase
         transaction.storefront = configuration.storefront
-        transaction.price = order.price ?? product?.price
+        // "The total amount of the transaction for the quantity the customer purchased" (Apple's `price`).
+        transaction.price = try (order.price ?? product?.price).map { price in
+            let (total, isTooMuch) = price.multipliedReportingOverflow(by: order.quantity)
+            guard !isTooMuch, total <= AppStoreLimits.numberMax else {
+                throw SimulatorError(.invalid, "\(order.quantity) cost more than \(AppStoreLimits.numberMax)")
+            }
+            return total
+        }
         transaction.currency = transaction.price == nil ? nil : order.currency ?? configuration.currency
         transaction.appTransactionID = state.appTransactionID(of: customer)
         if type == .autoRenewableSubscription {

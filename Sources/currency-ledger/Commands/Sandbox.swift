@@ -12,7 +12,7 @@ struct Sandbox: ParsableCommand {
             """,
         subcommands: [
             Init.self, Sign.self, Notify.self, Serve.self, Buy.self, Refund.self, Decline.self, Reverse.self,
-            Revoke.self, Renew.self, RequestConsumption.self, State.self,
+            Revoke.self, Renew.self, RequestConsumption.self, State.self, Reports.self,
         ])
 
     struct Init: ParsableCommand {

@@ -1,0 +1,117 @@
+/// Our books against Apple's files, in one call: sales reports are compared, financial ones settle.
+public struct Reconciliation: Sendable {
+    /// Each file, in the order given.
+    public private(set) var files: [File] = []
+    /// The books and the Summary Sales Reports, side by side.
+    public let match: SalesMatch
+    /// What the Financial Reports pay; nothing, and nothing open, where there are none. ``Settlement/Source/file`` is
+    /// the place in ``files``.
+    public let settlement: Settlement
+
+    /// A file that was given.
+    public struct File: Sendable {
+        /// As it was given.
+        public let name: String
+        /// What it is, and what is wrong with single rows and totals; `nil` where ``fault`` says more.
+        public let facts: ReportFacts?
+        /// Why nothing of it counts: it cannot be read to its end, is no report, or overlaps with another.
+        public let fault: ReportFault?
+
+        /// Whether nothing is wrong with it.
+        public var isSound: Bool { facts?.isSound == true }
+    }
+
+    /// How files are compared.
+    public struct Options: Sendable {
+        /// By whose midnights the reports count days.
+        public var zone: ReportZone
+        /// The app's SKU, where the vendor has other apps with in-app purchases too; `nil` takes all.
+        public var app: String?
+        /// The products whose proceeds are allocated; `nil` takes all in-app purchases.
+        public var products: Set<String>?
+        /// So far from midnight a purchase may be that Apple counts on the day beside.
+        public var nearMidnightMilliseconds: Int64 = 3_600_000
+        /// The bounds of reading and explaining.
+        public var limits = ReportLimits.standard
+
+        /// Options with these.
+        public init(zone: ReportZone, app: String? = nil, products: Set<String>? = nil) {
+            self.zone = zone
+            self.app = app
+            self.products = products
+        }
+    }
+
+    /// Reads the files, and holds them against the books.
+    ///
+    /// The purchases are gone through up to three times. Where there are Financial Reports they are kept in memory;
+    /// otherwise what is kept grows with products, storefronts, prices and days alone.
+    /// - Parameters:
+    ///   - files: names and bytes. The same file twice is counted twice.
+    ///   - purchases: ours, with what of them earlier reports have settled.
+    ///   - lines: our own sales report, its days in the options' time zone; where it is `nil` it is made of the
+    ///     purchases.
+    public init(
+        files: [(name: String, input: ReportInput)], purchases: some Sequence<OpenPurchase>,
+        lines: [BookedLine]? = nil, options: Options
+    ) {
+        var sides = Sides(options)
+        for (place, file) in files.enumerated() { self.files.append(sides.read(file, place)) }
+        if let lines {
+            for line in lines { sides.matching.add(line) }
+        } else {
+            for purchase in purchases { sides.matching.add(purchase.transaction) }
+        }
+        match = sides.matching.result(explainedBy: purchases.lazy.map(\.transaction))
+        if sides.hasFinancials {
+            for purchase in purchases { sides.settling.add(purchase) }
+        }
+        settlement = sides.settling.result()
+    }
+
+    /// Whether every file is sound, and all that is compared agrees.
+    public var agrees: Bool { files.allSatisfy(\.isSound) && match.agrees && settlement.unassigned.isEmpty }
+
+    /// What is read so far.
+    private struct Sides {
+        let options: Options
+        var matching: SalesMatching
+        var settling: Settling
+        var hasFinancials = false
+
+        init(_ options: Options) {
+            self.options = options
+            matching = Sides.matching(options)
+            settling = Settling(zone: options.zone, products: options.products)
+        }
+
+        private static func matching(_ options: Options) -> SalesMatching {
+            SalesMatching(
+                zone: options.zone, app: options.app, nearMidnightMilliseconds: options.nearMidnightMilliseconds,
+                limits: options.limits)
+        }
+
+        /// Counts all of a file, or nothing of it.
+        mutating func read(_ file: (name: String, input: ReportInput), _ place: Int) -> File {
+            var sales = Sides.matching(options)
+            var financial: [FinancialLine] = []
+            var fault: ReportFault?
+            do throws(ReportFault) {
+                let facts = try ReportReader(limits: options.limits).read(file.input) { line in
+                    switch line {
+                    case .sales(let line):
+                        do throws(ReportFault) { try sales.add(line) } catch { fault = fault ?? error }
+                    case .financial(let line): financial.append(line)
+                    }
+                }
+                if let fault { throw fault }
+                try matching.add(reportsOf: sales)
+                for line in financial { settling.add(line, file: place) }
+                hasFinancials = hasFinancials || facts.kind != .salesSummary
+                return File(name: file.name, facts: facts, fault: nil)
+            } catch {
+                return File(name: file.name, facts: nil, fault: error)
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// Every bound of reading and matching, each with its reason.
+public struct ReportLimits: Hashable, Sendable {
+    /// Bytes that a file has at most, inflated where it is compressed: Apple's largest, a year's summary of a large
+    /// publisher, have some hundred megabytes.
+    public var inflatedBytesMax = 2 << 30
+    /// Bytes of a line. Apple's texts have up to 4,000 characters, and a row has several.
+    public var lineBytesMax = 64 << 10
+    /// Columns of a row. The reports have up to 30.
+    public var columnsMax = 256
+    /// Lines before the header: a "Financial Detail" has four.
+    public var preambleLinesMax = 16
+    /// Faults of one file that are told. A file with as many is another kind of file.
+    public var faultsMax = 100
+    /// Transactions that are named for one difference; more are counted.
+    public var explainedMax = 1_000
+
+    /// The bounds that there are where nothing else is said.
+    public static let standard = ReportLimits()
+
+    private init() {}
+}

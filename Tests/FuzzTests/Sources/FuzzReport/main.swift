@@ -1,0 +1,3 @@
+import Fuzzing
+
+Fuzzing.main(.report)
