@@ -115,7 +115,9 @@ import Testing
         for kind in ReportKind.allCases {
             let page = try store.projection.report(
                 ReportQuery(kind: kind, asOf: 5, limit: 10, after: "\(kind.rawValue).\(cursor)"))
-            #expect(page.next == nil)
+            // Behind the lots of what is deferred come the transfers.
+            let isBeforeTransfers = kind == .deferred && cursor.hasPrefix("0.")
+            #expect(page.next == (isBeforeTransfers ? "deferred.1.0" : nil), "\(kind)")
         }
         try store.projection.close()
     }
