@@ -226,9 +226,11 @@ struct StoredLot {
         value.recognised = lot.price - value.deferred - value.refunded
     }
 
-    /// Its units as far as there is money for them.
+    /// Its units as far as there is money for them. Other hands can make a row whose parts are its whole, and of which
+    /// more is refunded than there was.
     var units: LotValue.Units {
-        LotValue.Units(granted: lot.granted, left: lot.remaining + lot.held, refunded: lot.refunded)
+        LotValue.Units(
+            granted: lot.granted, left: lot.remaining + lot.held, refunded: min(lot.refunded, lot.granted))
     }
 
     /// Binds all columns in their order.

@@ -73,6 +73,34 @@ import Testing
         #expect(taken.stop() == 0)
     }
 
+    /// Apple's refund says no account: the purchase was credited to one that the request named, or to none yet.
+    @Test func aRefundOfAPurchaseThatNamesNoAccountIsTakenBackFromWhoeverHasIt() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let player = try #require(AccountName("player-1"))
+        let client = try await service.client()
+        _ = try await client.credit(signedTransaction: try stand.transaction(1, account: nil), account: player)
+        _ = try await client.credit(signedTransaction: try stand.transaction(2), account: nil)
+        let told = NotificationPayload(
+            notificationType: .oneTimeCharge, notificationUUID: "u", signedDate: stand.studio.now - 1_000,
+            data: .init(
+                bundleID: "com.example.game", environment: .sandbox,
+                signedTransactionInfo: try stand.transaction(3, account: nil)))
+        _ = try await client.notify(signedPayload: try stand.studio.chain.sign(told))
+        for number in [1, 3, 4] {
+            try stand.append(try stand.transaction(number, account: nil, isRefunded: true), to: "refunds.jsonl")
+        }
+        let since = "\(stand.studio.now - 2 * 86_400_000)"
+        let deep = try stand.reconcile(service, "--since", since, "--deep")
+        #expect(deep.status == 1, "\(deep)")
+        #expect(deep.output.contains(#""outcome":"reversed","transactionId":"1","account":"player-1""#), "\(deep)")
+        let waits = "the refund of purchase 3 (com.example.game.gems500) waits: no account has claimed the purchase"
+        #expect(deep.error.contains(waits), "\(deep)")
+        #expect(try await client.purchase(try #require(TransactionID("1"))).state == .revoked)
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     @Test func byHandWhatIsNewIsSaidAndRefundsAreFoundWithoutANotification() async throws {
         let stand = try await AppStoreStand(historySeconds: 0)
         try stand.lose(.oneTimeCharge, try stand.transaction(1), before: 3_600_000)

@@ -22,7 +22,7 @@ extension AppStoreCommand {
                 purchases was refunded, and that is taken back, whether or not a notification says so. Then the token \
                 needs the role finance as well.
 
-                The exit status is 1 where something could not be carried out: it is to be run again then.
+                The exit status is 1 where something could not be carried out yet: it is to be run again then.
 
                 currency-ledger app-store reconcile --config ledger.json --since 2026-11-01
                 """)
@@ -103,9 +103,15 @@ final class Reconciling: Sendable {
     private let ledger: LedgerClient
     private let report: @Sendable (String) -> Void
     private let counted = NIOLockedValueBox(Counts())
+    /// Purchases in a row of which Apple gave no answer.
+    private let failures = NIOLockedValueBox(0)
 
     /// Purchases that are asked for at the same time. Apple allows 50 such requests a second.
     private static let concurrencyMax = 8
+    /// Purchases in a row of which Apple gives no answer before no more are asked for.
+    private static let failuresMax = 10
+    /// Pages of one customer's refunds, of 20 each, which bound how long one purchase is read.
+    private static let refundPagesMax = 1_000
 
     /// - Parameters:
     ///   - environment: the one that `appStore` asks.
@@ -203,35 +209,85 @@ final class Reconciling: Sendable {
 
     private func readRefunds(of purchase: TransactionID) async throws {
         do {
+            var pages = 0
             for try await page in appStore.refundHistory(transactionID: "\(purchase)") {
                 for transaction in page.signedTransactions { try await credit(transaction) }
+                pages += 1
+                guard pages < Reconciling.refundPagesMax else {
+                    Console.error("purchase \(purchase): the App Store's refund history has no end")
+                    return counted.withLockedValue { $0.postponed += 1 }
+                }
             }
+            failures.withLockedValue { $0 = 0 }
         } catch AppStoreServerError.refused(let refusal) where refusal.isOfOnePurchase {
             // The others are asked for all the same.
             Console.error("purchase \(purchase): \(refusal)")
             counted.withLockedValue { $0.refused += 1 }
+        } catch let error as AppStoreServerError where Reconciling.mayBeOfOnePurchase(error) {
+            Console.error("purchase \(purchase): \(error)")
+            counted.withLockedValue { $0.postponed += 1 }
+            let count = failures.withLockedValue { count in
+                count += 1
+                return count
+            }
+            if count >= Reconciling.failuresMax { throw error }
         }
     }
 
-    /// Whether it is none of the ledger's: not of what it credits, or bought by nobody whom it knows.
-    private static func isOfOthers(_ error: WireError) -> Bool {
-        [WireReason.notConsumable, .familyShared, .accountRequired].map(\.rawValue).contains(error.reason)
+    /// Whether another purchase may have an answer all the same.
+    private static func mayBeOfOnePurchase(_ error: AppStoreServerError) -> Bool {
+        switch error {
+        case .refused(let refusal): refusal.status != 401 && refusal.status != 429
+        case .connectionLost, .timedOut, .replyTooLong, .unreadableReply: true
+        case .cannotConnect, .invalidArgument, .cannotSign, .shutDown: false
+        }
     }
 
+    /// Brings a purchase up to what Apple signed of it. Where that names no account, the ledger is asked whose it is:
+    /// whoever refunds claims nothing.
     private func credit(_ transaction: String) async throws {
+        var about = "a refund"
         do {
-            let receipt = try await ledger.credit(signedTransaction: transaction)
-            let isNew = !receipt.posted.isEmpty
-            if isNew { say(receipt) }
-            counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
+            let identity = SignedIdentity(transaction)
+            if let identity { about = "the refund of purchase \(identity.purchase) (\(identity.product))" }
+            do {
+                note(try await ledger.credit(signedTransaction: transaction))
+            } catch let error as WireError where error.reason == WireReason.accountRequired.rawValue {
+                guard let identity, let view = try await known(identity.purchase) else { return }
+                guard let account = view.account else {
+                    Console.error("\(about) waits: no account has claimed the purchase")
+                    return counted.withLockedValue { $0.postponed += 1 }
+                }
+                note(try await ledger.credit(signedTransaction: transaction, account: account))
+            }
         } catch let error as WireError where Reconciling.isOfOthers(error) {
             // Refunds of all that the customer bought come: subscriptions too, and what is older than the ledger.
         } catch let error as WireError {
-            Console.error("a refund was not carried out: \(error)")
+            Console.error("\(about) was not carried out: \(error)")
             counted.withLockedValue {
                 if case .postponed = Reconciliation.Delivery(error) { $0.postponed += 1 } else { $0.refused += 1 }
             }
         }
+    }
+
+    private func note(_ receipt: PurchaseReceipt) {
+        let isNew = !receipt.posted.isEmpty
+        if isNew { say(receipt) }
+        counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
+    }
+
+    /// What the ledger has of a purchase; `nil` where it has nothing.
+    private func known(_ purchase: TransactionID) async throws -> PurchaseView? {
+        do {
+            return try await ledger.purchase(purchase, limit: 1)
+        } catch let error as WireError where error.reason == WireReason.unknownPurchase.rawValue {
+            return nil
+        }
+    }
+
+    /// Whether it is none of the ledger's: not of what it credits.
+    private static func isOfOthers(_ error: WireError) -> Bool {
+        [WireReason.notConsumable, .familyShared].map(\.rawValue).contains(error.reason)
     }
 
     /// The last entry before a time; 0 where there is none. Times of entries only grow.
@@ -243,5 +299,32 @@ final class Reconciling: Sendable {
             if let entry, entry.time < time { low = middle } else { high = middle - 1 }
         }
         return low
+    }
+}
+
+/// What a JWS that is not verified yet says of what it is about, to look it up by: the ledger verifies it.
+private struct SignedIdentity {
+    let purchase: TransactionID
+    let product: String
+
+    init?(_ jws: String) {
+        struct Payload: Decodable {
+            var transactionId: String
+            var originalTransactionId: String?
+            var productId: String
+            var type: String
+        }
+        let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        var text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        while text.utf8.count % 4 > 0 { text += "=" }
+        guard let data = Data(base64Encoded: String(text)),
+            let payload = try? JSONDecoder().decode(Payload.self, from: data),
+            let purchase = TransactionID(
+                payload.type == "Non-Consumable"
+                    ? payload.originalTransactionId ?? payload.transactionId : payload.transactionId)
+        else { return nil }
+        self.purchase = purchase
+        product = payload.productId
     }
 }
