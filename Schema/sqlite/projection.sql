@@ -330,7 +330,7 @@ CREATE INDEX notification_request ON notification (number)
 CREATE INDEX notification_request_date ON notification (signed_date, number)
     WHERE type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL;
 
------------------------------------------------------------------------------------- links, consents
+------------------------------------------------------------------------------------ links, consents, closings
 
 -- Tokens that were linked to accounts. What a token had is that of its first link's account, for ever; what comes under
 -- it is that of its last one's.
@@ -357,6 +357,15 @@ CREATE TABLE consent (
 ) STRICT;
 
 CREATE INDEX consent_account ON consent (account);
+
+-- Periods that were closed by name, each later than the one before. Every entry up to its end stands in its block or
+-- before.
+CREATE TABLE closing (
+    through INTEGER PRIMARY KEY,        -- the last millisecond of the period
+    block INTEGER NOT NULL,             -- which says so
+    time INTEGER NOT NULL,
+    actor INTEGER                       -- who asked for it
+) STRICT;
 
 ----------------------------------------------------------------------------------------------- views
 

@@ -117,6 +117,8 @@ class Ledger:
         self.leads = {}  # of each linked token the account of its last link
         self.asked = {}  # by the number of a CONSUMPTION_REQUEST the purchase
         self.calls = {}  # (kind, purchase, notification): how the last call ended by which Apple was told
+        self.began, self.closing = None, -1  # the first block's time; where the last period closed by name ends
+        self.closed = -1  # where the last period that was closed ends
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -131,6 +133,7 @@ class Ledger:
         need(reader.digest() == self.hash, "it does not follow the block before")
         self.last = {name: reader.number() for name in SEQUENCES}
         last_time = reader.time(self.now)
+        self.began = self.now if self.began is None else self.began
         need(self.last["currency"] <= 255 and self.last["account"] < 2**51, "there are too many currencies or accounts")
         self.rows, self.redactable = collections.defaultdict(list), Reader(redactable)
         added = dict.fromkeys(SEQUENCES, 0)
@@ -177,6 +180,12 @@ class Ledger:
         for entry in entries:
             need(entry["time"] >= clock, "an entry is earlier than the one before it")
             clock = entry["time"]
+        need(not entries or entries[0]["time"] > self.closed, "an entry is in a period that is closed")
+        for end in self.rows[15]:
+            need(end > self.closed and end >= self.entry_time, "it closes a period that is closed, or is over")
+            self.closed = end
+        for end in self.rows[128]:
+            need(self.closed >= end or last_time > end, "it closes a period by name that is open")
         need(last_time == (clock if entries or self.number else 0), "the position's time is not that of the last entry")
         need(sum(transfer["opens"] for transfer in transfers) == len(self.rows[8]), "not every opened lot has its row")
         firsts = sum(row["first"] for row in self.rows[10])
@@ -401,7 +410,16 @@ class Ledger:
         reader.time(self.now)
 
     def closing_row(self, reader, row):
-        reader.time(self.now)
+        return reader.time(self.now)
+
+    def named_closing_row(self, reader, row):
+        flags = reader.flags(1)
+        end, time = reader.time(self.now), reader.time(self.now)
+        self.actor(reader, flags)
+        need(end > self.closing and end >= self.began, "it closes a period that is closed, or before the first block")
+        need(end <= time, "it closes a period that is not over")
+        self.closing = end
+        return end
 
     def actor(self, reader, flag):
         if flag:
@@ -469,6 +487,7 @@ ROWS = dict(enumerate((
     Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
     Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row,
     Ledger.erasure_row, Ledger.call_row), start=1))
+ROWS[128] = Ledger.named_closing_row
 
 
 def stream(path):

@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent, assignment
+    case link, consent, assignment, closing
 
     var columns: [String] {
         switch self {

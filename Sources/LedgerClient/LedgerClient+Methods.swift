@@ -105,12 +105,20 @@ extension LedgerClient {
     /// The last block that is durable, with all that this client wrote before, and signed where the service has a key.
     public func head() async throws -> ChainHead { try await call(Methods.head, NoParams()) }
 
+    /// Closes the period up to a time for ever: nothing is posted in it any more. The same period has the same answer
+    /// whenever it is asked for.
+    /// - Parameter through: the last millisecond of the period, which is past.
+    /// - Throws: ``WireError`` `period_closed` where a later time is closed already, and no period ends at this one.
+    public func closePeriod(through: Timestamp) async throws -> ClosingReceipt {
+        try await call(Methods.close, ClosePeriod(through: through))
+    }
+
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:
     ///   - asOf: entries up to and with this time count; now where it is `nil`.
     ///   - from: only what was recorded at this time or later. Of `notifications` only.
     ///   - scope: which requests are listed. Of `consumption_requests` only.
-    ///   - currency: only this one; all where it is `nil`. Not of `notifications` and `consumption_requests`.
+    ///   - currency: only this one; all where it is `nil`. Of `balances`, `trial` and `debts` only.
     ///   - limit: at most this many rows, 1 … ``Limits/reportPageMax``.
     public func report(
         _ kind: ReportKind, asOf: Timestamp? = nil, from: Timestamp? = nil, scope: ReportScope = .open,

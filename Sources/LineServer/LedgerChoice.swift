@@ -61,7 +61,7 @@ extension LedgerRequest {
         case .credit(let credit): .transaction(credit.signedTransaction)
         case .notify(let notify): .notification(notify.signedPayload)
         case .keyed, .atomic, .link, .consent, .consumption, .forget, .balance, .history, .report, .journal, .purchase,
-            .find, .blocks, .promote, .head:
+            .find, .blocks, .promote, .head, .close:
             nil
         }
     }

@@ -26,6 +26,11 @@ struct BatchRows {
         var row: BlockRows.ConsentRow
     }
 
+    struct NewClosing {
+        var row: BlockRows.ClosingRow
+        var block: BlockNumber
+    }
+
     struct NewEvent {
         var event: BlockRows.PurchaseEvent
         var block: BlockNumber
@@ -48,6 +53,7 @@ struct BatchRows {
     private(set) var requests: [BlockRows.RequestRow] = []
     private(set) var links: [BlockRows.LinkRow] = []
     private(set) var consents: [NewConsent] = []
+    private(set) var closings: [NewClosing] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
@@ -72,6 +78,7 @@ struct BatchRows {
             append(rows.assignments, to: &assignments)
             append(rows.links, to: &links)
             try addConsents(opened.block)
+            for row in rows.closings { closings.append(NewClosing(row: row, block: opened.block.number)) }
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
             for event in rows.purchaseEvents { events.append(NewEvent(event: event, block: opened.block.number)) }

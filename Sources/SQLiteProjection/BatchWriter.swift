@@ -37,6 +37,7 @@ final class BatchWriter {
     private let insertNotification: RowInsertion
     private let insertLink: RowInsertion
     private let insertConsent: RowInsertion
+    private let insertClosing: RowInsertion
     private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
@@ -80,6 +81,7 @@ final class BatchWriter {
         insertNotification = try RowInsertion(db, into: .notification)
         insertLink = try RowInsertion(db, into: .link)
         insertConsent = try RowInsertion(db, into: .consent)
+        insertClosing = try RowInsertion(db, into: .closing)
         links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
@@ -117,6 +119,7 @@ final class BatchWriter {
         try insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
+        try insert(rows.closings, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
         try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
@@ -337,6 +340,15 @@ final class BatchWriter {
             parameters.bind(3, Int64(row.pointee.row.consumption ? 1 : 0))
             parameters.bind(4, row.pointee.row.time)
             parameters.bind(5, row.pointee.row.actor)
+        }
+    }
+
+    private func insert(_ rows: [BatchRows.NewClosing], _ sums: inout TableSums) throws {
+        try insertClosing.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.row.through)
+            parameters.bind(2, row.pointee.block)
+            parameters.bind(3, row.pointee.row.time)
+            parameters.bind(4, row.pointee.row.actor)
         }
     }
 

@@ -41,6 +41,7 @@ struct Reports {
         case .debts: return try debts(query, through: last, currency, after)
         case .notifications: return try notifications(query, after)
         case .consumptionRequests: return try consumptionRequests(query, after)
+        case .closings: return try closings(query, after)
         }
     }
 

@@ -43,6 +43,7 @@ import Testing
         report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes
         head          unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        close         unauthenticated  forbidden  forbidden  yes        forbidden  yes
         blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
@@ -60,6 +61,7 @@ import Testing
     /// Parameters that are read without a fault, so that nothing but the role is in the way.
     private static let params: [String: String] = [
         "ping": "", "info": "", "head": "", "promote": "",
+        "close": #"{"through":1}"#,
         "authenticate": #"{"token":"\#(token("game"))"}"#,
         "credit": #"{"signedTransaction":"x","account":"a"}"#,
         "notify": #"{"signedPayload":"x"}"#,

@@ -158,6 +158,7 @@ extension RequestWriter {
         case .journal(let query): write(Methods.journal, query, id: id)
         case .find(let query): write(Methods.find, query, id: id)
         case .head: write(Methods.head, NoParams(), id: id)
+        case .close(let period): write(Methods.close, period, id: id)
         case .forget(let account): write(Methods.forget, ForgetQuery(account), id: id)
         case .blocks(let query): write(Methods.blocks, query, id: id)
         case .promote: write(Methods.promote, NoParams(), id: id)
@@ -210,6 +211,7 @@ extension LineProperty {
         request("report", #""kind":"rollforward","from":1,"to":2,"currency":"gems""#),
         request("journal", #""after":0,"limit":5,"waitMilliseconds":30000"#),
         request("find", #""key":"k""#), request("find", #""transactionId":"7""#), request("head", ""),
+        request("close", #""through":1767225600000"#),
         request("forget", #""account":"p""#), request("promote", ""),
         request(
             "blocks",

@@ -357,6 +357,22 @@ enum Mutation {
             }
         ),
         (
+            "a period that was closed before, by name",
+            { rows, generator in change(&rows.closings, &generator) { $0.through -= 100_000_000 } }
+        ),
+        (
+            "a period that is not over, closed by name",
+            { rows, generator in change(&rows.closings, &generator) { $0.through = $0.time + 1 } }
+        ),
+        (
+            "a period that is closed by name twice",
+            { rows, generator in
+                guard let last = rows.closings.last else { return false }
+                rows.closings.append(last)
+                return true
+            }
+        ),
+        (
             "an erasure of nobody",
             { rows, generator in
                 rows.erasures.append(BlockRows.ErasureRow(account: 1 << 40, time: 0, actor: nil))

@@ -45,6 +45,7 @@ package struct JournalIndex {
         rows.links += new.links
         rows.consents += new.consents
         rows.calls += new.calls
+        rows.closings += new.closings
         rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
         for row in new.lots { lots[row.id] = row }

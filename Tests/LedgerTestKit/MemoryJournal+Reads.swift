@@ -152,6 +152,7 @@ extension MemoryJournal {
         case .debts: debtsReport(query)
         case .notifications: notificationsReport(query)
         case .consumptionRequests: consumptionRequestsReport(query)
+        case .closings: closingsReport(query)
         }
     }
 

@@ -213,6 +213,11 @@ import Testing
         Case("report", #"{"kind":"trial","from":1}"#, "from", "is of the report notifications only"),
         Case("report", #"{"kind":"notifications","scope":"all"}"#, "scope", "consumption_requests only"),
         Case("report", #"{"kind":"consumption_requests","scope":"some"}"#, "scope", "must be one of open, all"),
+        Case("report", #"{"kind":"closings","currency":"gems"}"#, "currency", "is not of the report closings"),
+        Case("close", "{}", "through", "is missing"),
+        Case("close", #"{"through":-1}"#, "through", "milliseconds"),
+        Case("close", #"{"through":"2026-01-31"}"#, "through", "must be a number"),
+        Case("close", #"{"through":1,"key":"k"}"#, "key", "not a parameter"),
         Case("consumption", #"{"transactionId":"1"}"#, "customerConsented", "is missing"),
         Case("consumption", #"{"transactionId":"1","customerConsented":false}"#, "customerConsented", "must be true"),
         Case(

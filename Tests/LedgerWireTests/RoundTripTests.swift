@@ -160,6 +160,25 @@ import Testing
         }
     }
 
+    @Test func aClosingIsReadAsItWasWritten() throws {
+        let hash = String(repeating: "0a", count: 32)
+        let receipt = ClosingReceipt(through: 9, block: 3, hash: hash)
+        try read(.outcome(.closed(receipt)), #"{"through":9,"block":3,"hash":"\#(hash)"}"#, as: receipt)
+        let page = ReportPage(
+            kind: .closings, asOf: 20,
+            rows: [
+                .closing(PeriodClosing(through: 9, block: 3, hash: hash, time: 11, actor: "books")),
+                .closing(PeriodClosing(through: 12, block: 4, hash: hash, time: 12, actor: nil)),
+            ], next: "closings.12.4")
+        try read(
+            .outcome(.report(page)),
+            #"""
+            {"kind":"closings","asOf":20,"rows":[{"through":9,"block":3,"hash":"\#(hash)","time":11,"actor":"books"},\#
+            {"through":12,"block":4,"hash":"\#(hash)","time":12,"actor":null}],"next":"closings.12.4"}
+            """#,
+            as: page)
+    }
+
     @Test func keyedReceiptsAreReadAsTheyWereWritten() throws {
         let gems = try Samples.currency("gems")
         let spend = SpendReceipt(

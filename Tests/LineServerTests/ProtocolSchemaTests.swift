@@ -285,6 +285,11 @@ private struct RecordedConversation {
         try await say(client, Requests.journal(after: 1, limit: 2, wait: 30_000))
         try await say(client, Requests.journal(after: 1_000, wait: 1))
         try await call(client, "head", "{}")
+        for through in [asOf, asOf, asOf - 1, Int(Limits.amountMax)] {
+            try await call(client, "close", "{\"through\":\(through)}")
+        }
+        try await say(client, Requests.report("closings"))
+        try await call(client, "close", "{}", malformed: true)
         try await say(
             client,
             "[\(Requests.ping(1)),\(Requests.balance("a", id: "\"two\"")),\(Requests.call("purchase", "{}", id: 3))]")

@@ -142,6 +142,13 @@ struct Ledger {
         try project()
     }
 
+    /// Closes by name the period up to `time`.
+    mutating func closePeriod(through time: Timestamp, by actor: String? = nil) throws {
+        books.closePeriod(through: time, by: actor, at: time)
+        seal(at: time)
+        try project()
+    }
+
     mutating func seal(at now: Timestamp) {
         var rows = books.takeRows()
         if rows.isEmpty && !blocks.isEmpty { return }
@@ -210,7 +217,8 @@ struct Ledger {
         let state = try projection.state()
         books = Books(
             catalog: catalog, known: state.currencies, position: state.position, totals: state.totals,
-            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: Workload.hash)
+            closedThrough: state.closedThrough, periods: state.periods, headers: state.headers,
+            actors: state.actors, hash: Workload.hash)
     }
 
     mutating func balances(_ account: AccountName) throws -> [CurrencyBalance] {

@@ -153,7 +153,7 @@ extension World {
     func report(_ kind: ReportKind, asOf time: Timestamp, _ currency: CurrencyCode?, in extent: Extent) -> [ReportRow] {
         let then = self.extent(asOf: time, in: extent)
         switch kind {
-        case .notifications, .consumptionRequests: preconditionFailure("the model does not say its rows")
+        case .notifications, .consumptionRequests, .closings: preconditionFailure("the model does not say its rows")
         case .balances:
             let wallets = wallets(asOf: time, in: extent)
             return wallets.sorted { ($0.key.account, $0.key.currency) < ($1.key.account, $1.key.currency) }

@@ -296,6 +296,17 @@ extension BlockDecoder {
         }
     }
 
+    mutating func closings(_ count: Int) throws(BlockError) {
+        for row in 0..<count {
+            let flags = self.flags(BlockForm.ClosingFlag.all)
+            rows.closings.append(
+                BlockRows.ClosingRow(
+                    through: reader.time(from: time), time: reader.time(from: time),
+                    actor: actor(flags & BlockForm.ClosingFlag.actor != 0)))
+            try check(.closings, row: row)
+        }
+    }
+
     mutating func calls(_ count: Int) throws(BlockError) {
         for row in 0..<count {
             let flags = self.flags(BlockForm.CallFlag.all)

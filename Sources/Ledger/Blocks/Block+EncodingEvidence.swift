@@ -257,6 +257,7 @@ extension Block {
             writer.end(section)
         }
         writeCalls(to: &writer)
+        writeClosings(to: &writer)
     }
 
     private func writeCalls(to writer: inout BlockWriter) {
@@ -276,6 +277,18 @@ extension Block {
             }
             if !row.body.isEmpty { writer.add(bytes: row.body) }
             writer.add(time: row.time, from: time)
+        }
+        writer.end(section)
+    }
+
+    private func writeClosings(to writer: inout BlockWriter) {
+        if rows.closings.isEmpty { return }
+        let section = writer.begin(.closings, rows: rows.closings.count)
+        for row in rows.closings {
+            writer.add(byte: row.actor == nil ? 0 : BlockForm.ClosingFlag.actor)
+            writer.add(time: row.through, from: time)
+            writer.add(time: row.time, from: time)
+            if let actor = row.actor { writer.add(number: actor) }
         }
         writer.end(section)
     }

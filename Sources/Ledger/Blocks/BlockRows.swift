@@ -275,6 +275,8 @@ package struct BlockRows: Sendable {
     package var links: [LinkRow] = []
     package var consents: [ConsentRow] = []
     package var calls: [CallRow] = []
+    /// Periods that somebody closed by name; each is later than the one before.
+    package var closings: [ClosingRow] = []
     // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var adjustments: [AdjustmentRow] = []
     package var externals: [ExternalRow] = []
@@ -286,14 +288,15 @@ package struct BlockRows: Sendable {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
-            && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && !hasLaterRows
+            && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && closings.isEmpty
+            && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
             && currencies.isEmpty && erasures.isEmpty && ledger == nil && links.isEmpty && consents.isEmpty
-            && calls.isEmpty
+            && calls.isEmpty && closings.isEmpty
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 

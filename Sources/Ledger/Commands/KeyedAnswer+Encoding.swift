@@ -179,7 +179,8 @@ private struct AnswerWriter: ~Copyable {
             text(currency.text)
             integer(grantMax)
         case .notConsumable, .wrongProductType, .familyShared, .unknownProduct, .accountRequired, .accountMismatch,
-            .purchaseConflict, .keyReused, .unknownPurchase, .unknownConsumptionRequest, .proratedPreference:
+            .purchaseConflict, .keyReused, .unknownPurchase, .periodClosed, .unknownConsumptionRequest,
+            .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

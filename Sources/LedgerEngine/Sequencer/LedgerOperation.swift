@@ -57,7 +57,8 @@ extension LedgerOperation {
     var mayWrite: Bool {
         switch self {
         case .signed, .granting, .promote: true
-        case .query, .refused: false
+        case .query(let query): query.mayWrite
+        case .refused: false
         case .command(let command, _):
             switch command {
             case .credit, .notify, .keyed, .atomic, .link, .consent, .record, .expire, .forget: true
@@ -96,6 +97,7 @@ extension LedgerOperation {
         case .blocks(let query): self = .query(.blocks(query))
         case .promote: self = .promote
         case .head: self = .query(.head)
+        case .close(let period): self = .query(.closing(ClosingQuery(through: period.through, actor: actor)))
         }
     }
 }
@@ -120,8 +122,10 @@ package enum Fault: Error, Sendable {
     /// The JWS is Apple's, but says what the ledger's values cannot hold; in words.
     case unfit(String)
     case store(StoreError)
-    /// A read asks for a time that has not come.
-    case futureTime
+    /// A read asks for a time that has not come, or a period is to be closed up to one, by this parameter.
+    case futureTime(parameter: String)
+    /// A period is to be closed that ends before the ledger began, by this parameter.
+    case timeBeforeLedger(parameter: String, began: Timestamp)
     /// A read failed in a way that nobody foresaw; in words.
     case unexpected(String)
     /// A standby has another block than this ledger of that number.

@@ -66,8 +66,8 @@ struct Decider {
         cache = PlayerCache(playersMax: limits.cachedPlayersMax)
         books = Books(
             catalog: mayAdd ? catalog : catalog.limited(to: state.currencies), known: state.currencies,
-            position: state.position, totals: state.totals, closedThrough: state.closedThrough, headers: state.headers,
-            actors: state.actors, hash: hash)
+            position: state.position, totals: state.totals, closedThrough: state.closedThrough,
+            periods: state.periods, headers: state.headers, actors: state.actors, hash: hash)
     }
 
     /// Decides one batch.

@@ -10,12 +10,14 @@ public enum ReportKind: String, CaseIterable, Sendable {
     case notifications
     /// Apple's questions how much of a purchase was consumed, the one with the earliest deadline first.
     case consumptionRequests = "consumption_requests"
+    /// Every period that finance closed, by which other reports say what fixes them.
+    case closings
 
     /// Whether its rows are of one currency each.
     package var isOfCurrencies: Bool {
         switch self {
         case .balances, .trial, .debts: true
-        case .notifications, .consumptionRequests: false
+        case .notifications, .consumptionRequests, .closings: false
         }
     }
 }
@@ -38,7 +40,7 @@ public struct ReportQuery: Hashable, Sendable {
     public var from: Timestamp?
     /// Which are listed. Of `consumption_requests`.
     public var scope: ReportScope
-    /// Only this currency; all where `nil`. Not of `notifications` and `consumption_requests`.
+    /// Only this currency; all where `nil`. Of `balances`, `trial` and `debts`.
     public var currency: CurrencyCode?
     /// At most this many rows.
     public var limit: Int
@@ -94,7 +96,8 @@ package struct ReportRequest: Hashable, Sendable {
 }
 
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
-/// or a lot); of notifications and of Apple's questions a time, and the notification's number. Opaque to clients.
+/// or a lot); of notifications and of Apple's questions a time, and the notification's number; of closings the
+/// period's end, and the block. Opaque to clients.
 package struct ReportCursor: Hashable, Comparable, Sendable {
     /// The report that it belongs to.
     package var kind: ReportKind
@@ -141,6 +144,8 @@ public enum ReportRow: Hashable, Sendable {
     indirect case notification(Notification)
     /// One of Apple's questions how much was consumed.
     indirect case consumptionRequest(ConsumptionRequest)
+    /// One period that was closed.
+    indirect case closing(PeriodClosing)
 }
 
 /// A page of a report.

@@ -29,6 +29,7 @@ package enum Outcome: Sendable {
     indirect case blocks(BlocksPage)
     case promoted(Promotion)
     indirect case head(ChainHead)
+    indirect case closed(ClosingReceipt)
     case refused(Refusal)
     /// A page as its reply says it, written beforehand by a thread on which nobody else waits.
     case written([UInt8])

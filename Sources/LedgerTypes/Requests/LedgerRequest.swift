@@ -15,6 +15,7 @@ package enum LedgerRequest: Hashable, Sendable {
     case report(ReportRequest)
     case journal(JournalQuery)
     case find(FindQuery)
+    case close(ClosePeriod)
     /// The last block, signed.
     case head
     /// Erases the account's name.

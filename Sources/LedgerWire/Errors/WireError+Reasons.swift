@@ -198,6 +198,11 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .unknownPurchase:
             self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        case .periodClosed(let closedThrough):
+            self.init(
+                .periodClosed,
+                "periods are closed through \(closedThrough), and none of them ends at the time of this request",
+                [Detail("closedThrough", .integer(closedThrough))])
         case .unknownConsumptionRequest:
             self = .invalidParams(
                 path: "notificationUUID", "must be that of a CONSUMPTION_REQUEST about this purchase")

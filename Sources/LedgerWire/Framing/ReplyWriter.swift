@@ -74,7 +74,7 @@ extension Outcome {
         case .blocks(let page): .written(text(of: page))
         case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
             .consent, .recorded, .expired, .balance, .consumption, .forgotten, .finding, .appStoreWork, .promoted,
-            .head, .refused, .written:
+            .head, .closed, .refused, .written:
             self
         }
     }
@@ -91,7 +91,7 @@ extension Outcome {
     fileprivate var isOfWrite: Bool {
         switch self {
         case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
-            .consent, .recorded, .forgotten, .promoted:
+            .consent, .recorded, .forgotten, .promoted, .closed:
             true
         case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
             .blocks, .head, .refused, .written:
@@ -147,6 +147,7 @@ extension JSONWriter {
         case .blocks(let page): result(page)
         case .promoted(let promotion): result(promotion)
         case .head(let head): result(head)
+        case .closed(let closing): result(closing)
         case .refused(let refusal): error(WireError(refusal))
         case .written(let text):
             key("result")

@@ -73,6 +73,11 @@ package enum Methods {
         .ledger(.head)
     }
 
+    /// Repeatable: the same period has the same answer.
+    package static let close = TypedMethod(
+        "close", .roles([.finance]), ClosePeriod.self, ClosingReceipt.self, changes: true
+    ) { .ledger(.close($0)) }
+
     /// Not repeatable: another account may have the name by now.
     package static let forget = TypedMethod(
         "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, changes: true, isRepeatable: false
@@ -91,7 +96,7 @@ package enum Methods {
         purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method,
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        head.method, forget.method, blocks.method, promote.method,
+        head.method, close.method, forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

@@ -33,6 +33,7 @@ extension ReportRow {
             writer.sum(debits - credits)
         case .notification(let row): row.writeMembers(to: &writer)
         case .consumptionRequest(let row): row.writeMembers(to: &writer)
+        case .closing(let closing): closing.writeMembers(to: &writer)
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
             writer.key("account")
             writer.string(account.text)
@@ -59,6 +60,7 @@ extension ReportRow {
         case .debts: self = try ReportRow.debt(&reader)
         case .notifications: self = .notification(try Notification(from: &reader))
         case .consumptionRequests: self = .consumptionRequest(try ConsumptionRequest(from: &reader))
+        case .closings: self = .closing(try PeriodClosing(from: &reader))
         }
     }
 

@@ -22,7 +22,8 @@ enum SecurityRefusal: Sendable {
         switch fault {
         case .verification(let failure): self = .verification(failure)
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
-        case .unfit, .store, .futureTime, .unexpected, .chainMismatch, .otherStandby, .overloaded: return nil
+        case .unfit, .store, .futureTime, .timeBeforeLedger, .unexpected, .chainMismatch, .otherStandby, .overloaded:
+            return nil
         }
     }
 

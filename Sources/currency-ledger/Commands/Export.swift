@@ -21,6 +21,7 @@ struct Export: AsyncParsableCommand {
     enum Kind: String, CaseIterable, ExpressibleByArgument {
         case balances, trial, debts, notifications
         case consumptionRequests = "consumption_requests"
+        case closings
     }
 
     enum Scope: String, CaseIterable, ExpressibleByArgument {
@@ -36,7 +37,8 @@ struct Export: AsyncParsableCommand {
             """
             balances: every wallet that is not empty; trial: the turnover and balance of every kind of account; debts: \
             what players owe after refunds; notifications: what Apple told, and what it changed; consumption_requests: \
-            what Apple asks, by when it wants an answer.
+            what Apple asks, by when it wants an answer; closings: the periods that were closed, with the blocks that \
+            fix them.
             """
     )
     var kind: Kind
@@ -88,7 +90,7 @@ struct Export: AsyncParsableCommand {
         if let currency, CurrencyCode(currency) == nil {
             throw ValidationError("'\(currency)' is not a currency's code.")
         }
-        if currency != nil && (kind == .notifications || kind == .consumptionRequests) {
+        if currency != nil && ReportKind(rawValue: kind.rawValue)?.isOfCurrencies != true {
             throw ValidationError("--currency is not of \(kind.rawValue).")
         }
     }
@@ -160,7 +162,7 @@ struct Export: AsyncParsableCommand {
         }
     }
 
-    private static func text(_ time: Timestamp) -> String {
+    static func text(_ time: Timestamp) -> String {
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
         return formatter.string(from: Date(timeIntervalSince1970: Double(time) / 1_000))

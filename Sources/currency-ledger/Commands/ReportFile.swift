@@ -54,6 +54,7 @@ struct ReportFile {
             notificationUUID,transactionId,product,account,reason,signedDate,time,deadline,consent,state,endedAt,\
             code\r\n
             """
+        case .closings: "through,block,hash,time,actor\r\n"
         }
     }
 
@@ -78,6 +79,8 @@ struct ReportFile {
                 String(row.signedDate), String(row.time), String(row.deadline), row.consent.rawValue,
                 row.state.rawValue, row.endedAt.map(String.init), row.code.map(String.init),
             ])
+        case .closing(let row):
+            return line([String(row.through), String(row.block), row.hash, String(row.time), row.actor])
         }
     }
 

@@ -289,6 +289,15 @@ import Testing
         try Self.expect(rows, is: "15 02 00000007 00 03 02 01 05 00 02")
     }
 
+    @Test func closings() throws {
+        var rows = BlockRows()
+        rows.closings = [
+            BlockRows.ClosingRow(through: Self.time - 2, time: Self.time, actor: 2),
+            BlockRows.ClosingRow(through: Self.time - 1, time: Self.time + 1, actor: nil),
+        ]
+        try Self.expect(rows, is: "80 02 00000007 01 03 00 02 00 01 02")
+    }
+
     @Test func calls() throws {
         var rows = BlockRows()
         let transaction = TransactionID(number: 7)

@@ -155,10 +155,10 @@ import Testing
     }
 
     @Test func aSectionOfALaterVersionIsSkippedAndReported() throws {
-        let later = "80 02 00000003 AABBCC  FF 01 00000001 00"
+        let later = "81 02 00000003 AABBCC  FF 01 00000001 00"
         let sealed = Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot + later)
         let block = try Block(opening: sealed, checks: .hashes(testSHA256))
-        #expect(block.skippedSections == [0x80, 0xFF])
+        #expect(block.skippedSections == [0x81, 0xFF])
         #expect(block.rows.transfers.count == 1)
         let known = try Block(
             opening: Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot), checks: .hashes(testSHA256))

@@ -192,7 +192,7 @@ extension BlockRows {
             && notifications == other.notifications && requests == other.requests && holds == other.holds
             && erasures == other.erasures
             && closedThrough == other.closedThrough && links == other.links && consents == other.consents
-            && calls == other.calls
+            && calls == other.calls && closings == other.closings
             && adjustments == other.adjustments && externals == other.externals && catalogs == other.catalogs
     }
 }

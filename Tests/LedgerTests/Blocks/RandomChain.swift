@@ -315,7 +315,10 @@ struct RandomChain {
     }
 
     private mutating func later() {
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 7:
+            rows.closings.append(
+                BlockRows.ClosingRow(through: anyTime(), time: anyTime(), actor: maybe { $0.actor() }))
         case 6:
             let kind = AppStoreCall.Kind.allCases.randomElement(using: &random)!
             guard kind != .consumption || position.notification > 0 else { return }

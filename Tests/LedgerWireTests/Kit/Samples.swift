@@ -158,6 +158,10 @@ enum Samples {
                     standby: try standby("_"), after: Limits.amountMax, hash: Array(1...32), durable: 7,
                     waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
             Asked(Methods.promote, NoParams(), .ledger(.promote)),
+            Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
+            Asked(
+                Methods.close, ClosePeriod(through: Limits.amountMax),
+                .ledger(.close(ClosePeriod(through: Limits.amountMax)))),
             Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
             Asked(Methods.link, link(moves: false), .ledger(.link(link(moves: false)))),
             Asked(Methods.relink, link(moves: true), .ledger(.link(link(moves: true)))),
@@ -177,6 +181,7 @@ enum Samples {
             report(ReportRequest(kind: .trial)),
             report(ReportRequest(kind: .notifications, asOf: 9, from: 1, after: "notifications.1.2")),
             report(ReportRequest(kind: .consumptionRequests)),
+            report(ReportRequest(kind: .closings, asOf: 9, after: "closings.1.2")),
             report(ReportRequest(kind: .consumptionRequests, scope: .all, limit: 1)),
             report(
                 ReportRequest(
