@@ -231,7 +231,8 @@ CREATE TABLE expiry_past (
 
 ---------------------------------------------------------------------------- purchases, notifications
 
--- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
+-- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said. Purchases of
+-- other stores, which nobody signed, have numbers of the ledger's own from 2^62 on, and are as they were stated first.
 CREATE TABLE purchase (
     transaction_id INTEGER PRIMARY KEY,
     -- To which it was credited, NULL while that is not known; whose it is, where that is linked, says owner.
@@ -251,16 +252,23 @@ CREATE TABLE purchase (
     ownership TEXT,
     -- What the catalog granted for the full quantity, and the weight of each in the price: 'gems:500:3 tickets:5:1'.
     grants TEXT NOT NULL,
-    signed_date INTEGER NOT NULL,       -- of the first JWS
-    -- By the first JWS, in thousandths of a percent.
+    signed_date INTEGER NOT NULL,       -- of the first JWS, or statement: the newest counts
+    -- By the first JWS or statement, in thousandths of a percent.
     revoked INTEGER NOT NULL,
-    time INTEGER NOT NULL,              -- when the first JWS was recorded
-    evidence INTEGER NOT NULL,          -- the number of the first JWS
-    block INTEGER NOT NULL              -- where the first JWS stands
+    time INTEGER NOT NULL,              -- when that was recorded
+    evidence INTEGER NOT NULL,          -- the number of the first JWS; 0 where nobody signed it
+    block INTEGER NOT NULL              -- where that stands
 ) STRICT;
 
 -- Finds the purchases in the order in which they were recorded.
 CREATE INDEX purchase_evidence ON purchase (evidence) WHERE source = 'app_store';
+
+-- What other stores call the purchases that they sold.
+CREATE TABLE external (
+    transaction_id INTEGER PRIMARY KEY, -- its number in purchase
+    source TEXT NOT NULL,               -- the store
+    identifier TEXT NOT NULL            -- its id there
+) STRICT;
 
 -- Accounts that purchases found after their first JWS, each once.
 CREATE TABLE assignment (
@@ -279,16 +287,16 @@ CREATE TABLE purchase_event (
     number INTEGER NOT NULL,            -- within the purchase, from 2 without gaps: its first JWS is 1
     kind TEXT NOT NULL CHECK (
         kind IN (
-            'signed', 'assigned', 'consumption_request', 'refund_declined', 'consumption_sent', 'finished',
+            'signed', 'stated', 'assigned', 'consumption_request', 'refund_declined', 'consumption_sent', 'finished',
             'account_token_set'
         )
     ),
-    -- The number of the JWS, of the assignment, or of the notification. Of what Apple was told, the number of the
+    -- The number of the JWS, of the assignment, or of the notification; 0 of a statement. Of what Apple was told, the number of the
     -- notification that it answers, and 0 where it answers none.
     record INTEGER NOT NULL,
     time INTEGER NOT NULL,
-    signed_date INTEGER,                -- NULL for an assignment, and for what Apple was told
-    revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
+    signed_date INTEGER,                -- of a statement its time; NULL for an assignment, and for what Apple was told
+    revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS or a statement, in thousandths of a percent
     entry INTEGER,                      -- what it posted; NULL where it changed nothing
     reason TEXT,                        -- of a consumption_request
     result TEXT CHECK (result IN ('accepted', 'refused', 'expired')), -- how the call ended by which Apple was told
@@ -298,8 +306,8 @@ CREATE TABLE purchase_event (
     PRIMARY KEY (transaction_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- Finds what the newest JWS of a purchase says.
-CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_date, revoked) WHERE kind = 'signed';
+-- Finds what the newest JWS or statement of a purchase says.
+CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_date, revoked) WHERE revoked IS NOT NULL;
 
 -- Finds what was posted for a purchase after its first JWS.
 CREATE INDEX purchase_event_entry ON purchase_event (transaction_id, entry) WHERE entry IS NOT NULL;

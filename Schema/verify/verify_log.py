@@ -119,6 +119,7 @@ class Ledger:
         self.calls = {}  # (kind, purchase, notification): how the last call ended by which Apple was told
         self.began, self.closing = None, -1  # the first block's time; where the last period closed by name ends
         self.closed = -1  # where the last period that was closed ends
+        self.stated = {}  # of each purchase that nobody signed when it was stated last, and how much is revoked
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -193,6 +194,11 @@ class Ledger:
         for row in self.rows[10]:
             need(row["entry"] is None or not entries[row["entry"] - self.position["entry"] - 1]["transaction"],
                  "an entry names the transaction of its evidence by itself")
+        for row in self.rows[9]:
+            need(row["evidence"] or row["source"] != 1 and row["account"] and row["transaction"] in self.rows[23],
+                 "a purchase has no evidence, and nobody stated it for an account")
+        need(sorted(self.rows[19]) == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 3),
+             "what other stores sold is not what they have ids of")
         need((self.version == 2) == any(transfer["moved"] for transfer in transfers),
              "it is of version 2, and no transfer names a lot that moved, or the reverse")
         answers = sum(row["consent"] for row in self.rows[13])
@@ -343,7 +349,7 @@ class Ledger:
         for _ in range(reader.number()):
             self.known("currency", reader.u8())
             need(1 <= reader.number() <= AMOUNT_MAX and reader.number() <= AMOUNT_MAX, "it grants what cannot be")
-        return {"evidence": flags >> 3 & 1}
+        return {"evidence": flags >> 3 & 1, "source": flags & 7, "transaction": transaction, "account": flags >> 4 & 1}
 
     def rebuild(self, header, payload, signature):
         """A JWS from its stored parts: three segments of base64url, each of which must decode to what is stored."""
@@ -451,7 +457,24 @@ class Ledger:
         self.step(reader, optional=False), reader.text(), self.actor(reader, flags & 4)
 
     def external_row(self, reader, row):
-        reader.number(), reader.text(), reader.text()
+        transaction, source, identifier = reader.number(), reader.text(), reader.text()
+        first = int.from_bytes(hashlib.sha256(f"{source}\0{identifier}".encode()).digest()[:8], "big")
+        need(transaction == 1 << 62 | first >> 2, "its number is not that of the source's id")
+        return transaction
+
+    def statement_row(self, reader, row):
+        flags = reader.flags(3)
+        transaction = reader.number()
+        revoked = reader.number() if flags & 1 else 0
+        need(not flags & 1 or 1 <= revoked <= 100_000, "it revokes nothing, or more than all")
+        time, entry = reader.time(self.now), self.step(reader)
+        self.actor(reader, flags & 2)
+        former = self.stated.get(transaction)
+        need(former is None or time > former[0] and revoked != former[1], "it says nothing new")
+        need(former is not None or any(row["transaction"] == transaction and not row["evidence"]
+                                       for row in self.rows[9]), "it is of a purchase that somebody signed, or of none")
+        self.stated[transaction] = time, revoked
+        return transaction
 
     def catalog_row(self, reader, row):
         reader.number(), reader.digest(), reader.time(self.now)
@@ -486,7 +509,7 @@ ROWS = dict(enumerate((
     Ledger.header_row, Ledger.entry_row, Ledger.transfer_row, Ledger.lot_row, Ledger.purchase_row, Ledger.evidence_row,
     Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
     Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row,
-    Ledger.erasure_row, Ledger.call_row), start=1))
+    Ledger.erasure_row, Ledger.call_row, Ledger.statement_row), start=1))
 ROWS[128] = Ledger.named_closing_row
 
 

@@ -75,6 +75,7 @@ struct HoldBook {
 struct PurchaseBook {
     let grants: [PurchaseRegister.Grant]
     let price: Int64?
+    let source: PurchaseSource
     var account: PlayerID?
     /// The lot of its first grant; those of the others follow it. 0 while it has no account.
     var firstLot: LotID = 0

@@ -113,10 +113,18 @@ extension Replay {
 
     private func addPurchases(_ block: Block) {
         let rows = block.rows
+        let statements = firstStatements(rows)
         for purchase in rows.purchases where purchase.account != nil {
+            let facts = purchase.facts
+            if purchase.evidence == 0 {
+                if let first = statements[facts.transaction] {
+                    add(purchase, FirstWord(first, of: facts), block.number)
+                }
+                continue
+            }
             let place = purchase.evidence &- position(before: block) &- 1
             guard place >= 0, place < rows.evidence.count else { continue }
-            add(purchase, rows.evidence[Int(place)], block.number)
+            add(purchase, FirstWord(rows.evidence[Int(place)]), block.number)
         }
         for assignment in rows.assignments {
             emit(.assignment) { row in
@@ -130,7 +138,7 @@ extension Replay {
             if var known = unassigned.removeValue(forKey: assignment.transaction) {
                 known.row.account = assignment.account
                 known.row.entry = assignment.entry
-                add(known.row, known.evidence, known.block)
+                add(known.row, known.first, known.block)
             }
         }
     }
@@ -158,6 +166,12 @@ extension Replay {
             Event(
                 transaction: row.transaction, kind: "signed", rank: 0, record: row.id, time: row.time,
                 signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
+        }
+        let first = firstStatements(rows)
+        events += rows.statements.filter { first[$0.transaction] != $0 }.map { row in
+            Event(
+                transaction: row.transaction, kind: "stated", rank: 0, record: 0, time: row.time,
+                signedDate: row.time, revoked: row.revoked, entry: row.entry)
         }
         // An account that came with a newer JWS is told with that.
         let posted = rows.assignments.isEmpty ? [] : Set(events.compactMap(\.entry))
@@ -216,7 +230,7 @@ extension Replay {
         block.position.evidence - Int64(block.rows.evidence.count)
     }
 
-    private func add(_ purchase: BlockRows.PurchaseRow, _ first: BlockRows.EvidenceRow, _ block: BlockNumber) {
+    private func add(_ purchase: BlockRows.PurchaseRow, _ first: FirstWord, _ block: BlockNumber) {
         let facts = purchase.facts
         emit(.purchase) { row in
             row.add(facts.transaction.number)
@@ -243,7 +257,7 @@ extension Replay {
             row.add(first.signedDate)
             row.add(first.revoked)
             row.add(first.time)
-            row.add(first.id)
+            row.add(first.evidence)
             row.add(block)
         }
     }
@@ -275,7 +289,7 @@ extension Replay {
                 row.add(erased.contains(account) ? nil : accountNames[Int(account) - 1])
             }
         }
-        for known in unassigned.values { add(known.row, known.evidence, known.block) }
+        for known in unassigned.values { add(known.row, known.first, known.block) }
         for wallet in wallets { add(wallet) }
         for lot in lots { add(lot) }
         for hold in holds.values { add(hold) }

@@ -77,8 +77,17 @@ final class Replay {
 
     struct Unassigned {
         var row: BlockRows.PurchaseRow
-        var evidence: BlockRows.EvidenceRow
+        var first: FirstWord
         var block: BlockNumber
+    }
+
+    /// What was said of a purchase with its own row.
+    struct FirstWord {
+        /// The number of the JWS; 0 where nobody signed it.
+        var evidence: EvidenceID
+        var signedDate: Timestamp
+        var revoked: Int64
+        var time: Timestamp
     }
 
     /// What Apple is told once.

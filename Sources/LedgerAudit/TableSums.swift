@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent, assignment, closing
+    case link, consent, assignment, closing, external
 
     var columns: [String] {
         switch self {
@@ -66,6 +66,8 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .link: ["token", "number", "account", "entry", "time", "actor"]
         case .consent: ["id", "account", "consumption", "time", "actor"]
         case .assignment: ["id", "transaction_id", "account", "entry", "time"]
+        case .closing: ["through", "block", "time", "actor"]
+        case .external: ["transaction_id", "source", "identifier"]
         }
     }
 
@@ -74,7 +76,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .walletPast, .totalPast: 3
         case .wallet, .total, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification, .expiryPast, .consent, .assignment:
+            .purchase, .notification, .expiryPast, .consent, .assignment, .closing, .external:
             1
         }
     }

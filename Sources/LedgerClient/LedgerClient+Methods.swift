@@ -43,6 +43,11 @@ extension LedgerClient {
         try await call(Methods.consumption, query)
     }
 
+    /// Posts a purchase of another store than the App Store, or what became of it: once by the store and its id.
+    public func external(_ purchase: ExternalPurchase) async throws -> PurchaseReceipt {
+        try await call(Methods.external, purchase)
+    }
+
     /// Makes a token, under which an app buys, an account's. What the token's own wallets had moves there.
     /// - Throws: ``WireError`` `account_mismatch` where the token is linked to another account.
     public func link(_ token: AppAccountToken, to account: AccountName) async throws -> LinkReceipt {

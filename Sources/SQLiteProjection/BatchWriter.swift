@@ -38,6 +38,7 @@ final class BatchWriter {
     private let insertLink: RowInsertion
     private let insertConsent: RowInsertion
     private let insertClosing: RowInsertion
+    private let insertExternal: RowInsertion
     private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
@@ -82,6 +83,7 @@ final class BatchWriter {
         insertLink = try RowInsertion(db, into: .link)
         insertConsent = try RowInsertion(db, into: .consent)
         insertClosing = try RowInsertion(db, into: .closing)
+        insertExternal = try RowInsertion(db, into: .external)
         links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
@@ -120,6 +122,7 @@ final class BatchWriter {
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
         try insert(rows.closings, &state.sums)
+        try insert(rows.externals, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
         try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
@@ -269,7 +272,7 @@ final class BatchWriter {
             parameters.bind(17, row.pointee.first.signedDate)
             parameters.bind(18, row.pointee.first.revoked)
             parameters.bind(19, row.pointee.first.time)
-            parameters.bind(20, row.pointee.first.id)
+            parameters.bind(20, row.pointee.first.evidence)
             parameters.bind(21, row.pointee.block)
         }
         if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, blocks, &sums) }
@@ -340,6 +343,14 @@ final class BatchWriter {
             parameters.bind(3, Int64(row.pointee.row.consumption ? 1 : 0))
             parameters.bind(4, row.pointee.row.time)
             parameters.bind(5, row.pointee.row.actor)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.ExternalRow], _ sums: inout TableSums) throws {
+        try insertExternal.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.transaction.number)
+            parameters.bind(2, row.pointee.source)
+            parameters.bind(3, row.pointee.identifier)
         }
     }
 

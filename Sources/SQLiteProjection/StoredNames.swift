@@ -54,13 +54,7 @@ enum Stored {
         case .free: "free"
         }
     }
-    static let sources = StoredNames(PurchaseSource.allCases, { $0.rawValue }) { source in
-        switch source {
-        case .appStore: "app_store"
-        case .imported: "imported"
-        case .external: "external"
-        }
-    }
+    static let sources = StoredNames(PurchaseSource.allCases, { $0.rawValue }, \.name)
     static let holdStates = StoredNames(HoldState.allCases, { $0.rawValue }, \.name)
 }
 

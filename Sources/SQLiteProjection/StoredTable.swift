@@ -4,7 +4,7 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment, closing
+    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment, closing, external
 
     var name: String {
         switch self {
@@ -30,6 +30,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .consent: "consent"
         case .assignment: "assignment"
         case .closing: "closing"
+        case .external: "external"
         }
     }
 
@@ -67,6 +68,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .consent: "id, account, consumption, time, actor"
         case .assignment: "id, transaction_id, account, entry, time"
         case .closing: "through, block, time, actor"
+        case .external: "transaction_id, source, identifier"
         }
     }
 

@@ -43,6 +43,7 @@ import Testing
         report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes
         head          unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        external      unauthenticated  yes        forbidden  forbidden  forbidden  yes
         close         unauthenticated  forbidden  forbidden  yes        forbidden  yes
         blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
@@ -61,7 +62,9 @@ import Testing
     /// Parameters that are read without a fault, so that nothing but the role is in the way.
     private static let params: [String: String] = [
         "ping": "", "info": "", "head": "", "promote": "",
-        "close": #"{"through":1}"#,
+        // The time of the request: neither future nor before the ledger.
+        "close": #"{"through":NOW}"#,
+        "external": #"{"source":"shop","transactionId":"1","account":"a","product":"none","purchaseDate":1}"#,
         "authenticate": #"{"token":"\#(token("game"))"}"#,
         "credit": #"{"signedTransaction":"x","account":"a"}"#,
         "notify": #"{"signedPayload":"x"}"#,
@@ -188,7 +191,8 @@ import Testing
             let client = try await place.client(role)
             for line in lines {
                 let (method, expected) = (line[0], try #require(Outcome(rawValue: line[column])))
-                let params = try #require(Self.params[method])
+                let now = Int64(Date().timeIntervalSince1970 * 1_000)
+                let params = try #require(Self.params[method]).replacingOccurrences(of: "NOW", with: "\(now)")
                 // Who authenticates is somebody else afterwards.
                 let own = method == "authenticate" ? try await place.client(role) : client
                 let reason = try await Self.reason(own, method, params)

@@ -21,6 +21,11 @@ import Testing
         #"{"key":"k","account":"p",\#(members)}"#
     }
 
+    /// A purchase of another store with these members besides.
+    private static func external(_ members: String) -> String {
+        #"{"account":"p","product":"gems","purchaseDate":1,\#(members)}"#
+    }
+
     private static let gems = #"{"currency":"gems","amount":1}"#
 
     private static let release = #"{"method":"release","params":{"holdKey":"h"}}"#
@@ -214,6 +219,20 @@ import Testing
         Case("report", #"{"kind":"notifications","scope":"all"}"#, "scope", "consumption_requests only"),
         Case("report", #"{"kind":"consumption_requests","scope":"some"}"#, "scope", "must be one of open, all"),
         Case("report", #"{"kind":"closings","currency":"gems"}"#, "currency", "is not of the report closings"),
+        Case("external", external(#""transactionId":"1""#), "source", "is missing"),
+        Case("external", external(#""source":"app_store","transactionId":"1""#), "source", "the ledger's own sources"),
+        Case("external", external(#""source":"a b","transactionId":"1""#), "source", "letters, digits"),
+        Case("external", external(#""source":"shop""#), "transactionId", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"a\u0007""#), "transactionId", "control characters"),
+        Case("external", external(#""source":"shop","transactionId":"1","quantity":0"#), "quantity", "from 1 to"),
+        Case("external", external(#""source":"shop","transactionId":"1","price":5"#), "priceCurrency", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"1","priceCurrency":"EUR""#), "price", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"1","price":5,"priceCurrency":"eur""#),
+            "priceCurrency", "three capital letters"),
+        Case("external", external(#""source":"shop","transactionId":"1","revoked":100001"#), "revoked", "from 0 to"),
         Case("close", "{}", "through", "is missing"),
         Case("close", #"{"through":-1}"#, "through", "milliseconds"),
         Case("close", #"{"through":"2026-01-31"}"#, "through", "must be a number"),

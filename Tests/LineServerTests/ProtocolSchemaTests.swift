@@ -285,6 +285,15 @@ private struct RecordedConversation {
         try await say(client, Requests.journal(after: 1, limit: 2, wait: 30_000))
         try await say(client, Requests.journal(after: 1_000, wait: 1))
         try await call(client, "head", "{}")
+        let order =
+            #""source":"shop","transactionId":"o-1","account":"a","product":"com.example.game.gems500","purchaseDate":1"#
+        for more in ["", #","revoked":50000"#, #","quantity":2"#, #","price":1,"priceCurrency":"EUR""#] {
+            try await call(client, "external", "{\(order)\(more)}")
+        }
+        let ordered = try await say(client, Requests.call("external", "{\(order)}"))
+        let number = try #require(ordered.result["transactionId"].string)
+        try await call(client, "purchase", "{\"transactionId\":\"\(number)\"}")
+        try await call(client, "external", #"{"source":"app_store","transactionId":"1"}"#, malformed: true)
         for through in [asOf, asOf, asOf - 1, Int(Limits.amountMax)] {
             try await call(client, "close", "{\"through\":\(through)}")
         }

@@ -121,7 +121,9 @@ import Testing
         "capture": #""key":"k","holdKey":"h""#, "release": #""key":"k","holdKey":"h""#,
         "atomic": #""key":"k","operations":[\#(Self.release),\#(Self.release)]"#,
         "history": #""account":"p""#, "report": #""kind":"trial""#, "journal": #""after":0"#, "find": #""account":"p""#,
-        "head": "", "close": #""through":1"#, "forget": #""account":"p""#, "promote": "",
+        "head": "", "close": #""through":1"#,
+        "external": #""source":"shop","transactionId":"1","account":"p","product":"gems","purchaseDate":1"#,
+        "forget": #""account":"p""#, "promote": "",
         "blocks": #""standby":"s","after":0,"hash":"\#(String(repeating: "0", count: 64))""#,
     ]
 

@@ -19,7 +19,7 @@ import Testing
         var books = Books(
             catalog: Workload.catalog, known: [], position: LastNumbers(), totals: Totals(currencies: 0),
             hash: Workload.hash)
-        private var told = (evidence: 0, assignments: 0, notifications: 0, calls: 0)
+        private var told = (evidence: 0, statements: 0, assignments: 0, notifications: 0, calls: 0)
         private var events: [TransactionID: [PurchaseView.Event]] = [:]
 
         /// Notes what the last batch told of purchases. Its time is one, so JWS come first, and notifications last.
@@ -40,6 +40,9 @@ import Testing
                 note(
                     row.transaction, .signed, row.time, signed: row.signedDate, revoked: row.revoked, entry: row.entry)
             }
+            for row in rows.statements[told.statements...] {
+                note(row.transaction, .stated, row.time, revoked: row.revoked, entry: row.entry)
+            }
             for row in rows.assignments[told.assignments...]
             where events[row.transaction]?.contains(where: { $0.entry == row.entry }) != true {
                 note(row.transaction, .assigned, row.time, entry: row.entry)
@@ -58,7 +61,10 @@ import Testing
                 ]
                 note(row.transaction, kinds[row.kind]!, row.time, call: row)
             }
-            told = (rows.evidence.count, rows.assignments.count, rows.notifications.count, rows.calls.count)
+            told = (
+                rows.evidence.count, rows.statements.count, rows.assignments.count, rows.notifications.count,
+                rows.calls.count
+            )
         }
 
         /// Every purchase with all its events.
@@ -214,7 +220,7 @@ import Testing
                 account: player(transaction)?.name, consent: player(transaction)?.consent?.consumption,
                 isEnded: isFinal(end), refusalCode: end?.code)
         }
-        let purchases = books.rows.purchases.map { row in
+        let purchases = books.rows.purchases.filter { $0.facts.source == .appStore }.map { row in
             let end = lastEnd(row.facts.transaction, .finish, nil)
             return AppStoreWork.Purchase(
                 number: row.evidence, transaction: row.facts.transaction,

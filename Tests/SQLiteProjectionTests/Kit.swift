@@ -188,6 +188,7 @@ struct Ledger {
             players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
             players.formUnion(rows.links.flatMap { [$0.token, $0.account] } + rows.consents.map(\.account))
             transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
+            transactions.formUnion(rows.statements.map(\.transaction))
             keys.formUnion(rows.requests.map(\.key))
             notifications.formUnion(rows.notifications.map(\.uuid))
             called.formUnion(rows.calls.map(\.transaction))

@@ -257,6 +257,7 @@ extension Block {
             writer.end(section)
         }
         writeCalls(to: &writer)
+        writeStatements(to: &writer)
         writeClosings(to: &writer)
     }
 
@@ -277,6 +278,24 @@ extension Block {
             }
             if !row.body.isEmpty { writer.add(bytes: row.body) }
             writer.add(time: row.time, from: time)
+        }
+        writer.end(section)
+    }
+
+    private func writeStatements(to writer: inout BlockWriter) {
+        if rows.statements.isEmpty { return }
+        var entry = entryBefore
+        let section = writer.begin(.statements, rows: rows.statements.count)
+        for row in rows.statements {
+            precondition(row.revoked >= 0 && row.revoked <= Limits.wholeShare, "a statement revokes more than all")
+            writer.add(
+                byte: (row.revoked == 0 ? 0 : BlockForm.StatementFlag.revoked)
+                    | (row.actor == nil ? 0 : BlockForm.StatementFlag.actor))
+            writer.add(number: row.transaction.number)
+            if row.revoked != 0 { writer.add(number: row.revoked) }
+            writer.add(time: row.time, from: time)
+            writer.add(number: row.entry.map { step($0, &entry) } ?? 0)
+            if let actor = row.actor { writer.add(number: actor) }
         }
         writer.end(section)
     }

@@ -17,20 +17,6 @@ extension BlockRows {
         }
     }
 
-    /// A purchase that another source than the App Store sold: its number in the register, and what the source calls
-    /// it.
-    package struct ExternalRow: Hashable, Sendable {
-        package var transaction: TransactionID
-        package var source: String
-        package var identifier: String
-
-        package init(transaction: TransactionID, source: String, identifier: String) {
-            self.transaction = transaction
-            self.source = source
-            self.identifier = identifier
-        }
-    }
-
     /// From here on decisions follow another catalog.
     package struct CatalogRow: Hashable, Sendable {
         package var version: Int64

@@ -277,9 +277,11 @@ package struct BlockRows: Sendable {
     package var calls: [CallRow] = []
     /// Periods that somebody closed by name; each is later than the one before.
     package var closings: [ClosingRow] = []
+    /// What other stores call the purchases that they sold.
+    package var externals: [ExternalRow] = []
+    package var statements: [StatementRow] = []
     // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var adjustments: [AdjustmentRow] = []
-    package var externals: [ExternalRow] = []
     package var catalogs: [CatalogRow] = []
 
     package init() {}
@@ -289,20 +291,20 @@ package struct BlockRows: Sendable {
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
             && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && closings.isEmpty
-            && !hasLaterRows
+            && externals.isEmpty && statements.isEmpty && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
             && currencies.isEmpty && erasures.isEmpty && ledger == nil && links.isEmpty && consents.isEmpty
-            && calls.isEmpty && closings.isEmpty
+            && calls.isEmpty && closings.isEmpty && externals.isEmpty && statements.isEmpty
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 
     /// Whether it has rows that later versions write: what they change this one does not know.
     package var hasLaterRows: Bool {
-        !(adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty)
+        !(adjustments.isEmpty && catalogs.isEmpty)
     }
 
     /// How much of it there is, of the rows that an atomic may add.

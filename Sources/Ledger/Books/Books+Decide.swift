@@ -16,6 +16,11 @@ extension Books {
             return decide(operation, at: now)
         case .atomic(let atomic):
             return decide(atomic, at: now)
+        case .external(let stated):
+            switch register(stated, at: now) {
+            case .success(let receipt): return .purchase(receipt)
+            case .failure(let refusal): return .refused(refusal)
+            }
         case .link(let link):
             return self.link(link, at: now)
         case .consent(let consent):
@@ -41,7 +46,7 @@ extension Books {
         case .keyed(let operation): answers[operation.key] != nil
         case .atomic(let atomic): answers[atomic.key] != nil
         case .consent(let consent): answers[consent.key] != nil
-        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: false
+        case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: false
         }
     }
 

@@ -12,7 +12,8 @@ extension PurchaseRegister {
         code: (CurrencyID) -> CurrencyCode
     ) -> PurchaseView {
         PurchaseView(
-            transaction: facts.transaction, state: state, account: account, product: facts.product,
+            transaction: facts.transaction, source: facts.source, external: facts.external, state: state,
+            account: account, product: facts.product,
             quantity: facts.quantity, purchaseDate: facts.purchaseDate, price: facts.price,
             priceCurrency: facts.priceCurrency, revoked: revoked,
             grants: grants.enumerated().map { index, grant in

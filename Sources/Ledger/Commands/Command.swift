@@ -5,6 +5,8 @@ package enum Command: Sendable {
     indirect case notify(SignedNotification, account: AccountName?)
     case keyed(KeyedOperation)
     case atomic(Atomic)
+    /// Apart, for it is large and rare.
+    indirect case external(StatedPurchase)
     case link(Link)
     case consent(Consent)
     /// What Apple was told, which only the service itself records. Apart, for it is large and rare.
@@ -59,6 +61,9 @@ package struct Needs {
         case .atomic(let atomic):
             keys.append(atomic.key)
             for operation in atomic.operations { add(operation) }
+        case .external(let stated):
+            transactions.append(stated.facts.transaction)
+            accounts.append(stated.account)
         case .link(let link):
             accounts += [link.token.account, link.account]
         case .consent(let consent):

@@ -179,8 +179,8 @@ private struct AnswerWriter: ~Copyable {
             text(currency.text)
             integer(grantMax)
         case .notConsumable, .wrongProductType, .familyShared, .unknownProduct, .accountRequired, .accountMismatch,
-            .purchaseConflict, .keyReused, .unknownPurchase, .periodClosed, .unknownConsumptionRequest,
-            .proratedPreference:
+            .purchaseConflict, .keyReused, .unknownPurchase, .periodClosed, .futurePurchase,
+            .unknownConsumptionRequest, .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

@@ -61,7 +61,7 @@ extension LedgerOperation {
         case .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .link, .consent, .record, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .record, .expire, .forget: true
             case .balance, .consumption: false
             }
         }
@@ -79,6 +79,8 @@ extension LedgerOperation {
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
         case .keyed(let operation): self.init(Command.keyed(operation), by: actor, within: allowance)
         case .atomic(let atomic): self.init(Command.atomic(atomic), by: actor, within: allowance)
+        case .external(let purchase):
+            self = .command(.external(StatedPurchase(purchase) { SHA256.hash($0, into: $1) }), by: actor)
         case .link(let link): self = .command(.link(link), by: actor)
         case .consent(let consent): self = .command(.consent(consent), by: actor)
         case .consumption(let query): self = .command(.consumption(query))

@@ -205,6 +205,7 @@ struct Decider {
         }
         if !loaded.transactions.isEmpty {
             let changed = Set(rows.evidence.map(\.transaction)).union(rows.assignments.map(\.transaction))
+                .union(rows.statements.map(\.transaction))
             for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }
         }
         if !loaded.references.isEmpty {

@@ -203,6 +203,8 @@ extension WireError {
                 .periodClosed,
                 "periods are closed through \(closedThrough), and none of them ends at the time of this request",
                 [Detail("closedThrough", .integer(closedThrough))])
+        case .futurePurchase:
+            self = .invalidParams(path: "purchaseDate", "is in the future")
         case .unknownConsumptionRequest:
             self = .invalidParams(
                 path: "notificationUUID", "must be that of a CONSUMPTION_REQUEST about this purchase")

@@ -32,6 +32,10 @@ package enum Methods {
         "consumption", .roles([.purchases]), ConsumptionQuery.self, ConsumptionBody.self
     ) { .ledger(.consumption($0)) }
 
+    package static let external = TypedMethod(
+        "external", .roles([.purchases]), ExternalPurchase.self, PurchaseReceipt.self, changes: true
+    ) { .ledger(.external($0)) }
+
     package static let link = TypedMethod(
         "link", .roles([.purchases]), Link.self, LinkReceipt.self, changes: true
     ) { .ledger(.link($0)) }
@@ -93,7 +97,8 @@ package enum Methods {
 
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
-        purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method,
+        purchase.method, consumption.method, external.method, link.method, relink.method, consent.method, grant.method,
+        reverse.method,
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
         head.method, close.method, forget.method, blocks.method, promote.method,

@@ -42,13 +42,13 @@ extension LedgerRequest {
         switch self {
         case .purchase, .history, .report, .journal, .find, .blocks, .head, .close: true
         case .balance(let query): query.asOf != nil
-        case .credit, .notify, .keyed, .atomic, .link, .consent, .consumption, .forget, .promote: false
+        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .consumption, .forget, .promote: false
         }
     }
 
     fileprivate var replyBytesMax: Int {
         switch self {
-        case .credit: ReplyBytes.envelope + ReplyBytes.purchase
+        case .credit, .external: ReplyBytes.envelope + ReplyBytes.purchase
         case .notify: ReplyBytes.envelope + ReplyBytes.notification
         case .keyed(let operation): ReplyBytes.envelope + operation.resultBytesMax
         case .atomic(let atomic):

@@ -165,7 +165,7 @@ import Testing
         #expect(known.skippedSections.isEmpty)
     }
 
-    @Test(arguments: ["17", "40", "7F"])
+    @Test(arguments: ["18", "40", "7F"])
     func aSectionThatMustBeUnderstoodIsRefusedWhereItIsNot(tag: String) throws {
         let error = Self.error(Self.entry + Self.transfer + Self.lot + tag + "01 00000001 00")
         #expect(error?.kind == .unknownVersion && error?.words.contains("later version") == true)

@@ -193,6 +193,7 @@ extension BlockRows {
             && erasures == other.erasures
             && closedThrough == other.closedThrough && links == other.links && consents == other.consents
             && calls == other.calls && closings == other.closings
+            && statements == other.statements
             && adjustments == other.adjustments && externals == other.externals && catalogs == other.catalogs
     }
 }

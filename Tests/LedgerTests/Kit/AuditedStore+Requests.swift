@@ -120,6 +120,15 @@ extension AuditedStore {
     }
 
     @discardableResult
+    mutating func external(_ purchase: ExternalPurchase) throws -> PurchaseReceipt {
+        switch ask(.external(StatedPurchase(purchase, testHash))) {
+        case .purchase(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
     mutating func link(
         _ token: AppAccountToken, to account: AccountName, moves: Bool = false
     ) throws -> LinkReceipt {

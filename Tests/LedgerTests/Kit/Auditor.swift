@@ -122,7 +122,8 @@ struct Auditor {
                 "account \(row.token) is linked and has lots")
         }
         readRequests(rows, names)
-        for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
+        let told = rows.evidence.map(\.transaction) + rows.statements.map(\.transaction)
+        for transaction in Set(told + rows.entries.compactMap(\.transaction)) {
             check(transaction)
         }
         for wallet in touched { check(wallet, books) }
@@ -152,6 +153,12 @@ struct Auditor {
             expect(purchases[id] == nil, "purchase \(id) is recorded twice")
             expect((row.account == nil) == (row.entry == nil), "purchase \(id) has an account or an entry, not both")
             purchases[id] = PurchaseBook(quantityGrants: row.grants, isAssigned: row.account != nil)
+            if row.evidence == 0 {
+                let first = rows.statements.first { $0.transaction == id }
+                expect(row.facts.source != .appStore && row.account != nil, "purchase \(id) has no evidence")
+                expect(first != nil && first?.entry == row.entry, "purchase \(id) and its statement differ")
+                continue
+            }
             let first = rows.evidence.first { $0.id == row.evidence }
             expect(first?.isFirst == true && first?.transaction == id, "purchase \(id) names no first evidence")
             expect(first?.entry == row.entry, "purchase \(id) and its evidence name different entries")
@@ -167,6 +174,11 @@ struct Auditor {
                 row.isFirst == (book.newest.signedDate == Timestamp.min), "evidence \(row.id) is wrongly the first")
             expect((row.signedDate, row.revoked) > book.newest, "evidence \(row.id) says nothing new")
             purchases[row.transaction]?.newest = (row.signedDate, row.revoked)
+        }
+        for row in rows.statements {
+            let former = purchases[row.transaction]?.newest.signedDate ?? .max
+            expect(row.time > former, "a statement of \(row.transaction) says nothing new")
+            purchases[row.transaction]?.newest = (row.time, row.revoked)
         }
         for row in rows.assignments {
             last.assignment += 1

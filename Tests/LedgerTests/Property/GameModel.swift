@@ -82,7 +82,11 @@ struct GameModel {
         time = now
         switch command {
         case .credit(let signed, let account):
-            credit(signed, account!)
+            credit(signed.facts, isRefunded: signed.revoked > 0, account!)
+            return nil
+        case .external(let stated):
+            credit(stated.facts, isRefunded: stated.revoked ?? 0 > 0, stated.account)
+            reached.insert(stated.revoked == nil ? "another store" : "another store's refund")
             return nil
         case .keyed(let operation): return keyed(operation.key, operation)
         case .atomic(let atomic): return keyed(atomic)
@@ -333,22 +337,22 @@ struct GameModel {
 
     // MARK: Lots
 
-    private mutating func credit(_ signed: SignedPurchase, _ account: AccountName) {
-        let transaction = signed.facts.transaction
+    private mutating func credit(_ facts: PurchaseFacts, isRefunded: Bool, _ account: AccountName) {
+        let transaction = facts.transaction
         let found = lots.keys.first { lots[$0]!.contains { $0.transaction == transaction } }
         let place = found ?? Place(account: whose(account), currency: "gems")
         if found.map({ $0.account != whose(account) }) ?? false { reached.insert("a purchase that stays behind") }
         settle(place.account)
         if found == nil {
             var lot = Lot(
-                id: openLot(), isPaid: true, price: signed.facts.price ?? 0, granted: 100, transaction: transaction)
+                id: openLot(), isPaid: true, price: facts.price ?? 0, granted: 100, transaction: transaction)
             lot.remaining = 100
             lots[place, default: []].append(lot)
             comeBack([Part(place: place, lot: lot.id, units: 100)])
             return
         }
         let index = lots[place]!.firstIndex { $0.transaction == transaction }!
-        guard signed.revoked > 0, !lots[place]![index].isRefunded else { return }
+        guard isRefunded, !lots[place]![index].isRefunded else { return }
         lots[place]![index].isRefunded = true
         // Each purchase is refunded once, as a whole.
         let own = lots[place]![index].remaining

@@ -92,7 +92,8 @@ struct Model {
         case .keyed(.grant(let grant)): return take(grant, outcome)
         case .keyed, .atomic, .expire:
             return "the model takes purchases, spends and grants"
-        case .link, .consent, .record, .balance, .consumption, .forget: return "the model takes no such command"
+        case .external, .link, .consent, .record, .balance, .consumption, .forget:
+            return "the model takes no such command"
         }
     }
 

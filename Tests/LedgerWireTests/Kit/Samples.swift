@@ -77,6 +77,14 @@ enum Samples {
         Asked(Methods.consumption, query, .ledger(.consumption(query)))
     }
 
+    private static func external(_ purchase: ExternalPurchase) -> Asked {
+        Asked(Methods.external, purchase, .ledger(.external(purchase)))
+    }
+
+    private static func identity(_ source: String, _ identifier: String) throws -> ExternalIdentity {
+        try #require(ExternalIdentity(source: source, identifier: identifier))
+    }
+
     private static func consent(_ consent: Consent) -> Asked {
         Asked(Methods.consent, consent, .ledger(.consent(consent)))
     }
@@ -158,6 +166,14 @@ enum Samples {
                     standby: try standby("_"), after: Limits.amountMax, hash: Array(1...32), durable: 7,
                     waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
             Asked(Methods.promote, NoParams(), .ledger(.promote)),
+            external(
+                ExternalPurchase(
+                    identity: try identity("shop", "o-1"), account: player, product: "gems500", purchaseDate: 7)),
+            external(
+                ExternalPurchase(
+                    identity: try identity("play.store", String(repeating: "é", count: 256)), account: player,
+                    product: "gems500", quantity: Limits.quantityMax, price: 0, priceCurrency: "EUR",
+                    purchaseDate: Limits.amountMax, revoked: 100_000)),
             Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
             Asked(
                 Methods.close, ClosePeriod(through: Limits.amountMax),
