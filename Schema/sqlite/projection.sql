@@ -81,7 +81,7 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     time INTEGER NOT NULL,
     kind TEXT NOT NULL,                 -- credit, refund, reinstatement, spend, grant, reversal, hold, capture,
-                                        -- release, hold_expiry, expiry, atomic, link
+                                        -- release, hold_expiry, expiry, atomic, link, adjustment
     first_transfer INTEGER NOT NULL,
     transaction_id INTEGER,             -- the purchase that it is about
     key TEXT,                           -- the request that asked for it
@@ -90,7 +90,8 @@ CREATE TABLE entry (
 ) STRICT;
 
 -- Movements between two accounts of one currency. The kinds of account are wallet, held and receivable, of which each
--- player has one, and purchased, refunded, granted, spent, expired, written_off and moved, of which there is one each.
+-- player has one, and purchased, refunded, granted, spent, expired, written_off, moved and adjusted, of which there is
+-- one each.
 CREATE TABLE transfer (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     entry INTEGER NOT NULL,
@@ -175,6 +176,7 @@ CREATE TABLE lot (
     recovered INTEGER NOT NULL,         -- what later credits paid of that
     written_off INTEGER NOT NULL,
     repaid INTEGER NOT NULL,            -- what of its own units paid debts
+    adjusted INTEGER NOT NULL,          -- what corrections by hand took of it
     expires_at INTEGER,                 -- NULL for what was bought: purchased currency never expires
     last_transfer INTEGER NOT NULL,     -- the last that changed it
     is_open INTEGER NOT NULL            -- whether remaining > 0, held > 0 or indebted > recovered
@@ -365,6 +367,14 @@ CREATE TABLE consent (
 ) STRICT;
 
 CREATE INDEX consent_account ON consent (account);
+
+-- Why entries of the kind adjustment correct a wallet by hand.
+CREATE TABLE adjustment (
+    entry INTEGER PRIMARY KEY,
+    class TEXT NOT NULL,                -- of the lots that were corrected: paid, free
+    reason TEXT NOT NULL,
+    approver INTEGER                    -- who approved it; who asked for it is the entry's actor
+) STRICT;
 
 -- Periods that were closed by name, each later than the one before. Every entry up to its end stands in its block or
 -- before.

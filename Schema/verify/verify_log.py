@@ -23,7 +23,7 @@ SEQUENCES = ("currency", "actor", "account", "header", "entry", "transfer", "evi
              "request")
 DENSE = {2: "currency", 3: "actor", 4: "account", 5: "header", 6: "entry", 7: "transfer", 10: "evidence",
          11: "assignment", 12: "notification", 13: "request"}
-WALLET, HELD, RECEIVABLE, MOVED = 1, 2, 3, 10
+WALLET, HELD, RECEIVABLE, MOVED, ADJUSTED = 1, 2, 3, 10, 11
 AMOUNT_MAX = 2**53 - 1
 
 
@@ -199,6 +199,8 @@ class Ledger:
                  "a purchase has no evidence, and nobody stated it for an account")
         need(sorted(self.rows[19]) == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 3),
              "what other stores sold is not what they have ids of")
+        corrected = [self.position["entry"] + place for place, entry in enumerate(entries, 1) if entry["kind"] == 14]
+        need(self.rows[18] == corrected, "its corrections are not those that its entries made")
         need((self.version == 2) == any(transfer["moved"] for transfer in transfers),
              "it is of version 2, and no transfer names a lot that moved, or the reverse")
         answers = sum(row["consent"] for row in self.rows[13])
@@ -215,6 +217,9 @@ class Ledger:
                     self.balances[transfer["player"] if kind <= 3 else 0, transfer["currency"], kind] += units
             need((entry["kind"] == 13) == any(10 in (transfer["debit"], transfer["credit"]) for transfer in touched),
                  "an entry of a link moves nothing, or another one moves something")
+            need((entry["kind"] == 14) == any(ADJUSTED in (transfer["debit"], transfer["credit"])
+                                              for transfer in touched),
+                 "an entry of a correction corrects nothing, or another one corrects something")
             for currency in {transfer["currency"] for transfer in touched}:
                 need(self.balances[0, currency, MOVED] == 0, "an entry moves not as much in as out")
             for transfer in touched:
@@ -454,7 +459,10 @@ class Ledger:
     def adjustment_row(self, reader, row):
         flags = reader.flags(7)
         need(flags & 3 in (1, 2), "its class is not defined")
-        self.step(reader, optional=False), reader.text(), self.actor(reader, flags & 4)
+        entry = self.step(reader, optional=False)
+        reader.text(), self.actor(reader, flags & 4)
+        need(flags & 4, "nobody approved it")
+        return entry
 
     def external_row(self, reader, row):
         transaction, source, identifier = reader.number(), reader.text(), reader.text()

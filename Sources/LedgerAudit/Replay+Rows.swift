@@ -347,6 +347,7 @@ extension Replay {
             row.add(lot.recovered)
             row.add(lot.writtenOff)
             row.add(lot.repaid)
+            row.add(lot.adjusted)
             row.add(lot.expiresAt)
             row.add(lot.lastTransfer)
             row.add(Int64(lot.isOpen ? 1 : 0))

@@ -139,6 +139,7 @@ final class Replay {
         checkPurchases(block)
         checkLinks(block)
         checkConsents(block, checked.answers)
+        checkAdjustments(block)
         note(block, checked.answers)
         checkCalls(block)
         close(block)

@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent, assignment, closing, external
+    case link, consent, assignment, closing, external, adjustment
 
     var columns: [String] {
         switch self {
@@ -40,6 +40,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
             [
                 "id", "account", "currency", "class", "transaction_id", "time", "price", "granted", "remaining",
                 "held", "spent", "expired", "refunded", "indebted", "recovered", "written_off", "repaid",
+                "adjusted",
                 "expires_at", "last_transfer", "is_open",
             ]
         case .hold: ["id", "entry", "account", "currency", "amount", "expires_at", "state", "ended"]
@@ -68,6 +69,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .assignment: ["id", "transaction_id", "account", "entry", "time"]
         case .closing: ["through", "block", "time", "actor"]
         case .external: ["transaction_id", "source", "identifier"]
+        case .adjustment: ["entry", "class", "reason", "approver"]
         }
     }
 
@@ -76,7 +78,8 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .walletPast, .totalPast: 3
         case .wallet, .total, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification, .expiryPast, .consent, .assignment, .closing, .external:
+            .purchase, .notification, .expiryPast, .consent, .assignment, .closing, .external,
+            .adjustment:
             1
         }
     }

@@ -110,6 +110,12 @@ extension LedgerClient {
     /// The last block that is durable, with all that this client wrote before, and signed where the service has a key.
     public func head() async throws -> ChainHead { try await call(Methods.head, NoParams()) }
 
+    /// Corrects a wallet by hand.
+    /// - Parameter approval: the token of somebody else with the role `finance`, who approves it.
+    public func adjust(_ adjustment: Adjustment, approval: String) async throws -> AdjustmentReceipt {
+        try await call(Methods.adjust, ApprovedAdjustment(adjustment, approval: approval))
+    }
+
     /// Closes the period up to a time for ever: nothing is posted in it any more. The same period has the same answer
     /// whenever it is asked for.
     /// - Parameter through: the last millisecond of the period, which is past.

@@ -64,6 +64,7 @@ struct BatchRows {
     private(set) var consents: [NewConsent] = []
     private(set) var closings: [NewClosing] = []
     private(set) var externals: [BlockRows.ExternalRow] = []
+    private(set) var adjustments: [BlockRows.AdjustmentRow] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
@@ -88,6 +89,7 @@ struct BatchRows {
             append(rows.assignments, to: &assignments)
             append(rows.links, to: &links)
             append(rows.externals, to: &externals)
+            append(rows.adjustments, to: &adjustments)
             try addConsents(opened.block)
             for row in rows.closings { closings.append(NewClosing(row: row, block: opened.block.number)) }
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }

@@ -39,6 +39,7 @@ final class BatchWriter {
     private let insertConsent: RowInsertion
     private let insertClosing: RowInsertion
     private let insertExternal: RowInsertion
+    private let insertAdjustment: RowInsertion
     private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
@@ -84,6 +85,7 @@ final class BatchWriter {
         insertConsent = try RowInsertion(db, into: .consent)
         insertClosing = try RowInsertion(db, into: .closing)
         insertExternal = try RowInsertion(db, into: .external)
+        insertAdjustment = try RowInsertion(db, into: .adjustment)
         links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
@@ -123,6 +125,7 @@ final class BatchWriter {
         try insert(rows.consents, &state.sums)
         try insert(rows.closings, &state.sums)
         try insert(rows.externals, &state.sums)
+        try insert(rows.adjustments, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
         try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
@@ -343,6 +346,15 @@ final class BatchWriter {
             parameters.bind(3, Int64(row.pointee.row.consumption ? 1 : 0))
             parameters.bind(4, row.pointee.row.time)
             parameters.bind(5, row.pointee.row.actor)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.AdjustmentRow], _ sums: inout TableSums) throws {
+        try insertAdjustment.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.entry)
+            parameters.bind(2, Stored.lotClasses.name(row.pointee.lotClass))
+            parameters.bind(3, row.pointee.reason)
+            parameters.bind(4, row.pointee.approver)
         }
     }
 

@@ -30,10 +30,10 @@ final class WalletRows {
         insertLot = try RowInsertion(db, into: .lot)
         let amounts = """
             remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
-            repaid = ?, last_transfer = ?
+            repaid = ?, adjusted = ?, last_transfer = ?
             """
         updateLot = try PreparedStatement(db, "UPDATE lot SET \(amounts) WHERE id = ?")
-        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?12 WHERE id = ?11")
+        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?13 WHERE id = ?12")
     }
 
     func wallet(_ account: PlayerID, _ currency: CurrencyID) throws -> StoredWallet? {
@@ -98,9 +98,10 @@ final class WalletRows {
         statement.bind(7, lot.recovered)
         statement.bind(8, lot.writtenOff)
         statement.bind(9, lot.repaid)
-        statement.bind(10, lot.lastTransfer)
-        statement.bind(11, lot.id)
-        if lot.isOpen != wasOpen { statement.bind(12, lot.isOpen ? 1 : 0) }
+        statement.bind(10, lot.adjusted)
+        statement.bind(11, lot.lastTransfer)
+        statement.bind(12, lot.id)
+        if lot.isOpen != wasOpen { statement.bind(13, lot.isOpen ? 1 : 0) }
         try statement.run(changing: 1)
     }
 }

@@ -48,6 +48,9 @@ import Testing
         let external = ExternalPurchase(
             identity: try #require(ExternalIdentity(source: "shop", identifier: "o-1")), account: player,
             product: "gems", quantity: 2, price: 990, priceCurrency: "EUR", purchaseDate: 5, revoked: 0)
+        let adjusted = AdjustmentReceipt(entry: 5, replayed: false, balances: balances)
+        let adjustment = Adjustment(
+            key: try key("j"), account: player, currency: gems, lotClass: .paid, units: -3, reason: "r")
         let closing = ClosingReceipt(through: 7, block: 4, hash: String(repeating: "0", count: 64))
         let promotion = Promotion(promoted: true, block: 4, term: 2)
         let head = ChainHead(
@@ -79,6 +82,7 @@ import Testing
             case .ledger(.find): .outcome(.finding(found))
             case .ledger(.head): .outcome(.head(head))
             case .ledger(.external): .outcome(.purchase(purchase))
+            case .ledger(.adjust): .outcome(.adjustment(adjusted))
             case .ledger(.close): .outcome(.closed(closing))
             case .ledger(.forget): .outcome(.forgotten(true))
             case .ledger(.blocks): .outcome(.blocks(blocks))
@@ -132,6 +136,7 @@ import Testing
             #expect(try await client.find(.key(try key("k"))) == found)
             #expect(try await client.head() == head)
             #expect(try await client.external(external) == purchase)
+            #expect(try await client.adjust(adjustment, approval: "u") == adjusted)
             #expect(try await client.closePeriod(through: 7) == closing)
             #expect(try await client.forget(player))
             #expect(try await client.blocks(ofBlocks) == blocks)
@@ -164,7 +169,9 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
                     .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
                     .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
-                    .ledger(.head), .ledger(.external(external)), .ledger(.close(ClosePeriod(through: 7))),
+                    .ledger(.head), .ledger(.external(external)),
+                    .ledger(.adjust(ApprovedAdjustment(adjustment, approval: "u"))),
+                    .ledger(.close(ClosePeriod(through: 7))),
                     .ledger(.forget(player)),
                     .ledger(.blocks(ofBlocks)), .ledger(.promote),
                 ]

@@ -48,6 +48,7 @@ package struct JournalIndex {
         rows.closings += new.closings
         rows.externals += new.externals
         rows.statements += new.statements
+        rows.adjustments += new.adjustments
         rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
         for row in new.lots { lots[row.id] = row }

@@ -231,7 +231,7 @@ extension MemoryJournal {
             guard query.currency == nil || query.currency == currency.code else { continue }
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
-                if kind == .moved && turnover == Totals.Turnover() { continue }
+                if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 page.append(
                     .trial(
                         currency: currency.code, account: kind, debits: turnover.debits, credits: turnover.credits))

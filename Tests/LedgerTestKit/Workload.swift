@@ -80,7 +80,7 @@ package struct Workload {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
         let gamer = self.gamer()
         switch Int.random(in: 0..<19, using: &generator) {
-        case 18: return stated()
+        case 18: return generator.chance(60) ? stated() : adjustment(gamer)
         case 10..<15: return game(gamer)
         case 15: return .expire
         case 16: return ofAccount(gamer)
@@ -150,6 +150,19 @@ package struct Workload {
             price: generator.chance(95) ? number % 7 == 5 ? 0 : 4_990 : 1, priceCurrency: "EUR", purchaseDate: 0,
             revoked: shares.randomElement(using: &generator)!)
         return .external(StatedPurchase(purchase, Workload.hash))
+    }
+
+    /// A correction by hand, perhaps once more.
+    private mutating func adjustment(_ account: AccountName) -> Command {
+        issued += 1
+        let units = Int64.random(in: 1...60, using: &generator)
+        let command = Command.adjust(
+            Adjustment(
+                key: RequestKey("adjustment-\(issued)")!, account: account, currency: CurrencyCode("gems")!,
+                lotClass: generator.chance(50) ? .paid : .free, units: generator.chance(50) ? units : -units,
+                reason: "a mistake"), approvedBy: "approver")
+        others.append(command)
+        return command
     }
 
     /// What Apple was told, perhaps once more, or of what nobody knows.

@@ -21,6 +21,11 @@ import Testing
         #"{"key":"k","account":"p",\#(members)}"#
     }
 
+    /// A correction with these members besides.
+    private static func adjust(_ members: String, of lotClass: String = "free") -> String {
+        #"{"key":"k","account":"p","currency":"gems","class":"\#(lotClass)",\#(members)}"#
+    }
+
     /// A purchase of another store with these members besides.
     private static func external(_ members: String) -> String {
         #"{"account":"p","product":"gems","purchaseDate":1,\#(members)}"#
@@ -233,6 +238,13 @@ import Testing
             "external", external(#""source":"shop","transactionId":"1","price":5,"priceCurrency":"eur""#),
             "priceCurrency", "three capital letters"),
         Case("external", external(#""source":"shop","transactionId":"1","revoked":100001"#), "revoked", "from 0 to"),
+        Case("adjust", adjust(#""amount":0,"reason":"r","approval":"t""#), "amount", "must not be 0"),
+        Case("adjust", adjust(#""amount":9007199254740992,"reason":"r","approval":"t""#), "amount", "from -"),
+        Case("adjust", adjust(#""amount":1,"reason":"","approval":"t""#), "reason", "must say why"),
+        Case("adjust", adjust(#""amount":1,"reason":"r""#), "approval", "is missing"),
+        Case("adjust", adjust(#""amount":1,"reason":"r","approval":"""#), "approval", "must be 1 to"),
+        Case(
+            "adjust", adjust(#""amount":1,"reason":"r","approval":"t""#, of: "given"), "class", "must be paid or free"),
         Case("close", "{}", "through", "is missing"),
         Case("close", #"{"through":-1}"#, "through", "milliseconds"),
         Case("close", #"{"through":"2026-01-31"}"#, "through", "must be a number"),

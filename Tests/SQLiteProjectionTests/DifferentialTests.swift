@@ -22,30 +22,34 @@ import Testing
         private var told = (evidence: 0, statements: 0, assignments: 0, notifications: 0, calls: 0)
         private var events: [TransactionID: [PurchaseView.Event]] = [:]
 
-        /// Notes what the last batch told of purchases. Its time is one, so JWS come first, and notifications last.
+        /// Notes what the last batch told of purchases, by time. Of one time JWS and statements come first, then
+        /// assignments, then what notifications told, and last what Apple was told. (What was stated twice in one
+        /// millisecond brings the books' time forward within a batch.)
         mutating func noteEvents() {
+            var batch: [(rank: Int, transaction: TransactionID, event: PurchaseView.Event)] = []
             func note(
-                _ transaction: TransactionID, _ kind: PurchaseView.Event.Kind, _ time: Timestamp,
+                _ rank: Int, _ transaction: TransactionID, _ kind: PurchaseView.Event.Kind, _ time: Timestamp,
                 signed: Timestamp? = nil, revoked: Int64? = nil, entry: EntryID? = nil, reason: String? = nil,
                 call: BlockRows.CallRow? = nil
             ) {
-                events[transaction, default: []].append(
-                    PurchaseView.Event(
-                        number: Int64(events[transaction]?.count ?? 0) + 1, kind: kind, time: time,
-                        signedDate: signed, revoked: revoked, entry: entry, reason: reason, end: call?.end,
-                        body: call.flatMap { $0.body.isEmpty ? nil : String(decoding: $0.body, as: UTF8.self) }))
+                let event = PurchaseView.Event(
+                    number: 0, kind: kind, time: time, signedDate: signed, revoked: revoked, entry: entry,
+                    reason: reason, end: call?.end,
+                    body: call.flatMap { $0.body.isEmpty ? nil : String(decoding: $0.body, as: UTF8.self) })
+                batch.append((rank, transaction, event))
             }
             let rows = books.rows
             for row in rows.evidence[told.evidence...] {
                 note(
-                    row.transaction, .signed, row.time, signed: row.signedDate, revoked: row.revoked, entry: row.entry)
+                    0, row.transaction, .signed, row.time, signed: row.signedDate, revoked: row.revoked,
+                    entry: row.entry)
             }
             for row in rows.statements[told.statements...] {
-                note(row.transaction, .stated, row.time, revoked: row.revoked, entry: row.entry)
+                note(0, row.transaction, .stated, row.time, revoked: row.revoked, entry: row.entry)
             }
-            for row in rows.assignments[told.assignments...]
-            where events[row.transaction]?.contains(where: { $0.entry == row.entry }) != true {
-                note(row.transaction, .assigned, row.time, entry: row.entry)
+            let posted = Set(batch.compactMap(\.event.entry))
+            for row in rows.assignments[told.assignments...] where !posted.contains(row.entry) {
+                note(1, row.transaction, .assigned, row.time, entry: row.entry)
             }
             for row in rows.notifications[told.notifications...] {
                 guard let transaction = row.transaction else { continue }
@@ -53,13 +57,21 @@ import Testing
                     "CONSUMPTION_REQUEST": .consumptionRequest, "REFUND_DECLINED": .refundDeclined,
                 ]
                 guard let kind = kinds[row.type] else { continue }
-                note(transaction, kind, row.time, signed: row.signedDate, reason: row.reason)
+                note(2, transaction, kind, row.time, signed: row.signedDate, reason: row.reason)
             }
             for row in rows.calls[told.calls...] {
                 let kinds: [AppStoreCall.Kind: PurchaseView.Event.Kind] = [
                     .consumption: .consumptionSent, .finish: .finished, .accountToken: .accountTokenSet,
                 ]
-                note(row.transaction, kinds[row.kind]!, row.time, call: row)
+                note(3, row.transaction, kinds[row.kind]!, row.time, call: row)
+            }
+            let order = batch.indices.sorted {
+                (batch[$0].event.time, batch[$0].rank, $0) < (batch[$1].event.time, batch[$1].rank, $1)
+            }
+            for index in order {
+                var (_, transaction, event) = batch[index]
+                event.number = Int64(events[transaction]?.count ?? 0) + 1
+                events[transaction, default: []].append(event)
             }
             told = (
                 rows.evidence.count, rows.statements.count, rows.assignments.count, rows.notifications.count,

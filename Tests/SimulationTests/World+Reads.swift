@@ -177,7 +177,7 @@ extension World {
                 credits[place.currency, default: [:]][.expired, default: 0] += Int128(units)
             }
             return World.currencies.filter { currency == nil || $0 == currency }.flatMap { code in
-                AccountKind.allCases.filter { $0 != .moved || debits[code]?[$0] != nil }.map { kind in
+                AccountKind.allCases.filter { !$0.isListedOnceUsed || debits[code]?[$0] != nil }.map { kind in
                     .trial(
                         currency: code, account: kind, debits: debits[code]?[kind] ?? 0,
                         credits: credits[code]?[kind] ?? 0)

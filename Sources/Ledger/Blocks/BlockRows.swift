@@ -280,8 +280,8 @@ package struct BlockRows: Sendable {
     /// What other stores call the purchases that they sold.
     package var externals: [ExternalRow] = []
     package var statements: [StatementRow] = []
-    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var adjustments: [AdjustmentRow] = []
+    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var catalogs: [CatalogRow] = []
 
     package init() {}
@@ -291,7 +291,7 @@ package struct BlockRows: Sendable {
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
             && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && closings.isEmpty
-            && externals.isEmpty && statements.isEmpty && !hasLaterRows
+            && externals.isEmpty && statements.isEmpty && adjustments.isEmpty && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
@@ -304,7 +304,7 @@ package struct BlockRows: Sendable {
 
     /// Whether it has rows that later versions write: what they change this one does not know.
     package var hasLaterRows: Bool {
-        !(adjustments.isEmpty && catalogs.isEmpty)
+        !catalogs.isEmpty
     }
 
     /// How much of it there is, of the rows that an atomic may add.

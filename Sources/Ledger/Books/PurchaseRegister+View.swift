@@ -21,7 +21,8 @@ extension PurchaseRegister {
                 return PurchaseView.Grant(
                     lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
                     held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
-                    writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+                    writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, adjusted: lot?.adjusted ?? 0,
+                    remaining: lot?.remaining ?? 0)
             }, consumption: consumption(of: lots), events: events, next: next)
     }
 

@@ -9,6 +9,8 @@ package enum Command: Sendable {
     indirect case external(StatedPurchase)
     case link(Link)
     case consent(Consent)
+    /// With the name of the token that approved it. Apart, for it is large and rare.
+    indirect case adjust(Adjustment, approvedBy: String)
     /// What Apple was told, which only the service itself records. Apart, for it is large and rare.
     indirect case record(AppStoreCall)
     /// Posts what has expired by now of the players that the store found due.
@@ -69,6 +71,9 @@ package struct Needs {
         case .consent(let consent):
             keys.append(consent.key)
             wallets.append(consent.account)
+        case .adjust(let adjustment, _):
+            keys.append(adjustment.key)
+            accounts.append(adjustment.account)
         case .record(let call):
             transactions.append(call.transaction)
             calls.append(Books.CallKey(call))

@@ -61,7 +61,8 @@ extension LedgerOperation {
         case .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .record, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .adjust, .record, .expire, .forget:
+                true
             case .balance, .consumption: false
             }
         }
@@ -70,8 +71,12 @@ extension LedgerOperation {
     /// What takes effect for a request.
     /// - Parameters:
     ///   - actor: the name of the token under which it came.
+    ///   - approver: the name of the token that approved it; of a correction, which nobody else may be asked.
     ///   - allowance: what that token may grant, where it has a limit.
-    package init(_ request: LedgerRequest, by actor: String?, within allowance: GrantAllowance? = nil) {
+    package init(
+        _ request: LedgerRequest, by actor: String?, approvedBy approver: String? = nil,
+        within allowance: GrantAllowance? = nil
+    ) {
         switch request {
         case .credit(let credit):
             self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
@@ -83,6 +88,9 @@ extension LedgerOperation {
             self = .command(.external(StatedPurchase(purchase) { SHA256.hash($0, into: $1) }), by: actor)
         case .link(let link): self = .command(.link(link), by: actor)
         case .consent(let consent): self = .command(.consent(consent), by: actor)
+        case .adjust(let approved):
+            guard let approver else { preconditionFailure("a correction that nobody approved") }
+            self = .command(.adjust(approved.adjustment, approvedBy: approver), by: actor)
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):

@@ -51,13 +51,15 @@ public struct PurchaseView: Hashable, Sendable {
         public var writtenOff: Int64
         /// What of it paid debts.
         public var repaid: Int64
+        /// What corrections by hand took of it.
+        public var adjusted: Int64
         /// What is left to spend.
         public var remaining: Int64
 
         /// One lot of a purchase.
         public init(
             lot: LotID?, currency: CurrencyCode, granted: Int64, spent: Int64, held: Int64, revoked: Int64,
-            debt: Int64, writtenOff: Int64, repaid: Int64, remaining: Int64
+            debt: Int64, writtenOff: Int64, repaid: Int64, adjusted: Int64 = 0, remaining: Int64
         ) {
             self.lot = lot
             self.currency = currency
@@ -68,6 +70,7 @@ public struct PurchaseView: Hashable, Sendable {
             self.debt = debt
             self.writtenOff = writtenOff
             self.repaid = repaid
+            self.adjusted = adjusted
             self.remaining = remaining
         }
     }

@@ -16,6 +16,7 @@ package enum LedgerRequest: Hashable, Sendable {
     case journal(JournalQuery)
     case find(FindQuery)
     case close(ClosePeriod)
+    case adjust(ApprovedAdjustment)
     case external(ExternalPurchase)
     /// The last block, signed.
     case head

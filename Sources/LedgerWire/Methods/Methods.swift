@@ -77,6 +77,10 @@ package enum Methods {
         .ledger(.head)
     }
 
+    package static let adjust = TypedMethod(
+        "adjust", .roles([.finance]), ApprovedAdjustment.self, AdjustmentReceipt.self, changes: true
+    ) { .ledger(.adjust($0)) }
+
     /// Repeatable: the same period has the same answer.
     package static let close = TypedMethod(
         "close", .roles([.finance]), ClosePeriod.self, ClosingReceipt.self, changes: true
@@ -101,7 +105,7 @@ package enum Methods {
         reverse.method,
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        head.method, close.method, forget.method, blocks.method, promote.method,
+        head.method, close.method, adjust.method, forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

@@ -22,6 +22,10 @@ extension PurchaseView.Grant: WireValue {
         writer.integer(writtenOff)
         writer.key("repaid")
         writer.integer(repaid)
+        if adjusted != 0 {
+            writer.key("adjusted")
+            writer.integer(adjusted)
+        }
         writer.key("remaining")
         writer.integer(remaining)
         writer.endObject()
@@ -37,6 +41,7 @@ extension PurchaseView.Grant: WireValue {
         var debt: Int64?
         var writtenOff: Int64?
         var repaid: Int64?
+        var adjusted: Int64 = 0
         var remaining: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
@@ -49,6 +54,7 @@ extension PurchaseView.Grant: WireValue {
             case "debt": debt = try reader.integer()
             case "writtenOff": writtenOff = try reader.integer()
             case "repaid": repaid = try reader.integer()
+            case "adjusted": adjusted = try reader.integer()
             case "remaining": remaining = try reader.integer()
             default: try reader.skip()
             }
@@ -58,7 +64,8 @@ extension PurchaseView.Grant: WireValue {
             granted: try reader.required(granted, "granted"), spent: try reader.required(spent, "spent"),
             held: try reader.required(held, "held"), revoked: try reader.required(revoked, "revoked"),
             debt: try reader.required(debt, "debt"), writtenOff: try reader.required(writtenOff, "writtenOff"),
-            repaid: try reader.required(repaid, "repaid"), remaining: try reader.required(remaining, "remaining"))
+            repaid: try reader.required(repaid, "repaid"), adjusted: adjusted,
+            remaining: try reader.required(remaining, "remaining"))
     }
 }
 

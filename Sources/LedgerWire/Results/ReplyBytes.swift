@@ -42,7 +42,8 @@ extension LedgerRequest {
         switch self {
         case .purchase, .history, .report, .journal, .find, .blocks, .head, .close: true
         case .balance(let query): query.asOf != nil
-        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .consumption, .forget, .promote: false
+        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .adjust, .consumption, .forget, .promote:
+            false
         }
     }
 
@@ -51,6 +52,7 @@ extension LedgerRequest {
         case .credit, .external: ReplyBytes.envelope + ReplyBytes.purchase
         case .notify: ReplyBytes.envelope + ReplyBytes.notification
         case .keyed(let operation): ReplyBytes.envelope + operation.resultBytesMax
+        case .adjust: ReplyBytes.envelope + 70 + ReplyBytes.balance
         case .atomic(let atomic):
             // An operation touches one account, whose name is with the balances.
             atomic.operations.reduce(ReplyBytes.envelope) { $0 + 60 + ReplyBytes.account + $1.resultBytesMax }

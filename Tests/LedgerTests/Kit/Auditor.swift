@@ -16,6 +16,7 @@ struct Auditor {
         var refunded: Int64 = 0
         var owed: Int64 = 0
         var writtenOff: Int64 = 0
+        var adjusted: Int64 = 0
     }
 
     private struct WalletBook {
@@ -252,10 +253,11 @@ struct Auditor {
 
     private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: BlockRows.LotRow?) {
         let isPaid = transfer.debit.kind == .purchased
+        let isAdjusted = transfer.debit.kind == .adjusted
         let expiresAt = row?.expiresAt
-        expect(isPaid || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
+        expect(isPaid || isAdjusted || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
         expect(row?.lotClass == .paid || row?.price == 0, "lot \(transfer.id) is free, and has a price")
-        expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
+        expect(isPaid || isAdjusted || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
             player: transfer.credit.player, currency: transfer.credit.currency, isPaid: row?.lotClass == .paid,
@@ -315,6 +317,10 @@ struct Auditor {
         case (.refunded, .writtenOff):
             lots[id]?.writtenOff -= amount
             lots[id]?.refunded -= amount
+        case (.adjusted, .wallet): lots[id]?.remaining += amount
+        case (.wallet, .adjusted):
+            lots[id]?.remaining -= amount
+            lots[id]?.adjusted += amount
         case (.wallet, .moved): lots[id]?.remaining -= amount
         case (.moved, .wallet): lots[id]?.remaining += amount
         case (.held, .moved): lots[id]?.held -= amount
@@ -439,8 +445,14 @@ struct Auditor {
                     && lot.refunded <= lot.granted, "lot \(id) left its bounds")
             guard let kept = wallet.lot(id) else { continue }
             expect(
-                [kept.remaining, kept.held, kept.spent, kept.expired, kept.refunded, kept.owed, kept.writtenOff]
-                    == [lot.remaining, lot.held, lot.spent, lot.expired, lot.refunded, lot.owed, lot.writtenOff],
+                [
+                    kept.remaining, kept.held, kept.spent, kept.expired, kept.refunded, kept.owed, kept.writtenOff,
+                    kept.adjusted,
+                ]
+                    == [
+                        lot.remaining, lot.held, lot.spent, lot.expired, lot.refunded, lot.owed, lot.writtenOff,
+                        lot.adjusted,
+                    ],
                 "lot \(id) is not what its transfers say")
         }
     }

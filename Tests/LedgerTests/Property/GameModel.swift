@@ -91,6 +91,11 @@ struct GameModel {
         case .keyed(let operation): return keyed(operation.key, operation)
         case .atomic(let atomic): return keyed(atomic)
         case .link(let link): return take(link)
+        case .adjust(let adjustment, _):
+            if let answered = answers[adjustment.key] { return replay(answered) }
+            let refusal = adjust(adjustment)
+            answers[adjustment.key] = .some(refusal)
+            return refusal
         case .consent(let consent):
             if let answered = answers[consent.key] { return replay(answered) }
             answers[consent.key] = .some(nil)
@@ -362,6 +367,34 @@ struct GameModel {
         pay(sources)
         if debt(place) > 0 { reached.insert("debt") }
         if held(place) > 0 && debt(place) > 0 { reached.insert("debt beside a hold") }
+    }
+
+    /// Adds a lot without a price, or takes of the oldest lots of the class.
+    private mutating func adjust(_ adjustment: Adjustment) -> Refusal? {
+        let place = Place(account: whose(adjustment.account), currency: adjustment.currency)
+        settle(place.account)
+        let isPaid = adjustment.lotClass == .paid
+        if adjustment.units > 0 {
+            var lot = Lot(id: openLot(), isPaid: isPaid, price: 0, granted: adjustment.units, transaction: nil)
+            lot.remaining = adjustment.units
+            lots[place, default: []].append(lot)
+            comeBack([Part(place: place, lot: lot.id, units: adjustment.units)])
+            reached.insert("corrected up")
+            return nil
+        }
+        let own = (lots[place] ?? []).indices.filter { lots[place]![$0].isPaid == isPaid }
+        let available = own.reduce(0) { $0 + lots[place]![$1].remaining }
+        if available < -adjustment.units {
+            return Refusal(.insufficientFunds(currency: adjustment.currency, available: available))
+        }
+        var rest = -adjustment.units
+        for index in own {
+            let taken = min(rest, lots[place]![index].remaining)
+            lots[place]![index].remaining -= taken
+            rest -= taken
+        }
+        reached.insert("corrected down")
+        return nil
     }
 
     private mutating func openLot() -> Int {

@@ -23,6 +23,7 @@ import Testing
             "reversed", "hold closed", "hold expired", "debt", "debt beside a hold", "debt paid", "a lot expired",
             "a hold expired", "expired on the way back", "lots left in the store", "linked", "linked already",
             "linked to another", "another's token", "a hold moved", "another store", "another store's refund",
+            "corrected up", "corrected down",
         ]
         let missing = toReach.subtracting(reached)
         #expect(missing.isEmpty)
@@ -88,6 +89,7 @@ extension Command {
         case .keyed(let operation): operation.key
         case .atomic(let atomic): atomic.key
         case .consent(let consent): consent.key
+        case .adjust(let adjustment, _): adjustment.key
         case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: nil
         }
     }
@@ -143,6 +145,15 @@ struct GameWorkload {
         }
         issued += 1
         let key = RequestKey("k\(issued)")!
+        if random.chance(6) {
+            let units = Int64.random(in: 1...80, using: &random)
+            sent.append(
+                .adjust(
+                    Adjustment(
+                        key: key, account: account, currency: "gems", lotClass: random.chance(50) ? .paid : .free,
+                        units: random.chance(50) ? units : -units, reason: "a mistake"), approvedBy: "another"))
+            return sent[sent.count - 1]
+        }
         if random.chance(4) {
             sent.append(.consent(Consent(key: key, account: account, consumption: random.chance(50))))
             return sent[sent.count - 1]
@@ -154,7 +165,8 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .external, .link, .consent, .record, .expire, .balance, .consumption, .forget:
+        case .keyed, .credit, .notify, .external, .adjust, .link, .consent, .record, .expire, .balance, .consumption,
+            .forget:
             break
         }
         sent.append(command)

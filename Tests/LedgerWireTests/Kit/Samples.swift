@@ -77,6 +77,11 @@ enum Samples {
         Asked(Methods.consumption, query, .ledger(.consumption(query)))
     }
 
+    private static func adjust(_ adjustment: Adjustment) -> Asked {
+        let approved = ApprovedAdjustment(adjustment, approval: "a token")
+        return Asked(Methods.adjust, approved, .ledger(.adjust(approved)))
+    }
+
     private static func external(_ purchase: ExternalPurchase) -> Asked {
         Asked(Methods.external, purchase, .ledger(.external(purchase)))
     }
@@ -174,6 +179,14 @@ enum Samples {
                     identity: try identity("play.store", String(repeating: "é", count: 256)), account: player,
                     product: "gems500", quantity: Limits.quantityMax, price: 0, priceCurrency: "EUR",
                     purchaseDate: Limits.amountMax, revoked: 100_000)),
+            adjust(
+                Adjustment(
+                    key: try key("a"), account: player, currency: gems, lotClass: .paid, units: -Limits.amountMax,
+                    reason: "why")),
+            adjust(
+                Adjustment(
+                    key: try key("a"), account: player, currency: gems, lotClass: .free, units: 1,
+                    reason: String(repeating: "x", count: 256))),
             Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
             Asked(
                 Methods.close, ClosePeriod(through: Limits.amountMax),
