@@ -320,6 +320,7 @@ enum Mutation {
                 rows.entries.removeLast()
                 rows.transfers.removeAll { $0.entry == last.id }
                 rows.lots.removeAll { $0.id >= last.firstTransfer }
+                rows.adjustments.removeAll { $0.entry == last.id }
                 for index in rows.requests.indices where rows.requests[index].entry == last.id {
                     rows.requests[index].entry = nil
                 }
