@@ -21,6 +21,11 @@ extension Replay {
                 expect(
                     place >= 0 && lots[Int(place)].lotClass == row.lotClass, block.number,
                     "transfer \(transfer.id) corrects a lot of another class than was asked")
+                guard place >= 0, transfer.debit.kind == .adjusted else { continue }
+                let lot = lots[Int(place)]
+                expect(
+                    lot.price == 0 && lot.expiresAt == nil, block.number,
+                    "lot \(lot.id) is a correction's, and has a price or expires")
             }
             check(entry, row, own, block)
             emit(.adjustment) { table in
