@@ -14,6 +14,10 @@ public struct ReportLimits: Hashable, Sendable {
     /// Transactions that are named for one difference; more are counted.
     public var explainedMax = 1_000
 
+    /// Days of the period that a row is of: Apple's longest, a year's summary, are of a year. Differences are explained
+    /// day by day.
+    static let periodDaysMax = 366
+
     /// The bounds that there are where nothing else is said.
     public static let standard = ReportLimits()
 

@@ -72,6 +72,7 @@ import Testing
         ),
         (Samples.sales(begin: "2026-11-25"), "Begin Date", "'2026-11-25' is no day as 11/25/2026"),
         (Samples.sales(end: "11/24/2026"), "End Date", "is before the Begin Date"),
+        (Samples.sales(end: "11/26/2027"), "End Date", "is more than a year after the Begin Date"),
         (Samples.sales(currency: "usd"), "Customer Currency", "'usd' is no currency of three capital letters"),
         (Samples.sales(currency: " "), "Customer Currency", "is empty"),
         (Samples.sales(country: "USA"), "Country Code", "'USA' is no country of two capital letters"),

@@ -34,6 +34,9 @@ public struct SalesLine: Sendable {
         let begin = try row.day(.beginDate)
         let end = try row.day(.endDate)
         guard begin <= end else { throw row.fault(.endDate, "is before the Begin Date") }
+        guard end.number - begin.number < ReportLimits.periodDaysMax else {
+            throw row.fault(.endDate, "is more than a year after the Begin Date")
+        }
         days = begin...end
         country = try row.country(.countryCode)
         let price = try row.amount(.customerPrice)
@@ -120,6 +123,9 @@ public struct FinancialLine: Sendable {
             let start = try row.day(.startDate)
             let end = try row.day(.endDate)
             guard start <= end else { throw row.fault(.endDate, "is before the Start Date") }
+            guard end.number - start.number < ReportLimits.periodDaysMax else {
+                throw row.fault(.endDate, "is more than a year after the Start Date")
+            }
             days = start...end
             transactionDay = nil
             settlementDay = nil
