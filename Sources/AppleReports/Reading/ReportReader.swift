@@ -85,7 +85,9 @@ private struct RowState {
         func day(_ column: ReportColumn) -> CivilDay? {
             preamble.first { ReportColumn.named($0.key) == column }.flatMap { CivilDay(report: $0.value) }
         }
-        if let start = day(.startDate), let end = day(.endDate), start <= end {
+        if let start = day(.startDate), let end = day(.endDate), start <= end,
+            end.number - start.number < ReportLimits.periodDaysMax
+        {
             stated = start...end
         } else {
             stated = nil
