@@ -264,9 +264,6 @@ struct PastLot {
         } ?? nil
     }
 
-    /// Whether it was there already.
-    var exists: Bool { last > 0 }
-
     static let selectTransfer = """
         SELECT lot, lot_previous, lot_left, lot_refunded, money_deferred, money_refunded FROM transfer WHERE id = ?
         """

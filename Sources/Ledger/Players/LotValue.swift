@@ -2,7 +2,8 @@
 ///
 /// Units of a lot are left, consumed (spent, or used to pay a debt) or refunded, and so is their money. Units that
 /// change take their part of the money of those that they were among, rounded down; the last ones take the rest. So the
-/// parts are the price at any time, and each transfer moves one amount.
+/// parts are the price at any time. A transfer moves one amount from one part to another; only a refund of units that a
+/// hold had set aside may concern all three.
 package struct LotValue: Hashable, Sendable {
     /// What is still owed to players, in currency that they can spend; in thousandths.
     package var deferred: Int64

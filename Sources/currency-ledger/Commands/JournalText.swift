@@ -19,7 +19,7 @@ struct JournalText {
         switch format {
         case .beancount:
             """
-            ; The journal of a currency-ledger. At cost: Income:Purchased is what was sold.
+            ; The journal of a currency-ledger. At cost: Equity:Purchased is what was sold.
             plugin "beancount.plugins.auto_accounts"
             option "inferred_tolerance_default" "*:0.0005"
 
@@ -62,7 +62,7 @@ struct JournalText {
         }
         text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency)
         text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency)
-        // What a refund moved by rounding, or of units that a hold had set aside.
+        // What a refund moved besides: of units that a hold had set aside.
         for part in Part.allCases {
             guard let rest = left[part], rest != 0 else { continue }
             let place = name(part.account, account)
