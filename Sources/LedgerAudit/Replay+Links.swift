@@ -21,7 +21,7 @@ extension Replay {
                 continue
             }
             expect(
-                known.last.map { current($0.account) != row.account } ?? true, block.number,
+                known.last.map { owner(of: $0.account) != row.account } ?? true, block.number,
                 "account \(row.token) is linked to account \(row.account) again")
             if let name = accountNames[Int(row.token) - 1] {
                 expect(AppAccountToken(name) != nil, block.number, "account \(row.token) is linked, and is no token")
@@ -116,11 +116,6 @@ extension Replay {
         return account
     }
 
-    /// Whose everything is that comes under an account's name.
-    private func current(_ account: PlayerID) -> PlayerID {
-        links[account]?.last.map { owner(of: $0.account) } ?? account
-    }
-
     /// An account, and the tokens under whose names it may be meant.
     func names(of account: PlayerID) -> [PlayerID] {
         var names = [account]
@@ -133,15 +128,18 @@ extension Replay {
     }
 
     /// The accounts that a name may have meant while a block was decided: links of the block itself may have come
-    /// before or after.
+    /// before or after. A name leads to the account of its last link, and from there over first links.
     private func meant(by name: PlayerID, in block: BlockNumber) -> Set<PlayerID> {
-        var (meant, reached, next) = (Set<PlayerID>(), Set([name]), [name])
+        let known = links[name] ?? []
+        let before = known.last { $0.block < block }
+        var (meant, reached) = (Set<PlayerID>(), Set<PlayerID>())
+        if before == nil { meant.insert(name) }
+        var next = known.filter { $0.block == block }.map(\.account) + (before.map { [$0.account] } ?? [])
         while let account = next.popLast() {
-            let known = links[account] ?? []
-            let before = known.last { $0.block < block }
-            if before == nil { meant.insert(account) }
-            let possible = known.filter { $0.block == block }.map(\.account) + (before.map { [$0.account] } ?? [])
-            next += possible.filter { reached.insert($0).inserted }
+            guard reached.insert(account).inserted else { continue }
+            let first = links[account]?.first
+            if first.map({ $0.block == block }) ?? true { meant.insert(account) }
+            if let first { next.append(first.account) }
         }
         return meant
     }

@@ -150,10 +150,11 @@ struct ConnectionState {
     /// else it was may.
     func mayDoLess(than former: TokenHolder) -> Bool { reception.mayDoLess(than: former) }
 
-    /// Who is not known has no more to say than who it is.
+    /// Who is not known has no more to say than who it is. Over HTTP it was known who sends a body when that began.
+    private var isLimited: Bool { holder == nil && !reception.isHTTP }
+
     private var lineBytesMax: Int {
-        // Over HTTP it was known who sends a body when that began.
-        holder == nil && !reception.isHTTP ? limits.strangerLineBytesMax : WireLimits.lineBytesMax
+        isLimited ? limits.strangerLineBytesMax : WireLimits.lineBytesMax
     }
 
     /// The number of its long line that has memory, and that the client has not ended; no other line has it again.
@@ -402,8 +403,8 @@ struct ConnectionState {
                 return
             case .tooLong:
                 noteInVain()
-                replies.append(
-                    .error(.lineTooLong), id: .null, bytes: 0, replyBytesMax: WireError.lineTooLong.replyBytesMax)
+                let error = isLimited ? WireError.lineTooLong(unauthenticated: lineBytesMax) : .lineTooLong
+                replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax)
                 return ignoreInput()
             case .line(let range, let end):
                 isFrontWhole = true

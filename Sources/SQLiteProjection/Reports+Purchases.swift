@@ -5,7 +5,7 @@ import Ledger
 extension Reports {
     private static let columns = """
         p.transaction_id, p.account, p.product, p.quantity, p.source, p.storefront, p.purchase_date, p.time, p.price,
-        p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time
+        p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time, p.revocation_date
         """
 
     /// The purchases of a period, as they were at its end.
@@ -50,7 +50,7 @@ extension Reports {
         let newest = try PreparedStatement(
             db,
             """
-            SELECT signed_date, revoked FROM purchase_event
+            SELECT signed_date, revoked, revocation_date FROM purchase_event
             WHERE transaction_id = ?1 AND kind = 'signed' AND time <= ?2 ORDER BY signed_date DESC, revoked DESC LIMIT 1
             """)
         let (names, links) = (try AccountNames(db), try StoredLinks(db))
@@ -67,9 +67,10 @@ extension Reports {
             walked += 1
             newest.bind(1, number)
             newest.bind(2, query.asOf)
-            let later = try newest.first { ($0.integer(0), $0.integer(1)) }
-            let first = (select.integer(11), select.integer(12))
-            let revoked = later.map { $0 > first ? $0.1 : first.1 } ?? first.1
+            let later = try newest.first { (($0.integer(0), $0.integer(1)), $0.optionalInteger(2)) }
+            let first = ((select.integer(11), select.integer(12)), select.optionalInteger(15))
+            let last = later.map { $0.0 > first.0 ? $0 : first } ?? first
+            let (revoked, revocationDate) = (last.0.1, last.1)
             let isOpened = select.optionalInteger(14).map { $0 <= query.asOf } ?? false
             let owner = try isOpened ? select.optionalInteger(1).map { try links.owner(of: $0) } : nil
             let line = ReportLine(
@@ -80,7 +81,7 @@ extension Reports {
                     .text(select.text(2)), .integer(select.integer(3)), .text(Stored.sources.text(source)),
                     select.optionalText(5).map { .text($0) }, .integer(select.integer(6)), .integer(time),
                     select.optionalInteger(8).map { .sum(Int128($0)) }, select.optionalText(9).map { .text($0) },
-                    .integer(revoked), .text(select.text(10)),
+                    .integer(revoked), revocationDate.map { .integer($0) }, .text(select.text(10)),
                     isOpened ? select.optionalInteger(13).map { .integer($0) } : nil,
                 ])
             guard lines.add(line) else { return try page(query, lines.rows, after: after, passed: passed) }

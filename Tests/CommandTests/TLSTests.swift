@@ -136,7 +136,7 @@ import Testing
         for _ in 0..<3_000 where try !service.said.contains("cannot be used") {
             try await Task.sleep(for: .milliseconds(20))
         }
-        #expect(try service.said.contains("server.pem: cannot be read: for 10 seconds nobody wrote into the pipe"))
+        #expect(try service.said.contains("server.pem: cannot be read: it did not come to its end in 10 seconds"))
         #expect(try await client.info().ledger.bundleID == "com.example.game")
         try await client.close()
         #expect(service.stop() == 0)

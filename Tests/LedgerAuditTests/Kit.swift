@@ -31,7 +31,8 @@ final class RandomLedger {
     /// - Parameters:
     ///   - commands: how many are decided at least, beside a link that moves something.
     ///   - transfers: how many there are at least at the end.
-    init(seed: UInt64, commands: Int = 0, transfers: Int64 = 0) throws {
+    ///   - beginning: what is decided first, a block each.
+    init(seed: UInt64, commands: Int = 0, transfers: Int64 = 0, beginning: [Command] = []) throws {
         folder = try TemporaryFolder()
         let log = MemoryLog()
         let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
@@ -56,6 +57,7 @@ final class RandomLedger {
                 last.withLock { [position = books.position] in $0 = position.transfer }
             }
         }
+        for command in beginning { try run([command], closes: false, at: clock.withLock { $0 }) }
         while done < commands || last.withLock({ $0 }) < transfers {
             let now = clock.withLock { time in
                 time += Int64.random(in: 0...60, using: &workload.generator)

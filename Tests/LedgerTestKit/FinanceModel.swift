@@ -61,6 +61,7 @@ package struct FinanceModel {
     /// What each account of a currency, class of lots and kind had, after each entry's time: computed again when asked.
     private let name: (PlayerID) -> String
     private let owner: (PlayerID) -> PlayerID
+    private let revocationDates: [EvidenceID: Timestamp]
 
     /// - Parameters:
     ///   - rows: all rows of the journal.
@@ -74,6 +75,7 @@ package struct FinanceModel {
         self.rows = rows
         self.name = name
         self.owner = owner
+        self.revocationDates = revocationDates
         purchases = Dictionary(uniqueKeysWithValues: rows.purchases.map { ($0.facts.transaction, $0) })
         let entries = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0) })
         let lotRows = Dictionary(uniqueKeysWithValues: rows.lots.map { ($0.id, $0) })
@@ -388,6 +390,7 @@ package struct FinanceModel {
                 .integer(facts.quantity), .text(word(facts.source)), facts.storefront.map { .text($0) },
                 .integer(facts.purchaseDate), .integer(first.time), facts.price.map { .sum(Int128($0)) },
                 facts.priceCurrency.map { .text($0) }, .integer(newest?.revoked ?? 0),
+                newest.flatMap { revocationDates[$0.id] }.map { .integer($0) },
                 .text(row.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " ")),
                 isOpened ? entry.map { .integer($0) } : nil,
             ]

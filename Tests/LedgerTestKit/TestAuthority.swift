@@ -11,11 +11,12 @@ package final class TestAuthority: Sendable {
 
     package let folder: URL
 
-    package init() throws {
+    /// - Parameter subject: its name, as OpenSSL's command takes it.
+    package init(subject: String = "/CN=authority") throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try run(
-            ["req", "-x509"] + TestAuthority.key + ["-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority"])
+            ["req", "-x509"] + TestAuthority.key + ["-keyout", "ca.key", "-out", "ca.pem", "-subj", subject])
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }

@@ -180,7 +180,10 @@ package struct Workload {
     private mutating func ofAccount(_ account: AccountName) -> Command {
         if generator.chance(25) {
             let token = Workload.token(Int.random(in: 0..<Workload.guests, using: &generator))
-            return .link(Link(token: token, account: account, moves: generator.chance(20)))
+            // Now and then to what may be another token, or be linked itself.
+            let other = Workload.token(Int.random(in: 0..<Workload.guests, using: &generator)).account
+            return .link(
+                Link(token: token, account: generator.chance(20) ? other : account, moves: generator.chance(20)))
         }
         issued += 1
         let consent = Command.consent(

@@ -51,7 +51,7 @@ import Testing
                 let receipt = try store.credit(jws(1, token: "Player"), named)
                 #expect(receipt.outcome == outcome && receipt.account == "player")
             }
-            for (token, named) in [("Player", "PLAYER"), ("Player", "ann"), ("Players", nil)]
+            for (token, named) in [("Player", "PLAYER"), ("Player", "ann"), ("Players", "ann")]
                 as [(AccountName, AccountName?)]
             {
                 #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, token: token), named) }
@@ -72,7 +72,21 @@ import Testing
         var store = AuditedStore()
         try store.credit(jws(1), "ann")
         #expect(try store.credit(jws(1, signed: 2, token: "ann")).outcome == .alreadyCredited)
+        try store.grant("g", "bob", 1)
         #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, signed: 2, token: "bob")) }
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, signed: 2, token: "bob"), "ann") }
+    }
+
+    /// Apple lets a token be set after the purchase: whoever it names, it is no other player's here.
+    @Test func aTokenThatNamesNobodyTakesNoPurchaseFromItsOwner() throws {
+        var store = AuditedStore()
+        try store.credit(jws(1), "ann")
+        let receipt = try store.credit(jws(1, signed: 2, token: "token"))
+        #expect(receipt.outcome == .alreadyCredited && receipt.account == "ann")
+        #expect(try store.credit(jws(1, signed: 3, revoked: 100_000, token: "token"), "ann").outcome == .reversed)
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, signed: 4, token: "token"), "bob") }
+        #expect(try store.standing("ann") == [0, 0])
+        #expect(try store.credit(jws(2, token: "token")).account == "token", "what is nobody's yet is the token's")
     }
 
     @Test func aRefundWhoseTokenWasSetAfterThePurchaseReachesTheOwner() throws {

@@ -229,6 +229,23 @@ import Testing
         try store.credit(jws(1, signed: 2, revoked: 100_000, token: name))
     }
 
+    @Test(arguments: [true, false])
+    func aPurchaseOfATokenWhoseNameIsErasedStaysItsAccounts(isBefore: Bool) throws {
+        var store = AuditedStore()
+        if isBefore { try store.credit(jws(1, token: name)) }
+        try store.link(guest, to: "ann")
+        if !isBefore { try store.credit(jws(1, token: name)) }
+        guard case .forgotten(true) = store.ask(.forget(name)) else { return #expect(Bool(false)) }
+        store.forget()
+        for named in [nil, "ann"] as [AccountName?] {
+            let receipt = try store.credit(jws(1, token: name), named)
+            #expect(receipt.outcome == .alreadyCredited && receipt.account == "ann" && receipt.finish)
+        }
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(1, token: name), "bob") }
+        #expect(try store.credit(jws(1, signed: 2, revoked: 100_000, token: name)).outcome == .reversed)
+        #expect(try store.standing("ann") == [0, 0])
+    }
+
     /// Only the one token leads elsewhere: those that were linked to it while it was an account of its own stay where
     /// all of that account is, whichever was linked first.
     @Test(arguments: [true, false])

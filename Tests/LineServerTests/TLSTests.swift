@@ -519,8 +519,14 @@ extension ServerTests {
             try authority.issue("game", name: "game-1")
             let tls = Self.tls(authority, isMutual: true)
             try await TestServer.run(tokens: Self.tokens(("old", "game-1", .game)), tls: tls) { server in
+                // One more authority takes nothing from those of the first.
+                let wider = ServerConfiguration.TLS {
+                    var files = try tls.read()
+                    files.clientAuthorities? += try TestAuthority().bytes("ca.pem")
+                    return files
+                }
                 let client = try await Self.reload(
-                    server, Self.tokens(("new", "game-1", .game)), tls, beforeHandshakeOf: "game", of: authority)
+                    server, Self.tokens(("new", "game-1", .game)), wider, beforeHandshakeOf: "game", of: authority)
                 #expect(try await client.ask([Requests.grant("g", "a", 5)]).map(\.reason) == [nil])
                 let admin = try await TLSClient(
                     server.address, authority: authority.bytes("ca.pem"), certificate: authority.bytes("game.pem"),
@@ -529,6 +535,21 @@ extension ServerTests {
                     Requests.authenticate("the admin's token"), Requests.history("a"),
                 ])
                 #expect(history[1].result["entries"][0]["actor"].string == "new", "\(history)")
+            }
+        }
+
+        /// A server's list of authorities has 64 KiB at most: a longer one would end every handshake.
+        @Test func authoritiesWhoseNamesAreTooLongForTheListAreBelievedAllTheSame() async throws {
+            let unit = String(repeating: "u", count: 64)
+            let authority = try TestAuthority(subject: "/CN=a" + String(repeating: "/OU=\(unit)", count: 1_000))
+            try authority.issue("server", name: "server")
+            try authority.issue("game", name: "game-1")
+            let tokens = Self.tokens(("game", "game-1", .game))
+            try await TestServer.run(tokens: tokens, tls: Self.tls(authority, isMutual: true)) { server in
+                let client = try await TLSClient(
+                    server.address, authority: authority.bytes("ca.pem"), certificate: authority.bytes("game.pem"),
+                    key: authority.bytes("game.key"))
+                #expect(try await client.ask([Requests.grant("g", "a", 5)]).map(\.reason) == [nil])
             }
         }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 import Ledger
@@ -77,6 +78,10 @@ import Testing
         }
     }
 
+    /// How many times are asked as of which everything is compared; by hand more: `LEDGER_PAST_TIMES=1000`.
+    private static let timesAsked =
+        ProcessInfo.processInfo.environment["LEDGER_PAST_TIMES"].flatMap { Int($0) } ?? 25
+
     /// Wallets with hundreds of entries, thousands of transfers, and what expires while nobody posts it.
     @Test func whateverTimeOfThePastIsAskedTheAnswerIsWhatTheTransfersMake() async throws {
         try await apart {
@@ -95,7 +100,9 @@ import Testing
             let tables = store.projection
             var blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
             // The last transfer stands anywhere, then at the end of a part.
-            let times = (0..<25).map { _ in Timestamp.random(in: 1...workload.now, using: &workload.generator) }
+            let times = (0..<Self.timesAsked).map { _ in
+                Timestamp.random(in: 1...workload.now, using: &workload.generator)
+            }
             let midnight = workload.now + 1_000
             for time in times + [midnight] + times.prefix(5) {
                 if time == midnight {

@@ -51,13 +51,17 @@ extension World {
             throw .unknownProduct(product: item.product)
         }
         if isCredit && name == nil { throw .accountRequired }
-        if let token = item.token, let named, named != token, whose(token) == nil || whose(token) != whose(named) {
+        // What nobody is called claims nothing of a purchase that has an owner.
+        let isNobodys = known?.account != nil && item.token.map { whose($0) == nil } ?? false
+        if let token = item.token, let named, named != token, !isNobodys,
+            whose(token) == nil || whose(token) != whose(named)
+        {
             throw .accountMismatch
         }
         if let known {
             // A notification that names no account reaches the owner; and so does whoever comes after the owner was
             // forgotten.
-            let claimed = isCredit ? name : named
+            let claimed = isNobodys ? named : isCredit ? name : named
             if let owner = known.account.map({ owner($0) }), let claimed, !mayBe(claimed, owner),
                 !names[owner].isErased
             {

@@ -16,15 +16,20 @@ extension Books {
         }
         let former = formerName(of: facts.token, owner: owner)
         let named = former != nil && named == former ? facts.token : named
+        // A token that names nobody claims nothing of a purchase that has an owner: it was set at Apple since, or its
+        // name was erased.
+        let isNobodys = owner != nil && former == nil && facts.token.map { playerIDs[$0] == nil } ?? false
         let name = facts.token ?? named
         if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
-        if let token = facts.token, let named, !isSame(token, named) { return .failure(Refusal(.accountMismatch)) }
+        if let token = facts.token, let named, !isNobodys, !isSame(token, named) {
+            return .failure(Refusal(.accountMismatch))
+        }
         if let known {
             // A notification that claims no account reaches the owner whatever token the JWS has by now: Apple lets a
             // token be set after the purchase, and a refund must not be lost for it.
             // Where the owner's name was erased nobody can say any more whose it was: whoever shows the purchase is
             // answered, and it stays where it is.
-            let claimed = requiresAccount || named != nil ? name : nil
+            let claimed = isNobodys ? named : requiresAccount || named != nil ? name : nil
             if let owner, let claimed, !mayBe(claimed, of: owner), former == nil,
                 self.name(of: owner)?.isErased != true
             {

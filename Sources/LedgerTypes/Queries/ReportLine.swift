@@ -187,7 +187,8 @@ extension ReportKind {
         ReportColumn("storefront", .text, isOptional: true), ReportColumn("purchaseDate", .time),
         ReportColumn("time", .time), ReportColumn("price", .money, isOptional: true),
         ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("revoked", .integer),
-        ReportColumn("grants", .text), ReportColumn("entry", .integer, isOptional: true),
+        ReportColumn("revocationDate", .time, isOptional: true), ReportColumn("grants", .text),
+        ReportColumn("entry", .integer, isOptional: true),
     ]
 
     private static let journalColumns = [

@@ -10,6 +10,13 @@ extension WireError {
     package static let lineTooLong = WireError(
         .lineTooLong, "a line is at most \(WireLimits.lineBytesMax) bytes; the connection is closed")
 
+    /// - Parameter bytes: how long a line may be before its client has authenticated.
+    package static func lineTooLong(unauthenticated bytes: Int) -> WireError {
+        WireError(
+            .lineTooLong,
+            "before its client has authenticated, a line is at most \(bytes) bytes; the connection is closed")
+    }
+
     package static let batchTooLong = WireError(
         .batchTooLong, "a batch holds at most \(WireLimits.batchRequestsMax) requests")
 

@@ -19,8 +19,8 @@ final class ServerCertificates: Sendable {
         fileprivate let open: NIOSSLContext?
         /// When the first of the certificates that the server shows runs out, in seconds since the UNIX epoch.
         fileprivate let expires: Int64
-        /// The file of the authorities whose certificates clients need; `nil` where they need none.
-        fileprivate let authorities: [UInt8]?
+        /// The authorities whose certificates clients need; none where they need no certificate.
+        fileprivate let authorities: Set<NIOSSLCertificate>
     }
 
     private let shutdownTimeout: TimeAmount
@@ -49,13 +49,14 @@ final class ServerCertificates: Sendable {
     /// Has connections to come begin with these.
     func replace(by new: Checked) {
         current.withLockedValue {
-            if new.authorities != $0.checked.authorities { $0.authorities += 1 }
+            // Whom those before believed, those of now do too, where none of them is gone.
+            if !new.authorities.isSuperset(of: $0.checked.authorities) { $0.authorities += 1 }
             $0.checked = new
         }
     }
 
-    /// Counts how often other authorities were named. A client's certificate says who it is by those that hold when its
-    /// handshake ends: where it began under others, anybody may have given it the name.
+    /// Counts how often an authority was taken away. A client's certificate says who it is by those that hold when its
+    /// handshake ends: where it began under others, one that is not believed any more may have given it the name.
     var authorities: Int { current.withLockedValue { $0.authorities } }
 
     /// Whether clients need a certificate of their own.
@@ -97,18 +98,23 @@ final class ServerCertificates: Sendable {
         tls.shutdownTimeout = shutdownTimeout
         tls.certificateVerification = .none
         let open = tls
-        if let authorities = files.clientAuthorities {
-            tls.trustRoots = .certificates(try certificates(authorities, "tls.clientCA"))
+        let authorities = try files.clientAuthorities.map { bytes throws(ServerError) in
+            try certificates(bytes, "tls.clientCA")
+        }
+        if let authorities {
+            tls.trustRoots = .certificates(authorities)
             // The path is verified; names of clients are no host names.
             tls.certificateVerification = .noHostnameVerification
-            tls.sendCANameList = true
+            // So that a client with several certificates knows which; a list has 64 KiB at most (RFC 5246 §7.4.4), and
+            // with one that is too long no handshake ends.
+            tls.sendCANameList = authorities.reduce(0) { $0 + $1.nameBytesMax } < 60_000
         }
         do {
             let expires = chain.reduce(Int64.max) { min($0, Int64($1.notValidAfter)) }
             return Checked(
                 context: try NIOSSLContext(configuration: tls),
-                open: files.clientAuthorities == nil ? nil : try NIOSSLContext(configuration: open), expires: expires,
-                authorities: files.clientAuthorities)
+                open: authorities == nil ? nil : try NIOSSLContext(configuration: open), expires: expires,
+                authorities: Set(authorities ?? []))
         } catch {
             throw ServerError(
                 .unusableCertificates,
@@ -129,6 +135,9 @@ final class ServerCertificates: Sendable {
 }
 
 extension NIOSSLCertificate {
+    /// No fewer bytes than its subject has in a list of names: each part has a value, an identifier, and their frames.
+    fileprivate var nameBytesMax: Int { subjectName.reduce(16) { $0 + $1.value.utf8.count + 32 } }
+
     /// Whom it names: host names of its subject's alternative names (RFC 5280 §4.2.1.6), then its common names.
     var names: [String] {
         let hosts = _subjectAlternativeNames().compactMap { name in

@@ -80,7 +80,7 @@ extension AppStoreCommand {
             guard start >= Clock.now() - span else {
                 throw Failure(
                     "--since is too early: Apple keeps notifications of \(ledger.environment.rawValue) for "
-                        + "\(span / 86_400_000) days")
+                        + "\(span / 86_400_000) days", exitCode: .validationFailure)
             }
             return start
         }
@@ -94,9 +94,11 @@ final class Reconciling: Sendable {
         var known = 0
         var refused = 0
         var postponed = 0
+        /// Refunds of purchases that the ledger has never seen, and that name no account.
+        var unknown = 0
 
         var json: String {
-            #"{"new":\#(new),"known":\#(known),"refused":\#(refused),"postponed":\#(postponed)}"#
+            #"{"new":\#(new),"known":\#(known),"refused":\#(refused),"postponed":\#(postponed),"unknown":\#(unknown)}"#
         }
     }
 
@@ -167,7 +169,10 @@ final class Reconciling: Sendable {
             say(receipt)
             return .new
         } catch let error as WireError {
-            Console.error("a notification was not carried out: \(error)")
+            let about = SignedIdentity.notification(signedPayload)
+            Console.error("\(about ?? "a notification") was not carried out: \(error)")
+            // That it is too long is said to a stranger: it may be carried out for who is known.
+            if error.reason == WireReason.lineTooLong.rawValue { return .postponed("\(error)") }
             return Reconciliation.Delivery(error)
         }
     }
@@ -255,12 +260,20 @@ final class Reconciling: Sendable {
             do {
                 note(try await ledger.credit(signedTransaction: transaction))
             } catch let error as WireError where error.reason == WireReason.accountRequired.rawValue {
-                guard let identity, let view = try await known(identity.purchase) else { return }
+                guard let identity else { throw error }
+                guard let view = try await known(identity.purchase) else {
+                    Console.error("\(about) is of a purchase that the ledger has never seen")
+                    return counted.withLockedValue { $0.unknown += 1 }
+                }
                 guard let account = view.account else {
+                    // It was told already, and whoever claims the purchase gets nothing of it.
+                    if view.revoked > 0 { return counted.withLockedValue { $0.known += 1 } }
                     Console.error("\(about) waits: no account has claimed the purchase")
                     return counted.withLockedValue { $0.postponed += 1 }
                 }
-                note(try await ledger.credit(signedTransaction: transaction, account: account))
+                // Where a name was erased nobody can say it, and anybody's is taken.
+                let name = account.isErased ? AccountName("erased") : account
+                note(try await ledger.credit(signedTransaction: transaction, account: name))
             }
         } catch let error as WireError where Reconciling.isOfOthers(error) {
             // Refunds of all that the customer bought come: subscriptions too, and what is older than the ledger.
@@ -273,7 +286,11 @@ final class Reconciling: Sendable {
     }
 
     private func note(_ receipt: PurchaseReceipt) {
-        let isNew = !receipt.posted.isEmpty
+        let isNew =
+            switch receipt.outcome {
+            case .credited, .reversed, .reinstated, .unassigned: true
+            case .alreadyCredited, .alreadyReversed: false
+            }
         if isNew { say(receipt) }
         counted.withLockedValue { if isNew { $0.new += 1 } else { $0.known += 1 } }
     }
@@ -304,9 +321,11 @@ final class Reconciling: Sendable {
     }
 }
 
-/// What a JWS that is not verified yet says of what it is about, to look it up by: the ledger verifies it.
+/// What a JWS that is not verified yet says of what it is about, to look it up by and to name it: the ledger verifies
+/// it, and who made it up may have written anything.
 private struct SignedIdentity {
     let purchase: TransactionID
+    /// For people.
     let product: String
 
     init?(_ jws: String) {
@@ -316,17 +335,38 @@ private struct SignedIdentity {
             var productId: String
             var type: String
         }
-        let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return nil }
-        var text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
-        while text.utf8.count % 4 > 0 { text += "=" }
-        guard let data = Data(base64Encoded: String(text)),
-            let payload = try? JSONDecoder().decode(Payload.self, from: data),
+        guard let payload = SignedIdentity.payload(jws, Payload.self),
             let purchase = TransactionID(
                 payload.type == "Non-Consumable"
                     ? payload.originalTransactionId ?? payload.transactionId : payload.transactionId)
         else { return nil }
         self.purchase = purchase
-        product = payload.productId
+        product = SignedIdentity.forPeople(payload.productId)
+    }
+
+    /// A notification's name, for people; `nil` where it is none.
+    static func notification(_ jws: String) -> String? {
+        struct Payload: Decodable {
+            var notificationType: String
+            var subtype: String?
+            var notificationUUID: String
+        }
+        return payload(jws, Payload.self).map { payload in
+            let type = [payload.notificationType, payload.subtype].compactMap { $0 }.joined(separator: " ")
+            return "notification \(forPeople(payload.notificationUUID)) (\(forPeople(type)))"
+        }
+    }
+
+    private static func payload<Payload: Decodable>(_ jws: String, _ type: Payload.Type) -> Payload? {
+        let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        var text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        while text.utf8.count % 4 > 0 { text += "=" }
+        return Data(base64Encoded: String(text)).flatMap { try? JSONDecoder().decode(type, from: $0) }
+    }
+
+    /// Not longer than a name, and without characters that a terminal obeys.
+    private static func forPeople(_ text: String) -> String {
+        String(text.prefix(128).unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : Character($0) })
     }
 }

@@ -1,10 +1,7 @@
 import ArgumentParser
-import FileLog
 import Foundation
 import Ledger
-import LedgerClient
 import LedgerWire
-import SQLiteProjection
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -118,15 +115,9 @@ struct Export: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
     var output: String?
 
-    @OptionGroup var server: ServerOptions
-
-    @Option(help: "The ledger's folder, instead of a server.", completion: .directory)
-    var path: String?
+    @OptionGroup var place: ReportPlace
 
     func validate() throws {
-        if path != nil && server.server != nil {
-            throw ValidationError("Give --server or --path, not both.")
-        }
         if let asOf, TimeText.milliseconds(asOf) == nil {
             throw ValidationError("--as-of must be milliseconds since 1970 or ISO 8601, not '\(asOf)'.")
         }
@@ -167,61 +158,16 @@ struct Export: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var request = request
         var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
-        if let path {
-            try fromFolder(path, request, &writer, &progress)
-        } else {
-            try await server.withClient { client in
-                repeat {
-                    let page = try await client.report(
-                        request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
-                        scope: request.scope, currency: request.currency, limit: request.limit, after: request.after)
-                    request.asOf = page.asOf
-                    try writer.write(page.rows)
-                    progress.show(writer.count)
-                    request.after = page.next
-                } while request.after != nil
+        try await place.withReports { source in
+            _ = try await source.read(request) { rows in
+                try writer.write(rows)
+                progress.show(writer.count)
             }
         }
         try writer.finish()
         progress.end(writer.count)
-    }
-
-    private func fromFolder(
-        _ path: String, _ query: ReportRequest, _ writer: inout ReportFile, _ progress: inout Progress
-    ) throws {
-        do {
-            let folder = LedgerFolder(path)
-            try folder.check()
-            let reports = try SQLiteReports(path: folder.projection)
-            try check(query.asOf, query.currency, try reports.state())
-            try reports.report(query) { block, time in
-                Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
-            } each: { rows in
-                try writer.write(rows)
-                progress.show(writer.count)
-            }
-        } catch let error as StoreError {
-            throw Failure(error.description)
-        } catch let error as LogError {
-            throw Failure(error.description)
-        } catch let error as ProjectionOpeningError {
-            throw Failure(error.description)
-        }
-    }
-
-    /// Refuses what a service would refuse.
-    private func check(_ time: Timestamp?, _ code: CurrencyCode?, _ state: ProjectedState) throws {
-        if let code, !state.currencies.contains(code) {
-            let known = state.currencies.sorted().map(\.text).joined(separator: ", ")
-            throw Failure("the ledger has no currency \(code)\(known.isEmpty ? "" : ", but \(known)")")
-        }
-        let latest = max(Clock.now(), state.time)
-        if let time, time > latest {
-            throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
-        }
     }
 }
 

@@ -87,32 +87,28 @@ struct ReportFile {
 
     private static func csv(_ row: ReportRow) -> String {
         switch row {
-        case .line(let row): return line(zip(row.kind.columns, row.values).map { text($1, $0.type) })
+        case .line(let row): return CSV.line(zip(row.kind.columns, row.values).map { text($1, $0.type) })
         case .balance(let account, let currency, let available, let held, let debt, let paid):
             let numbers = [available, held, debt, paid, available - paid].map(String.init).joined(separator: ",")
-            return "\(quoted(account.text)),\(currency),\(numbers)\r\n"
+            return "\(CSV.field(account.text)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
         case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
-            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(UTCText.time(since)),\(age)\r\n"
+            return
+                "\(CSV.field(account.text)),\(currency),\(transaction),\(lot),\(debt),\(UTCText.time(since)),\(age)\r\n"
         case .notification(let row):
-            return line([
+            return CSV.line([
                 row.uuid, row.type, row.subtype, UTCText.time(row.signedDate), UTCText.time(row.time),
                 row.transaction?.description, row.account?.text, row.verdict.rawValue, row.entry.map(String.init),
                 row.posted.map { "\($0.currency):\($0.units)" }.joined(separator: " "),
             ])
         case .consumptionRequest(let row):
-            return line([
+            return CSV.line([
                 row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
                 UTCText.time(row.signedDate), UTCText.time(row.time), UTCText.time(row.deadline), row.consent.rawValue,
                 row.state.rawValue, row.endedAt.map(UTCText.time), row.code.map(String.init),
             ])
         }
-    }
-
-    /// What there is not stands as an empty field.
-    private static func line(_ fields: [String?]) -> String {
-        fields.map { quoted($0 ?? "") }.joined(separator: ",") + "\r\n"
     }
 
     private static func text(_ value: ReportValue?, _ type: ReportValueType) -> String? {
@@ -122,17 +118,6 @@ struct ReportFile {
         case .integer(let number): type == .time ? UTCText.time(number) : String(number)
         case .sum(let sum): type == .money ? Money.text(thousandths: sum) : String(sum)
         }
-    }
-
-    /// RFC 4180 §2. A name that a spreadsheet would take for a formula gets an apostrophe in front, and so does one
-    /// that begins with an apostrophe: whoever takes one away from each text that begins with one has the names again.
-    private static func quoted(_ text: String) -> String {
-        let isNumber = Int128(text) != nil || Money.thousandths(text) != nil
-        let isFormula = text.utf8.first.map { "=+-@'\t\r".utf8.contains($0) } ?? false
-        let text = isFormula && !isNumber ? "'" + text : text
-        // By byte: a comma with a combining accent behind it is still a comma.
-        guard text.utf8.contains(where: { [0x0A, 0x0D, 0x22, 0x2C].contains($0) }) else { return text }
-        return "\"\(text.replacingOccurrences(of: "\"", with: "\"\"", options: .literal))\""
     }
 
     private static func json(_ row: ReportRow) -> [UInt8] {

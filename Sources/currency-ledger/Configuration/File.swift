@@ -18,29 +18,32 @@ struct FileError: Error, CustomStringConvertible {
 /// Reading and writing files that an operator names.
 enum File {
     /// All bytes of a file, which may be a pipe.
-    /// - Parameter silenceMax: for how many seconds a pipe may have nothing to read; `nil` for as long as it takes.
-    static func read(_ path: String, bytesMax: Int, silenceMax: Int32? = 10) throws(FileError) -> [UInt8] {
+    /// - Parameter secondsMax: how long a pipe may take to its end; `nil` for as long as it takes.
+    static func read(_ path: String, bytesMax: Int, secondsMax: Int? = 10) throws(FileError) -> [UInt8] {
         // Opened like this a pipe into which nobody writes keeps nobody, and neither does reading it.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileError(path, "cannot be read", code: errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 65_536)
+        let end = secondsMax.map { ContinuousClock.now + .seconds($0) }
         while true {
             // Asked first: nothing can be read from a pipe whose writer is still to come, as if it had ended.
             var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            switch poll(&readable, 1, silenceMax.map { $0 * 1_000 } ?? -1) {
-            case 0: throw FileError(path, "cannot be read: for \(silenceMax ?? 0) seconds nobody wrote into the pipe")
-            case -1 where errno == EINTR: continue
-            default: break
+            let left = end.map { max(0, Int32(($0 - .now) / .milliseconds(1))) }
+            let count = poll(&readable, 1, left ?? -1)
+            if count < 0, errno == EINTR { continue }
+            // What is on a disk can always be read, and is bounded by its length. A pipe that drips is not.
+            if count == 0 || left == 0 {
+                throw FileError(path, "cannot be read: it did not come to its end in \(secondsMax ?? 0) seconds")
             }
-            let count = Foundation.read(descriptor, &part, part.count)
-            if count == 0 { return bytes }
-            guard count > 0 else {
+            let length = Foundation.read(descriptor, &part, part.count)
+            if length == 0 { return bytes }
+            guard length > 0 else {
                 if errno == EINTR || errno == EAGAIN { continue }
                 throw FileError(path, "cannot be read", code: errno)
             }
-            bytes += part[..<count]
+            bytes += part[..<length]
             guard bytes.count <= bytesMax else { throw FileError(path, "is larger than \(bytesMax) bytes") }
         }
     }

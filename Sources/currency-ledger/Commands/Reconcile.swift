@@ -1,0 +1,157 @@
+import AppleReports
+import ArgumentParser
+import Ledger
+import LedgerWire
+
+/// The ledger beside what Apple's own reports say.
+struct Reconcile: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reconcile", abstract: "Holds the ledger against App Store Connect's reports.",
+        subcommands: [Sales.self, SettledReport.self])
+}
+
+/// How a command reads Apple's reports.
+struct AppleReportOptions: ParsableArguments {
+    @Option(
+        help:
+            "The folder that keeps Apple's files: evidence of what settled the money. It is made where there is none.",
+        completion: .directory)
+    var evidence: String
+
+    @Option(help: "By whose midnights Apple's reports count days.")
+    var zone = ReportZoneName(.pacific)
+
+    @Option(help: "The app's SKU in App Store Connect, where the vendor has other apps. Default: all in-app purchases")
+    var app: String?
+
+    @Flag(help: "Pass over products in Financial Reports that the ledger never sold: those of the vendor's other apps.")
+    var ownProducts = false
+
+    /// Apple's files and the ledger's purchases, side by side.
+    func reconciliation(_ files: [ReportEvidence.Kept], _ purchases: BookedPurchases) -> Reconciliation {
+        Reconciliation(
+            files: files.map { ($0.name, ReportInput(path: $0.path)) }, purchases: purchases.all,
+            options: Reconciliation.Options(
+                zone: zone.zone, app: app, products: ownProducts ? purchases.products : nil))
+    }
+}
+
+extension Reconcile {
+    struct Sales: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Keeps reports of App Store Connect, and says where they and the ledger differ.",
+            discussion: """
+                Takes Summary Sales Reports and Financial Reports, compressed as they come or not. Each is checked and \
+                kept in the folder of --evidence; then all that were ever kept are held against the ledger's \
+                purchases: Summary Sales Reports by product, storefront, price and day, Financial Reports by what they \
+                pay for which purchase. Without files, those that are kept are.
+
+                Each difference is a line, with the transactions of ours that explain it. The exit status is 1 where \
+                something has to be looked at. "reconcile month" says what is settled.
+
+                currency-ledger reconcile sales --evidence apple S_D_80012345_20261125.txt.gz
+                """)
+
+        enum Format: String, CaseIterable, ExpressibleByArgument {
+            case text, csv
+        }
+
+        @Argument(help: "Files from App Store Connect.", completion: .file())
+        var files: [String] = []
+
+        @Option(help: "text (for people, what differs) or csv (a row for each thing, what agrees too).")
+        var format: Format = .text
+
+        @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
+        var output: String?
+
+        @OptionGroup var options: AppleReportOptions
+        @OptionGroup var place: ReportPlace
+
+        func run() async throws {
+            let evidence = try ReportEvidence(options.evidence)
+            var added = 0
+            for file in files where try evidence.keep(file) { added += 1 }
+            let kept = try evidence.files()
+            guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
+            let purchases = try await place.withReports { try await BookedPurchases($0) }
+            let reconciliation = options.reconciliation(kept, purchases)
+            let findings = ReportFinding.all(reconciliation)
+            let writer = try OutputFile(output)
+            switch format {
+            case .text:
+                for finding in findings where finding.isToBeLookedAt { try writer.write(Array("\(finding)\n".utf8)) }
+            case .csv:
+                try writer.write(Array(CSV.line(ReportFinding.columns).utf8))
+                for finding in findings { try writer.write(Array(CSV.line(finding.fields).utf8)) }
+            }
+            try writer.finish()
+            Console.error(
+                """
+                \(kept.count) files, \(added) of them new; \(purchases.all.count) purchases\
+                \(purchases.withoutPrice > 0 ? ", and \(purchases.withoutPrice) without a signed price" : ""); \
+                \(findings.count { $0.kind == .agrees }) lines agree, \
+                \(findings.count { $0.isToBeLookedAt }) things are to be looked at
+                """)
+            if !reconciliation.agrees { throw ExitCode(1) }
+        }
+    }
+
+    struct SettledReport: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "month", abstract: "Writes a month's money on both bases, signed and settled, as CSV.",
+            discussion: """
+                A row for each product, storefront and price currency, on each basis: signed, what customers paid by \
+                the App Store's signatures; unsettled, what of that no Financial Report has paid yet; settled, what \
+                Apple pays for the rest; withheld, what of the rest it does not pay (commission and tax). Where Apple \
+                pays in the customer's currency, signed = unsettled + settled + withheld in each column; and in each \
+                row opening + sold - refunded - recognised = closing.
+
+                It is made of the files that "reconcile sales" has kept: with more of them, more is settled.
+                """)
+
+        @Argument(help: "The month in UTC, as 2026-01.")
+        var month: String
+
+        @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
+        var output: String?
+
+        @OptionGroup var options: AppleReportOptions
+        @OptionGroup var place: ReportPlace
+
+        func validate() throws {
+            if Month(month) == nil { throw ValidationError("The month must be as 2026-01, not '\(month)'.") }
+        }
+
+        func run() async throws {
+            guard let month = Month(month) else { preconditionFailure("a month that was not validated") }
+            let kept = try ReportEvidence(options.evidence).files()
+            let settled = try await place.withReports { source in
+                let purchases = try await BookedPurchases(source)
+                let reconciliation = options.reconciliation(kept, purchases)
+                for file in reconciliation.files {
+                    if let fault = file.fault { throw Failure("\(file.name): \(fault)") }
+                }
+                var settled = SettledMonth(reconciliation.settlement, purchases.all)
+                try await settled.read(source, from: month.first, through: month.last)
+                return settled
+            }
+            let writer = try OutputFile(output)
+            try writer.write(Array(CSV.line(SettledReport.columns).utf8))
+            for row in settled.rows { try writer.write(Array(CSV.line(SettledReport.fields(row)).utf8)) }
+            try writer.finish()
+        }
+
+        private static let columns = [
+            "product", "storefront", "priceCurrency", "source", "currency", "basis", "moneyCurrency", "opening", "sold",
+            "refunded", "recognised", "closing",
+        ]
+
+        private static func fields(_ row: SettledMonth.Row) -> [String] {
+            let key = row.key
+            return [
+                key.product, key.storefront, key.priceCurrency, key.source, key.currency, key.basis.rawValue, key.money,
+            ] + [row.opening, row.sold, row.refunded, row.recognised, row.closing].map { Money.text(thousandths: $0) }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import AppleReports
+import Ledger
+import LedgerWire
+
+/// The ledger's purchases at the App Store, as Apple's reports may have them: those that somebody paid for.
+struct BookedPurchases {
+    private(set) var all: [OpenPurchase] = []
+    /// Purchases whose JWS states no price or no storefront, as those before iOS 17.2: they match no row of Apple's.
+    private(set) var withoutPrice = 0
+
+    /// - Parameter asOf: as of when; `nil` for now.
+    init(_ source: ReportSource, asOf: Timestamp? = nil) async throws {
+        let request = ReportRequest(kind: .purchases, asOf: asOf, limit: Limits.reportPageMax)
+        var purchases = BookedPurchases()
+        try await source.read(request) { rows in
+            for case .line(let line) in rows { purchases.add(line) }
+        }
+        self = purchases
+    }
+
+    private init() {}
+
+    /// Adds a row of the report `purchases`.
+    private mutating func add(_ line: LedgerLine) {
+        guard line.text("source") == "app_store" else { return }
+        guard let id = line.text("transactionId"), let product = line.text("product"),
+            let quantity = line.integer("quantity"), let purchasedAt = line.integer("purchaseDate"),
+            let storefront = line.text("storefront"), let currency = line.text("priceCurrency"),
+            let price = line.thousandths("price").map(Thousandths.init(rawValue:))
+        else {
+            withoutPrice += 1
+            return
+        }
+        let revoked = line.integer("revoked") ?? 0
+        all.append(
+            OpenPurchase(
+                BookedTransaction(
+                    id: id, product: product, storefront: storefront, currency: currency, purchasedAt: purchasedAt,
+                    quantity: quantity, price: price, refundedAt: revoked > 0 ? line.integer("revocationDate") : nil,
+                    refundedPrice: revoked > 0 ? price.part(revoked) : nil)))
+    }
+
+    /// The products of which there are purchases.
+    var products: Set<String> { Set(all.map(\.transaction.product)) }
+}

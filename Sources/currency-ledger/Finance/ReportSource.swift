@@ -1,0 +1,104 @@
+import ArgumentParser
+import FileLog
+import Ledger
+import LedgerClient
+import LedgerWire
+import SQLiteProjection
+
+/// Where a command has reports from, as its options say.
+struct ReportPlace: ParsableArguments {
+    @OptionGroup var server: ServerOptions
+
+    @Option(help: "The ledger's folder, instead of a server.", completion: .directory)
+    var path: String?
+
+    func validate() throws {
+        if path != nil && server.server != nil { throw ValidationError("Give --server or --path, not both.") }
+    }
+
+    /// Has `body` read reports.
+    /// - Throws: ``Failure`` where there are none; what `body` throws.
+    func withReports<Result>(_ body: (ReportSource) async throws -> Result) async throws -> Result {
+        guard let path else {
+            return try await server.withClient { try await body(.service($0)) }
+        }
+        let folder = LedgerFolder(path)
+        do {
+            try folder.check()
+            let reports = try SQLiteReports(path: folder.projection)
+            return try await body(.folder(reports, try reports.state()))
+        } catch let error as StoreError {
+            throw Failure(error.description)
+        } catch let error as LogError {
+            throw Failure(error.description)
+        } catch let error as ProjectionOpeningError {
+            throw Failure(error.description)
+        }
+    }
+}
+
+/// A running service, or the tables of a ledger's folder: what reports are read from.
+enum ReportSource {
+    case service(LedgerClient)
+    case folder(SQLiteReports, ProjectedState)
+
+    /// Reads a whole report. From a folder all of it is of one state, and standard error says up to which block.
+    /// - Parameter each: is given the pages.
+    /// - Returns: as of when it is: the request's time, or when it was begun.
+    /// - Throws: ``Failure`` where a folder has no such report, and what a service's client throws; what `each` throws.
+    @discardableResult
+    func read(_ request: ReportRequest, each: ([ReportRow]) throws -> Void) async throws -> Timestamp {
+        var request = request
+        switch self {
+        case .folder(let reports, let state):
+            try ReportSource.check(request, state)
+            let asOf = request.asOf ?? state.time
+            request.asOf = asOf
+            try reports.report(request) { block, time in
+                Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
+            } each: {
+                try each($0)
+            }
+            return asOf
+        case .service(let client):
+            while true {
+                let page = try await client.report(
+                    request.kind, asOf: request.asOf, from: request.from, dates: request.dates, scope: request.scope,
+                    currency: request.currency, limit: request.limit, after: request.after)
+                try each(page.rows)
+                guard let next = page.next else { return page.asOf }
+                (request.asOf, request.after) = (page.asOf, next)
+            }
+        }
+    }
+
+    /// Refuses what a service would refuse.
+    private static func check(_ request: ReportRequest, _ state: ProjectedState) throws {
+        if let code = request.currency, !state.currencies.contains(code) {
+            let known = state.currencies.sorted().map(\.text).joined(separator: ", ")
+            throw Failure("the ledger has no currency \(code)\(known.isEmpty ? "" : ", but \(known)")")
+        }
+        let latest = max(Clock.now(), state.time)
+        if let time = request.asOf, time > latest {
+            throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
+        }
+    }
+}
+
+/// A row of a report of the ledger's, where Apple's reports have rows too.
+typealias LedgerLine = ReportLine
+
+extension ReportLine {
+    /// The value of a column of texts; `nil` where there is none.
+    func text(_ column: String) -> String? { if case .text(let text)? = self[column] { text } else { nil } }
+
+    /// The value of a column of numbers or times; `nil` where there is none.
+    func integer(_ column: String) -> Int64? {
+        if case .integer(let number)? = self[column] { number } else { nil }
+    }
+
+    /// The value of a column of money of one purchase or lot; `nil` where there is none.
+    func thousandths(_ column: String) -> Int64? {
+        if case .sum(let sum)? = self[column] { Int64(exactly: sum) } else { nil }
+    }
+}
