@@ -57,7 +57,8 @@ struct Export: AsyncParsableCommand {
             what players owe after refunds; rollforward: how what players have changed; sales, revenue, deferred: what \
             was sold, earned by spends, and neither yet, in money; lots, spends, purchases, unassigned, journal: what \
             these are made of, line by line; notifications: what Apple told, and what it changed; \
-            consumption_requests: what Apple asks, by when it wants an answer.
+            consumption_requests: what Apple asks, by when it wants an answer; closings: the periods that were closed, \
+            with the blocks that fix them.
             """
     )
     var name: Kind

@@ -70,7 +70,7 @@ struct ReportFile {
         switch kind {
         case .balances: "account,currency,available,held,debt,paid,free\r\n"
         case .trial: "currency,account,debits,credits,balance\r\n"
-        case .debts: "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n"
+        case .debts: "account,currency,transactionId,source,lot,debt,since,ageMilliseconds\r\n"
         case .notifications:
             """
             notificationUUID,notificationType,subtype,signedDate,time,transactionId,account,verdict,entry,posted\r\n
@@ -82,6 +82,7 @@ struct ReportFile {
             """
         case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
             kind.columns.map(\.name).joined(separator: ",") + "\r\n"
+        case .closings: "through,block,hash,time,actor\r\n"
         }
     }
 
@@ -93,8 +94,9 @@ struct ReportFile {
             return "\(quoted(account.text)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
-        case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
-            return "\(quoted(account.text)),\(currency),\(transaction),\(lot),\(debt),\(UTCText.time(since)),\(age)\r\n"
+        case .debt(let account, let currency, let transaction, let source, let lot, let debt, let since, let age):
+            let place = "\(quoted(account.text)),\(currency),\(transaction),\(source.name),\(lot)"
+            return "\(place),\(debt),\(UTCText.time(since)),\(age)\r\n"
         case .notification(let row):
             return line([
                 row.uuid, row.type, row.subtype, UTCText.time(row.signedDate), UTCText.time(row.time),
@@ -106,6 +108,10 @@ struct ReportFile {
                 row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
                 UTCText.time(row.signedDate), UTCText.time(row.time), UTCText.time(row.deadline), row.consent.rawValue,
                 row.state.rawValue, row.endedAt.map(UTCText.time), row.code.map(String.init),
+            ])
+        case .closing(let row):
+            return line([
+                UTCText.time(row.through), String(row.block), row.hash, UTCText.time(row.time), row.actor,
             ])
         }
     }
