@@ -445,8 +445,8 @@ class Ledger:
         need(token not in self.leads or entry is None, "it moves something once more")
         need(entry is None or self.rows[6][entry - self.position["entry"] - 1]["kind"] == 13, "its entry is another's")
         lead = self.leads.get(token)
-        while lead in self.leads:
-            lead = self.leads[lead]
+        while lead in self.owners:
+            lead = self.owners[lead]
         need(lead != account, "it leads where the token's last link does")
         self.owners.setdefault(token, account)
         self.leads[token] = account

@@ -118,9 +118,7 @@ extension Replay {
 
     /// Whose everything is that comes under an account's name.
     private func current(_ account: PlayerID) -> PlayerID {
-        var account = account
-        while let link = links[account]?.last { account = link.account }
-        return account
+        links[account]?.last.map { owner(of: $0.account) } ?? account
     }
 
     /// An account, and the tokens under whose names it may be meant.

@@ -31,6 +31,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
     private var awaitsHandshake: Bool
+    /// By which authorities a certificate of its client's is verified (``ServerCertificates/authorities``).
+    private let authorities: Int?
     /// When something last came, or was taken.
     private var lastProgress = NIODeadline.now()
     /// Looks after what the connection has not done in time.
@@ -42,12 +44,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isKeepingTimed = false
 
     /// - Parameters:
-    ///   - isTLS: whether TLS stands between it and the socket.
+    ///   - isTLS: whether TLS stands between it and the socket. It is made before TLS is.
     ///   - front: what stands before it in the pipeline where clients speak HTTP.
     init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool, front: HTTPFront? = nil) {
         self.service = service
         self.eventLoop = eventLoop
         awaitsHandshake = isTLS
+        authorities = service.certificates?.authorities
         self.front = front
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
@@ -150,6 +153,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func identify(_ context: ChannelHandlerContext) {
         guard let certificate = ConnectionHandler.peerCertificate(context) else { return }
         turn { $0.authenticate(byCertificate: certificate.names) }
+        // Asked behind that: authorities are replaced before tokens are, so the names were those of these authorities.
+        if service.certificates?.authorities != authorities { closeNow() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -212,8 +217,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// those of its requests that are not handed on yet are refused. Where it may do less than before, and what it may
     /// not do any more could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
-        // It began its handshake with certificates and authorities that hold no more.
-        if awaitsHandshake { return closeNow() }
         let former = state.holder
         turn { $0.renewIdentity() }
         if let former, state.mayDoLess(than: former) {

@@ -26,8 +26,7 @@ struct Finder {
             throw StoreError.corrupt("account \(id) is found by a name that it does not have")
         }
         let links = try StoredLinks(db)
-        var owner = id
-        while let link = try links.links(of: owner).last { owner = link.account }
+        let owner = try links.links(of: id).last.map { try links.owner(of: $0.account) } ?? id
         return .account(
             Finding.Account(
                 name: try AccountNames(db).name(of: owner), isLinked: owner != id,

@@ -120,6 +120,14 @@ import Testing
         #expect(deep.status == 0 && deep.output.contains(#""outcome":"reversed""#), "\(deep)")
         try await stand.waits(for: 500, at: service)
 
+        // Of a purchase that is credited to one player Apple signs another's token.
+        let token = "7e3fb204-2cf4-4a0f-9a0b-8d2d3c1e5f60"
+        try stand.append(try stand.transaction(1, account: token, isRefunded: true), to: "refunds.jsonl")
+        let refused = try stand.reconcile(service, "--since", since, "--deep")
+        #expect(refused.status == 2 && refused.output.contains(#""refused":"#), "\(refused)")
+        #expect(refused.error.contains("the refund of purchase 1 (com.example.game.gems500) was not"), "\(refused)")
+        #expect(refused.error.contains("account_mismatch"), "\(refused)")
+
         // What cannot be taken yet, and what is wrong, is said.
         try stand.lose(.oneTimeCharge, try stand.transaction(3, product: "com.example.game.new"), before: 60_000)
         let postponed = try stand.reconcile(service, "--since", since)

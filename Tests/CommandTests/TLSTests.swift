@@ -124,6 +124,24 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// A pipe into which nobody writes keeps no signal from its effect.
+    @Test func aHangupThatMeetsAPipeIsRefusedAndTheServiceCanBeStopped() async throws {
+        let authority = try TestAuthority()
+        let studio = try Self.studio(authority)
+        let service = try RunningService(studio.folder)
+        let client = try await Self.client(service.address, authority)
+        unlink(authority.path("server.pem"))
+        #expect(mkfifo(authority.path("server.pem"), 0o600) == 0)
+        kill(service.process.processIdentifier, SIGHUP)
+        for _ in 0..<3_000 where try !service.said.contains("cannot be used") {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(try service.said.contains("server.pem: cannot be read: for 10 seconds nobody wrote into the pipe"))
+        #expect(try await client.info().ledger.bundleID == "com.example.game")
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     @Test func aServiceWithoutTLSStaysOnItsMachineUnlessToldOtherwise() throws {
         let studio = try Studio()
         let tokens = [

@@ -229,14 +229,32 @@ import Testing
         try store.credit(jws(1, signed: 2, revoked: 100_000, token: name))
     }
 
+    /// Only the one token leads elsewhere: those that were linked to it while it was an account of its own stay where
+    /// all of that account is, whichever was linked first.
+    @Test(arguments: [true, false])
+    func aTokenThatIsLinkedAnewLeavesThoseThatLedOverItWhereTheyAre(firstToTheToken: Bool) throws {
+        var store = AuditedStore()
+        if firstToTheToken { try store.link(guest, to: second.account) }
+        try store.link(second, to: "ann")
+        if !firstToTheToken { try store.link(guest, to: second.account) }
+        store.forget()
+        #expect(try store.link(second, to: "bob", moves: true).outcome == .relinked)
+        store.checkpoint()
+        store.forget()
+        #expect(try store.credit(jws(1, token: name)).account == "ann")
+        #expect(try store.credit(jws(2, token: second.account)).account == "bob")
+        #expect(try store.link(guest, to: "ann").outcome == .alreadyLinked)
+        #expect(try store.link(guest, to: second.account, moves: true).account == "bob", "it is named from now on")
+    }
+
     /// A device posts the same JWS again and again; a refund may come with whoever's name the pipeline knows.
     @Test func aPurchaseIsKnownByItsTokenHoweverOftenThatWasMovedSince() throws {
         var store = AuditedStore()
         try store.link(guest, to: second.account)
         try store.link(second, to: "ann")
-        try store.link(second, to: "bob", moves: true)
+        try store.link(guest, to: "bob", moves: true)
         #expect(try store.credit(jws(1, token: name)).account == "bob")
-        try store.link(second, to: "cid", moves: true)
+        try store.link(guest, to: "cid", moves: true)
         #expect(try store.credit(jws(1, token: name)).outcome == .alreadyCredited)
         #expect(try store.credit(jws(1, token: name), name).account == "bob")
         let refund = try store.notify("n", jws(1, signed: 2, revoked: 100_000, token: name), "cid")

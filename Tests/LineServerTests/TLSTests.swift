@@ -480,25 +480,75 @@ extension ServerTests {
             }
         }
 
-        @Test func aHandshakeThatBeganBeforeTheTokensWereReplacedIsEnded() async throws {
-            let authority = try Self.authority()
-            try await TestServer.run(tokens: Self.tokens, tls: Self.tls(authority)) { server in
-                var slow: [RawClient] = []
-                for _ in 0..<4 {
-                    slow.append(try await server.connect())
-                    try await slow.last?.send([22, 3, 1])
-                }
-                // Each event loop answers these behind what came before.
-                var known: [TLSClient] = []
+        /// A service has all that was read anew while a client is connected to it, and before that shakes hands.
+        private static func reload(
+            _ server: TestServer, _ tokens: [Token], _ tls: ServerConfiguration.TLS, beforeHandshakeOf client: String?,
+            of authority: TestAuthority
+        ) async throws -> TLSClient {
+            func bytes(_ suffix: String) throws -> [UInt8]? { try client.map { try authority.bytes($0 + suffix) } }
+            return try await TLSClient(
+                server.address, authority: authority.bytes("ca.pem"), certificate: bytes(".pem"), key: bytes(".key")
+            ) {
+                // Connections are accepted in their order: when these are answered, it was.
                 for number in 0..<4 {
-                    known.append(try await TLSClient(server.address, authority: authority.bytes("ca.pem")))
-                    #expect(try await known[number].ask([Requests.ping(1)]).map(\.id) == [1])
+                    let later = try await TLSClient(
+                        server.address, authority: authority.bytes("ca.pem"), certificate: bytes(".pem"),
+                        key: bytes(".key"))
+                    #expect(try await later.ask([Requests.ping(number)]).map(\.id) == [number])
                 }
-                let replaced = ContinuousClock.now
-                server.lines.reload(tokens: Self.tokens)
-                for client in slow { #expect(try await client.line() == nil, "it is closed") }
-                #expect(replaced.duration(to: .now) < .seconds(5))
-                for client in known { #expect(try await client.ask([Requests.ping(2)]).map(\.id) == [2]) }
+                server.lines.reload { server.lines.renewal(tokens, tls) }
+            }
+        }
+
+        @Test func aHandshakeGoesOnAlsoWhereTokensAndCertificatesAreReplaced() async throws {
+            let (authority, other) = (try Self.authority(), try TestAuthority())
+            try other.issue("server", name: "server")
+            try await TestServer.run(tokens: Self.tokens, tls: Self.tls(authority)) { server in
+                let new = Token(token: "new", role: .admin)
+                let client = try await Self.reload(
+                    server, [new], Self.tls(other), beforeHandshakeOf: nil, of: authority)
+                let replies = try await client.ask([
+                    Requests.authenticate("the admin's token"), Requests.authenticate("new"), Requests.balance("a"),
+                ])
+                #expect(replies.map(\.reason) == ["unauthenticated", nil, nil])
+            }
+        }
+
+        @Test func whoShakesHandsWhileTheTokensAreReplacedIsKnownByItsCertificate() async throws {
+            let authority = try Self.authority()
+            try authority.issue("game", name: "game-1")
+            let tls = Self.tls(authority, isMutual: true)
+            try await TestServer.run(tokens: Self.tokens(("old", "game-1", .game)), tls: tls) { server in
+                let client = try await Self.reload(
+                    server, Self.tokens(("new", "game-1", .game)), tls, beforeHandshakeOf: "game", of: authority)
+                #expect(try await client.ask([Requests.grant("g", "a", 5)]).map(\.reason) == [nil])
+                let admin = try await TLSClient(
+                    server.address, authority: authority.bytes("ca.pem"), certificate: authority.bytes("game.pem"),
+                    key: authority.bytes("game.key"))
+                let history = try await admin.ask([
+                    Requests.authenticate("the admin's token"), Requests.history("a"),
+                ])
+                #expect(history[1].result["entries"][0]["actor"].string == "new", "\(history)")
+            }
+        }
+
+        /// Its certificate was verified by authorities that hold no more, and says nothing of the names of now.
+        @Test func whoShakesHandsWhileTheAuthoritiesAreReplacedIsPutOut() async throws {
+            let (authority, other) = (try Self.authority(), try TestAuthority())
+            try authority.issue("game", name: "game-1")
+            try other.issue("server", name: "server")
+            try other.issue("game", name: "game-1")
+            let tokens = Self.tokens(("game", "game-1", .game))
+            try await TestServer.run(tokens: tokens, tls: Self.tls(authority, isMutual: true)) { server in
+                let client = try await Self.reload(
+                    server, tokens, Self.tls(other, isMutual: true), beforeHandshakeOf: "game", of: authority)
+                client.send(Requests.grant("g", "a", 5) + "\n")
+                #expect(try await eventually { client.isEnded })
+                let again = try await TLSClient(
+                    server.address, authority: other.bytes("ca.pem"), certificate: other.bytes("game.pem"),
+                    key: other.bytes("game.key"))
+                let granted = try await again.ask([Requests.grant("g", "a", 7)])
+                #expect(granted.map(\.reason) == [nil], "the key was not used")
             }
         }
 

@@ -4,9 +4,7 @@ import Ledger
 extension World {
     /// Whose everything is that comes under a name now.
     func current(_ account: Int) -> Int {
-        var account = account
-        while let next = links[account]?.last { account = next }
-        return account
+        links[account]?.last.map { owner($0) } ?? account
     }
 
     /// Whose everything is that an account ever had.

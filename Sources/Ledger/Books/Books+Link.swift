@@ -1,13 +1,14 @@
 extension Books {
     // MARK: Whose is what
 
-    /// Whose everything is that comes under a name now: the player's, or that of whom their name is linked to.
+    /// Whose everything is that comes under a name now: the player's, or that of whom their name was linked to last.
+    /// That account may have passed all that it was on to another since, over its own first link; its later ones are of
+    /// its own name alone, so that it is no matter in which order names were linked.
     package func current(_ player: PlayerID) -> PlayerID {
-        var player = player
-        while hasLinks, let slot = players.slot(of: player), let link = players[slot: slot].links.last {
-            player = link.account
+        guard hasLinks, let slot = players.slot(of: player), let link = players[slot: slot].links.last else {
+            return player
         }
-        return player
+        return owner(of: link.account)
     }
 
     /// Whose everything is that a player ever had: theirs, or that of whom they were linked to first.
@@ -29,20 +30,13 @@ extension Books {
         return current(player)
     }
 
-    /// Whether what came under a name may be an account's: the name is the account's, or was ever linked to it, over
-    /// however many others.
+    /// Whether what came under a name may be an account's that is linked to no other: the name is the account's, or was
+    /// ever linked to it.
     func mayBe(_ name: AccountName, of owner: PlayerID) -> Bool {
         guard let player = playerIDs[name] else { return false }
-        var reached: Set = [player]
-        var next = [player]
-        while let player = next.popLast() {
-            if player == owner { return true }
-            guard hasLinks else { return false }
-            for link in players[player]?.links ?? [] where reached.insert(link.account).inserted {
-                next.append(link.account)
-            }
-        }
-        return false
+        if player == owner { return true }
+        guard hasLinks, let links = players[player]?.links else { return false }
+        return links.contains { self.owner(of: $0.account) == owner }
     }
 
     // MARK: Linking

@@ -19,22 +19,24 @@ final class ServerCertificates: Sendable {
         fileprivate let open: NIOSSLContext?
         /// When the first of the certificates that the server shows runs out, in seconds since the UNIX epoch.
         fileprivate let expires: Int64
+        /// The file of the authorities whose certificates clients need; `nil` where they need none.
+        fileprivate let authorities: [UInt8]?
     }
 
     private let shutdownTimeout: TimeAmount
-    private let current: NIOLockedValueBox<Checked>
+    private let current: NIOLockedValueBox<(checked: Checked, authorities: Int)>
 
     /// `nil` without TLS.
     /// - Throws: ``ServerError`` where what is read cannot be used.
     init?(_ configuration: ServerConfiguration) throws(ServerError) {
         guard let tls = configuration.tls else { return nil }
         shutdownTimeout = .milliseconds(configuration.limits.lingerMilliseconds)
-        current = NIOLockedValueBox(try ServerCertificates.read(tls, shutdownTimeout))
+        current = NIOLockedValueBox((try ServerCertificates.read(tls, shutdownTimeout), 0))
     }
 
     /// For how many whole days all certificates that the server shows are valid; negative where one has expired.
     var daysLeft: Int64 {
-        let left = Double(current.withLockedValue { $0.expires }) - Double(time(nil))
+        let left = Double(current.withLockedValue { $0.checked.expires }) - Double(time(nil))
         return Int64((left / 86_400).rounded(.down))
     }
 
@@ -45,10 +47,19 @@ final class ServerCertificates: Sendable {
     }
 
     /// Has connections to come begin with these.
-    func replace(by new: Checked) { current.withLockedValue { $0 = new } }
+    func replace(by new: Checked) {
+        current.withLockedValue {
+            if new.authorities != $0.checked.authorities { $0.authorities += 1 }
+            $0.checked = new
+        }
+    }
+
+    /// Counts how often other authorities were named. A client's certificate says who it is by those that hold when its
+    /// handshake ends: where it began under others, anybody may have given it the name.
+    var authorities: Int { current.withLockedValue { $0.authorities } }
 
     /// Whether clients need a certificate of their own.
-    var asksClients: Bool { current.withLockedValue { $0.open != nil } }
+    var asksClients: Bool { current.withLockedValue { $0.checked.open != nil } }
 
     /// What speaks TLS on a new connection.
     /// - Parameter asksClients: whether its client needs a certificate, where clients need some.
@@ -56,7 +67,7 @@ final class ServerCertificates: Sendable {
         var configuration = NIOSSLServerHandler.Configuration()
         // A buffer that one long page made large is not kept for the connection's life.
         configuration.maximumPreservedOutboundBufferCapacity = 64 << 10
-        let current = current.withLockedValue { $0 }
+        let current = current.withLockedValue { $0.checked }
         let context = asksClients ? current.context : current.open ?? current.context
         return NIOSSLServerHandler(context: context, configuration: configuration)
     }
@@ -96,7 +107,8 @@ final class ServerCertificates: Sendable {
             let expires = chain.reduce(Int64.max) { min($0, Int64($1.notValidAfter)) }
             return Checked(
                 context: try NIOSSLContext(configuration: tls),
-                open: files.clientAuthorities == nil ? nil : try NIOSSLContext(configuration: open), expires: expires)
+                open: files.clientAuthorities == nil ? nil : try NIOSSLContext(configuration: open), expires: expires,
+                authorities: files.clientAuthorities)
         } catch {
             throw ServerError(
                 .unusableCertificates,

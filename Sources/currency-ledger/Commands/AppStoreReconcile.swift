@@ -22,7 +22,8 @@ extension AppStoreCommand {
                 purchases was refunded, and that is taken back, whether or not a notification says so. Then the token \
                 needs the role finance as well.
 
-                The exit status is 1 where something could not be carried out yet: it is to be run again then.
+                The exit status is 1 where something could not be carried out yet: it is to be run again then. It is \
+                2 where all was read, and something of it is refused for ever: the books and Apple do not agree then.
 
                 currency-ledger app-store reconcile --config ledger.json --since 2026-11-01
                 """)
@@ -63,6 +64,7 @@ extension AppStoreCommand {
             }
             Console.print(outcome.json)
             if outcome.postponed > 0 { throw ExitCode(1) }
+            if outcome.refused > 0 { throw ExitCode(2) }
         }
 
         private static func showing(_ what: String, _ body: (ProgressBar) async throws -> Void) async throws {

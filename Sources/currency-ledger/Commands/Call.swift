@@ -91,7 +91,7 @@ struct Call: AsyncParsableCommand {
     }
 
     private func text(of path: String) throws -> String {
-        let bytes = try File.read(path, bytesMax: WireLimits.lineBytesMax)
+        let bytes = try File.read(path, bytesMax: WireLimits.lineBytesMax, silenceMax: nil)
         return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
     }
 }

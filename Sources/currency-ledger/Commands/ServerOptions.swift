@@ -48,6 +48,8 @@ struct ServerOptions: ParsableArguments {
                 configuration: ClientConfiguration(
                     requestTimeoutMilliseconds: ServerOptions.requestTimeoutMilliseconds, tls: tls,
                     ledger: ledger.flatMap { LedgerName($0) }))
+        } catch let error as WireError {
+            throw Failure("the service at \(address) lets nobody in who shows this token: \(error)")
         } catch {
             throw Failure("no service at \(address): \(error)")
         }

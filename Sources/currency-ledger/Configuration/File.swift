@@ -18,17 +18,26 @@ struct FileError: Error, CustomStringConvertible {
 /// Reading and writing files that an operator names.
 enum File {
     /// All bytes of a file, which may be a pipe.
-    static func read(_ path: String, bytesMax: Int) throws(FileError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    /// - Parameter silenceMax: for how many seconds a pipe may have nothing to read; `nil` for as long as it takes.
+    static func read(_ path: String, bytesMax: Int, silenceMax: Int32? = 10) throws(FileError) -> [UInt8] {
+        // Opened like this a pipe into which nobody writes keeps nobody, and neither does reading it.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileError(path, "cannot be read", code: errno) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 65_536)
         while true {
+            // Asked first: nothing can be read from a pipe whose writer is still to come, as if it had ended.
+            var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            switch poll(&readable, 1, silenceMax.map { $0 * 1_000 } ?? -1) {
+            case 0: throw FileError(path, "cannot be read: for \(silenceMax ?? 0) seconds nobody wrote into the pipe")
+            case -1 where errno == EINTR: continue
+            default: break
+            }
             let count = Foundation.read(descriptor, &part, part.count)
             if count == 0 { return bytes }
             guard count > 0 else {
-                if errno == EINTR { continue }
+                if errno == EINTR || errno == EAGAIN { continue }
                 throw FileError(path, "cannot be read", code: errno)
             }
             bytes += part[..<count]

@@ -51,8 +51,8 @@ struct GameModel {
     let orders: [CurrencyCode: SpendOrder]
     private(set) var lots: [Place: [Lot]] = [:]
     private var lotCount = 0
-    /// To whom each token is linked.
-    private var links: [AccountName: AccountName] = [:]
+    /// To whom each token was linked first, with all that it had, and to whom last.
+    private var links: [AccountName: (first: AccountName, last: AccountName)] = [:]
     private var consents: [AccountName: (order: Int, consumption: Bool)] = [:]
     private var consentCount = 0
     private var traces: [RequestKey: (isAtomic: Bool, operations: [Trace])] = [:]
@@ -70,8 +70,8 @@ struct GameModel {
 
     /// Whose everything is that comes under a name.
     func whose(_ name: AccountName) -> AccountName {
-        var name = name
-        while let next = links[name] { name = next }
+        guard var name = links[name]?.last else { return name }
+        while let next = links[name]?.first { name = next }
         return name
     }
 
@@ -121,10 +121,10 @@ struct GameModel {
         if links[token] != nil {
             reached.insert(link.moves ? "linked to another" : "another's token")
             if !link.moves { return Refusal(.accountMismatch) }
-            links[token] = account
+            links[token]?.last = account
             return nil
         }
-        links[token] = account
+        links[token] = (account, account)
         for place in lots.keys where place.account == token {
             let moved = lots.removeValue(forKey: place)!
             let other = Place(account: account, currency: place.currency)

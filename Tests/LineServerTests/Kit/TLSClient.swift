@@ -14,7 +14,11 @@ final class TLSClient: Sendable {
     private let channel: any Channel
     private let received = NIOLockedValueBox(Received())
 
-    init(_ address: ServerAddress, authority: [UInt8], certificate: [UInt8]? = nil, key: [UInt8]? = nil) async throws {
+    /// - Parameter beforeHandshake: what is done while it is connected, and has sent nothing yet.
+    init(
+        _ address: ServerAddress, authority: [UInt8], certificate: [UInt8]? = nil, key: [UInt8]? = nil,
+        beforeHandshake: () async throws -> Void = {}
+    ) async throws {
         guard case .tcp(let host, let port) = address else { preconditionFailure("TLS is spoken over TCP") }
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(authority))
@@ -25,13 +29,12 @@ final class TLSClient: Sendable {
         let context = try NIOSSLContext(configuration: configuration)
         channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelInitializer { [received] channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers(
-                        NIOSSLClientHandler(context: context, serverHostname: nil), Collector(received))
-                }
-            }
             .connect(host: host, port: port).get()
+        try await beforeHandshake()
+        try await channel.eventLoop.submit { [channel, received] in
+            try channel.pipeline.syncOperations.addHandlers(
+                NIOSSLClientHandler(context: context, serverHostname: nil), Collector(received))
+        }.get()
     }
 
     /// Touched on its event loop only.
