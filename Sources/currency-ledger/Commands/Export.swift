@@ -16,6 +16,10 @@ struct Export: AsyncParsableCommand {
 
             A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
             interrupted, the old file stays as it was.
+
+            A report of a period that was closed (currency-ledger close) has the same bytes for ever. It says which \
+            books and which block it is of: JSON lines in a first line, journals in comments, and every file in one \
+            beside it, NAME.meta.json, with the time it was made.
             """)
 
     /// A report, by its name.
@@ -113,6 +117,14 @@ struct Export: AsyncParsableCommand {
     )
     var scope: Scope?
 
+    @Flag(
+        help:
+            """
+            Only of a period that was closed: with --month or --as-of. Refused where it is open.
+            """
+    )
+    var closed = false
+
     @Option(help: "Only this currency, of reports whose rows are of one each.")
     var currency: String?
 
@@ -145,6 +157,10 @@ struct Export: AsyncParsableCommand {
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
+        if closed && month == nil && asOf == nil { throw ValidationError("--closed needs --month or --as-of.") }
+        if closed && by == .effective {
+            throw ValidationError("--by effective is never closed: what is told late changes it.")
+        }
         if scope != nil && !kind.hasScopes {
             throw ValidationError("--scope is of consumption_requests and lots only.")
         }
@@ -168,13 +184,15 @@ struct Export: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var request = request
-        var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
+        let count: Int
         if let path {
-            try fromFolder(path, request, &writer, &progress)
+            count = try fromFolder(path, &progress)
         } else {
-            try await server.withClient { client in
+            count = try await server.withClient { client in
+                var request = request
+                var writer = try ReportFile(
+                    output, format: format, kind: kind, seal: try await seal(of: request, client))
                 repeat {
                     let page = try await client.report(
                         request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
@@ -184,26 +202,70 @@ struct Export: AsyncParsableCommand {
                     progress.show(writer.count)
                     request.after = page.next
                 } while request.after != nil
+                try writer.finish()
+                return writer.count
             }
         }
-        try writer.finish()
-        progress.end(writer.count)
+        progress.end(count)
     }
 
-    private func fromFolder(
-        _ path: String, _ query: ReportRequest, _ writer: inout ReportFile, _ progress: inout Progress
-    ) throws {
+    // MARK: Closed periods
+
+    /// What a report of a closed period says of itself; `nil` where it is open.
+    private func seal(of request: ReportRequest, _ client: LedgerClient) async throws -> ReportSeal? {
+        guard request.asOf != nil else { return nil }
+        var closings: [ReportRow] = []
+        var page = try await client.report(.closings, limit: Limits.reportPageMax)
+        closings += page.rows
+        while let next = page.next {
+            page = try await client.report(.closings, asOf: page.asOf, limit: Limits.reportPageMax, after: next)
+            closings += page.rows
+        }
+        guard let closing = try closing(of: request, closings) else { return nil }
+        let ledger = try await client.info().ledger
+        return ReportSeal(
+            ledger: ledger.name, bundleID: ledger.bundleID, environment: ledger.environment, request: request,
+            closing: closing)
+    }
+
+    private func seal(of request: ReportRequest, _ reports: SQLiteReports) throws -> ReportSeal? {
+        guard request.asOf != nil else { return nil }
+        var closings: [ReportRow] = []
+        try reports.report(ReportRequest(kind: .closings), begin: { _, _ in }, each: { closings += $0 })
+        guard let closing = try closing(of: request, closings), let app = try reports.app() else { return nil }
+        return ReportSeal(
+            ledger: server.ledger.flatMap { LedgerName($0) }, bundleID: app.bundleID, environment: app.environment,
+            request: request, closing: closing)
+    }
+
+    /// - Throws: ``Failure`` where a closed period is asked for, and the report's is open.
+    private func closing(of request: ReportRequest, _ closings: [ReportRow]) throws -> PeriodClosing? {
+        if let closing = ReportSeal.closing(of: request, in: closings) { return closing }
+        guard closed, let asOf = request.asOf else { return nil }
+        var last = "none was closed"
+        if case .closing(let closing)? = closings.last {
+            last = "closed is all through \(UTCText.time(closing.through))"
+        }
+        throw Failure("period_open: the period through \(UTCText.time(asOf)) is open; \(last)")
+    }
+
+    /// - Returns: how many rows there are.
+    private func fromFolder(_ path: String, _ progress: inout Progress) throws -> Int {
+        let query = request
         do {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
             try check(query.asOf, query.currency, try reports.state())
+            var writer = try ReportFile(output, format: format, kind: kind, seal: try seal(of: query, reports))
             try reports.report(query) { block, time in
                 Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
             } each: { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
             }
+            try writer.finish()
+            return writer.count
         } catch let error as StoreError {
             throw Failure(error.description)
         } catch let error as LogError {

@@ -6,6 +6,9 @@ import StrictJSON
 /// A report being written, to a file or to standard output. A file is there when the report is whole, not before.
 struct ReportFile {
     private let file: OutputFile
+    /// Where the file is; `nil` where it is a stream.
+    private let path: String?
+    private let seal: ReportSeal?
     private let format: Export.Format
     /// Written with the first rows: a report that cannot be had has no header either.
     private var header: String
@@ -15,12 +18,22 @@ struct ReportFile {
     private var journal: JournalText
     private(set) var count = 0
 
-    init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
+    /// - Parameter seal: of a report of a closed period.
+    init(
+        _ path: String?, format: Export.Format, kind: ReportKind, seal: ReportSeal? = nil
+    ) throws(FileError) {
         self.format = format
+        self.seal = seal
         self.kind = kind
         file = try OutputFile(path)
+        self.path = file.isFile ? path : nil
         journal = JournalText(format)
-        header = format == .csv ? ReportFile.header(kind) : format.isJournal ? journal.header : ""
+        header =
+            switch format {
+            case .csv: ReportFile.header(kind)
+            case .jsonl: seal.map { String(decoding: $0.line, as: UTF8.self) } ?? ""
+            case .hledger, .ledger, .beancount: (seal?.comment ?? "") + journal.header
+            }
     }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
@@ -33,12 +46,25 @@ struct ReportFile {
         }
     }
 
-    /// Ends the report, which may have no rows.
+    /// Ends the report, which may have no rows. Where it is a file of a closed period, another one beside it says so:
+    /// one that is there from before is taken away first, so that none is ever of another report.
     mutating func finish() throws {
         let lines = sums.rows
         if kind == .deferred { try lines.forEach(ReportFile.check) }
         try append(lines.map { .line($0) })
+        if let path { try ReportFile.removeSideFile(of: path) }
         try file.finish()
+        if let path, let seal {
+            let side = try OutputFile(ReportSeal.sideName(of: path))
+            let name = path.split(separator: "/").last.map(String.init) ?? path
+            try side.write(seal.sideFile(of: name, rows: count, madeAt: Clock.now()))
+            try side.finish()
+        }
+    }
+
+    private static func removeSideFile(of path: String) throws(FileError) {
+        let name = ReportSeal.sideName(of: path)
+        guard unlink(name) == 0 || errno == ENOENT else { throw FileError(name, "cannot be removed", code: errno) }
     }
 
     private mutating func append(_ rows: [ReportRow]) throws(FileError) {
