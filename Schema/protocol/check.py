@@ -24,7 +24,7 @@ SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for na
 # Members that may be missing, wherever they stand in a reply.
 OPTIONAL = {
     "key", "note", "product", "price", "priceCurrency", "actor", "debtLot", "operation", "replayed", "revoked", "reason",
-    "deadline", "refundPreference", "consumptionPercentage", "end", "body",
+    "deadline", "refundPreference", "consumptionPercentage", "end", "body", "external", "adjusted",
 }
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992
@@ -78,6 +78,10 @@ def mutants(value, path=(), is_reply=True):
             optional = name in OPTIONAL and not (name == "reason" and "retryable" in value)
             optional = optional or (name == "transactionId" and "kind" in value)
             optional = optional or (name == "code" and "end" in value)
+            # What the App Store sold says nothing of another source.
+            optional = optional or (name == "source" and "grants" in value)
+            # Who lacks a token, or may not call the method, is told of no parameter.
+            optional = optional or (name == "path" and value.get("reason") in ("unauthenticated", "forbidden"))
             # A server without tokens has no names, and a token of several roles no role.
             optional = optional or (name in ("name", "role") and "roles" in value)
             # The result of an operation of an atomic without its only member is another operation's.

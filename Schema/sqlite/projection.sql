@@ -81,7 +81,7 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     time INTEGER NOT NULL,
     kind TEXT NOT NULL,                 -- credit, refund, reinstatement, spend, grant, reversal, hold, capture,
-                                        -- release, hold_expiry, expiry, atomic, link
+                                        -- release, hold_expiry, expiry, atomic, link, adjustment
     first_transfer INTEGER NOT NULL,
     transaction_id INTEGER,             -- the purchase that it is about
     key TEXT,                           -- the request that asked for it
@@ -90,7 +90,8 @@ CREATE TABLE entry (
 ) STRICT;
 
 -- Movements between two accounts of one currency. The kinds of account are wallet, held and receivable, of which each
--- player has one, and purchased, refunded, granted, spent, expired, written_off and moved, of which there is one each.
+-- player has one, and purchased, refunded, granted, spent, expired, written_off, moved and adjusted, of which there is
+-- one each.
 CREATE TABLE transfer (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     entry INTEGER NOT NULL,
@@ -182,6 +183,7 @@ CREATE TABLE lot (
     recovered INTEGER NOT NULL,         -- what later credits paid of that
     written_off INTEGER NOT NULL,
     repaid INTEGER NOT NULL,            -- what of its own units paid debts
+    adjusted INTEGER NOT NULL,          -- what corrections by hand took of it
     expires_at INTEGER,                 -- NULL for what was bought: purchased currency never expires
     last_transfer INTEGER NOT NULL,     -- the last that changed it
     last_own INTEGER NOT NULL,          -- the last of its own: another may pay its debt
@@ -244,7 +246,8 @@ CREATE TABLE expiry_past (
 
 ---------------------------------------------------------------------------- purchases, notifications
 
--- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said.
+-- Purchases by the App Store's transaction id, with the facts of their first JWS and what that JWS said. Purchases of
+-- other stores, which nobody signed, have numbers of the ledger's own from 2^62 on, and are as they were stated first.
 CREATE TABLE purchase (
     transaction_id INTEGER PRIMARY KEY,
     -- To which it was credited, NULL while that is not known; whose it is, where that is linked, says owner.
@@ -264,13 +267,13 @@ CREATE TABLE purchase (
     ownership TEXT,
     -- What the catalog granted for the full quantity, and the weight of each in the price: 'gems:500:3 tickets:5:1'.
     grants TEXT NOT NULL,
-    signed_date INTEGER NOT NULL,       -- of the first JWS
-    -- By the first JWS, in thousandths of a percent.
+    signed_date INTEGER NOT NULL,       -- of the first JWS, or statement: the newest counts
+    -- By the first JWS or statement, in thousandths of a percent.
     revoked INTEGER NOT NULL,
     revocation_date INTEGER,            -- by the first JWS: when the App Store took it back
-    time INTEGER NOT NULL,              -- when the first JWS was recorded
-    evidence INTEGER NOT NULL,          -- the number of the first JWS
-    block INTEGER NOT NULL              -- where the first JWS stands
+    time INTEGER NOT NULL,              -- when the first word on it was recorded
+    evidence INTEGER NOT NULL,          -- the number of the first JWS; 0 where nobody signed it
+    block INTEGER NOT NULL              -- where that stands
 ) STRICT;
 
 -- Finds the purchases in the order in which they were recorded.
@@ -281,6 +284,13 @@ CREATE INDEX purchase_time ON purchase (time, transaction_id);
 
 -- Finds those that no account has claimed.
 CREATE INDEX purchase_unassigned ON purchase (transaction_id) WHERE account IS NULL;
+
+-- What other stores call the purchases that they sold.
+CREATE TABLE external (
+    transaction_id INTEGER PRIMARY KEY, -- its number in purchase
+    source TEXT NOT NULL,               -- the store
+    identifier TEXT NOT NULL            -- its id there
+) STRICT;
 
 -- Accounts that purchases found after their first JWS, each once.
 CREATE TABLE assignment (
@@ -302,16 +312,16 @@ CREATE TABLE purchase_event (
     number INTEGER NOT NULL,            -- within the purchase, from 2 without gaps: its first JWS is 1
     kind TEXT NOT NULL CHECK (
         kind IN (
-            'signed', 'assigned', 'consumption_request', 'refund_declined', 'consumption_sent', 'finished',
+            'signed', 'stated', 'assigned', 'consumption_request', 'refund_declined', 'consumption_sent', 'finished',
             'account_token_set'
         )
     ),
-    -- The number of the JWS, of the assignment, or of the notification. Of what Apple was told, the number of the
+    -- The number of the JWS, of the assignment, or of the notification; 0 of a statement. Of what Apple was told, the number of the
     -- notification that it answers, and 0 where it answers none.
     record INTEGER NOT NULL,
     time INTEGER NOT NULL,
-    signed_date INTEGER,                -- NULL for an assignment, and for what Apple was told
-    revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS, in thousandths of a percent
+    signed_date INTEGER,                -- of a statement its time; NULL for an assignment, and for what Apple was told
+    revoked INTEGER CHECK (revoked >= 0 AND revoked <= 100000), -- by a JWS or a statement, in thousandths of a percent
     revocation_date INTEGER,            -- by a JWS: when the App Store took the purchase back
     entry INTEGER,                      -- what it posted; NULL where it changed nothing
     reason TEXT,                        -- of a consumption_request
@@ -322,8 +332,8 @@ CREATE TABLE purchase_event (
     PRIMARY KEY (transaction_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- Finds what the newest JWS of a purchase says.
-CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_date, revoked) WHERE kind = 'signed';
+-- Finds what the newest JWS or statement of a purchase says.
+CREATE INDEX purchase_event_signed ON purchase_event (transaction_id, signed_date, revoked) WHERE revoked IS NOT NULL;
 
 -- Finds what was posted for a purchase after its first JWS.
 CREATE INDEX purchase_event_entry ON purchase_event (transaction_id, entry) WHERE entry IS NOT NULL;
@@ -354,7 +364,7 @@ CREATE INDEX notification_request ON notification (number)
 CREATE INDEX notification_request_date ON notification (signed_date, number)
     WHERE type = 'CONSUMPTION_REQUEST' AND transaction_id IS NOT NULL;
 
------------------------------------------------------------------------------------- links, consents
+------------------------------------------------------------------------------------ links, consents, closings
 
 -- Tokens that were linked to accounts. What a token had is that of its first link's account, for ever; what comes under
 -- it is that of its last one's.
@@ -381,6 +391,23 @@ CREATE TABLE consent (
 ) STRICT;
 
 CREATE INDEX consent_account ON consent (account);
+
+-- Why entries of the kind adjustment correct a wallet by hand.
+CREATE TABLE adjustment (
+    entry INTEGER PRIMARY KEY,
+    class TEXT NOT NULL,                -- of the lots that were corrected: paid, free
+    reason TEXT NOT NULL,
+    approver INTEGER                    -- who approved it; who asked for it is the entry's actor
+) STRICT;
+
+-- Periods that were closed by name, each later than the one before. Every entry up to its end stands in its block or
+-- before.
+CREATE TABLE closing (
+    through INTEGER PRIMARY KEY,        -- the last millisecond of the period
+    block INTEGER NOT NULL,             -- which says so
+    time INTEGER NOT NULL,
+    actor INTEGER                       -- who asked for it
+) STRICT;
 
 ----------------------------------------------------------------------------------------------- views
 

@@ -23,7 +23,7 @@ SEQUENCES = ("currency", "actor", "account", "header", "entry", "transfer", "evi
              "request")
 DENSE = {2: "currency", 3: "actor", 4: "account", 5: "header", 6: "entry", 7: "transfer", 10: "evidence",
          11: "assignment", 12: "notification", 13: "request"}
-WALLET, HELD, RECEIVABLE, MOVED = 1, 2, 3, 10
+WALLET, HELD, RECEIVABLE, MOVED, ADJUSTED = 1, 2, 3, 10, 11
 AMOUNT_MAX = 2**53 - 1
 
 
@@ -117,6 +117,9 @@ class Ledger:
         self.leads = {}  # of each linked token the account of its last link
         self.asked = {}  # by the number of a CONSUMPTION_REQUEST the purchase
         self.calls = {}  # (kind, purchase, notification): how the last call ended by which Apple was told
+        self.began, self.closing = None, -1  # the first block's time; where the last period closed by name ends
+        self.closed = -1  # where the last period that was closed ends
+        self.stated = {}  # of each purchase that nobody signed when it was stated last, and how much is revoked
         self.keys, self.transactions = set(), set()  # no key has two answers, no transaction id posts twice
 
     def block(self, body, redactable):
@@ -131,6 +134,7 @@ class Ledger:
         need(reader.digest() == self.hash, "it does not follow the block before")
         self.last = {name: reader.number() for name in SEQUENCES}
         last_time = reader.time(self.now)
+        self.began = self.now if self.began is None else self.began
         need(self.last["currency"] <= 255 and self.last["account"] < 2**51, "there are too many currencies or accounts")
         self.rows, self.redactable = collections.defaultdict(list), Reader(redactable)
         added = dict.fromkeys(SEQUENCES, 0)
@@ -177,6 +181,12 @@ class Ledger:
         for entry in entries:
             need(entry["time"] >= clock, "an entry is earlier than the one before it")
             clock = entry["time"]
+        need(not entries or entries[0]["time"] > self.closed, "an entry is in a period that is closed")
+        for end in self.rows[15]:
+            need(end > self.closed and end >= self.entry_time, "it closes a period that is closed, or is over")
+            self.closed = end
+        for end in self.rows[128]:
+            need(self.closed >= end or last_time > end, "it closes a period by name that is open")
         need(last_time == (clock if entries or self.number else 0), "the position's time is not that of the last entry")
         need(sum(transfer["opens"] for transfer in transfers) == len(self.rows[8]), "not every opened lot has its row")
         firsts = sum(row["first"] for row in self.rows[10])
@@ -184,6 +194,13 @@ class Ledger:
         for row in self.rows[10]:
             need(row["entry"] is None or not entries[row["entry"] - self.position["entry"] - 1]["transaction"],
                  "an entry names the transaction of its evidence by itself")
+        for row in self.rows[9]:
+            need(row["evidence"] or row["source"] != 1 and row["account"] and row["transaction"] in self.rows[23],
+                 "a purchase has no evidence, and nobody stated it for an account")
+        need(sorted(self.rows[19]) == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 3),
+             "what other stores sold is not what they have ids of")
+        corrected = [self.position["entry"] + place for place, entry in enumerate(entries, 1) if entry["kind"] == 14]
+        need(self.rows[18] == corrected, "its corrections are not those that its entries made")
         need((self.version == 2) == any(transfer["moved"] for transfer in transfers),
              "it is of version 2, and no transfer names a lot that moved, or the reverse")
         answers = sum(row["consent"] for row in self.rows[13])
@@ -200,6 +217,9 @@ class Ledger:
                     self.balances[transfer["player"] if kind <= 3 else 0, transfer["currency"], kind] += units
             need((entry["kind"] == 13) == any(10 in (transfer["debit"], transfer["credit"]) for transfer in touched),
                  "an entry of a link moves nothing, or another one moves something")
+            need((entry["kind"] == 14) == any(ADJUSTED in (transfer["debit"], transfer["credit"])
+                                              for transfer in touched),
+                 "an entry of a correction corrects nothing, or another one corrects something")
             for currency in {transfer["currency"] for transfer in touched}:
                 need(self.balances[0, currency, MOVED] == 0, "an entry moves not as much in as out")
             for transfer in touched:
@@ -334,7 +354,7 @@ class Ledger:
         for _ in range(reader.number()):
             self.known("currency", reader.u8())
             need(1 <= reader.number() <= AMOUNT_MAX and reader.number() <= AMOUNT_MAX, "it grants what cannot be")
-        return {"evidence": flags >> 3 & 1}
+        return {"evidence": flags >> 3 & 1, "source": flags & 7, "transaction": transaction, "account": flags >> 4 & 1}
 
     def rebuild(self, header, payload, signature):
         """A JWS from its stored parts: three segments of base64url, each of which must decode to what is stored."""
@@ -401,7 +421,16 @@ class Ledger:
         reader.time(self.now)
 
     def closing_row(self, reader, row):
-        reader.time(self.now)
+        return reader.time(self.now)
+
+    def named_closing_row(self, reader, row):
+        flags = reader.flags(1)
+        end, time = reader.time(self.now), reader.time(self.now)
+        self.actor(reader, flags)
+        need(end > self.closing and end >= self.began, "it closes a period that is closed, or before the first block")
+        need(end <= time, "it closes a period that is not over")
+        self.closing = end
+        return end
 
     def actor(self, reader, flag):
         if flag:
@@ -430,10 +459,30 @@ class Ledger:
     def adjustment_row(self, reader, row):
         flags = reader.flags(7)
         need(flags & 3 in (1, 2), "its class is not defined")
-        self.step(reader, optional=False), reader.text(), self.actor(reader, flags & 4)
+        entry = self.step(reader, optional=False)
+        reader.text(), self.actor(reader, flags & 4)
+        need(flags & 4, "nobody approved it")
+        return entry
 
     def external_row(self, reader, row):
-        reader.number(), reader.text(), reader.text()
+        transaction, source, identifier = reader.number(), reader.text(), reader.text()
+        first = int.from_bytes(hashlib.sha256(f"{source}\0{identifier}".encode()).digest()[:8], "big")
+        need(transaction == 1 << 62 | first >> 2, "its number is not that of the source's id")
+        return transaction
+
+    def statement_row(self, reader, row):
+        flags = reader.flags(3)
+        transaction = reader.number()
+        revoked = reader.number() if flags & 1 else 0
+        need(not flags & 1 or 1 <= revoked <= 100_000, "it revokes nothing, or more than all")
+        time, entry = reader.time(self.now), self.step(reader)
+        self.actor(reader, flags & 2)
+        former = self.stated.get(transaction)
+        need(former is None or time > former[0] and revoked != former[1], "it says nothing new")
+        need(former is not None or any(row["transaction"] == transaction and not row["evidence"]
+                                       for row in self.rows[9]), "it is of a purchase that somebody signed, or of none")
+        self.stated[transaction] = time, revoked
+        return transaction
 
     def catalog_row(self, reader, row):
         reader.number(), reader.digest(), reader.time(self.now)
@@ -468,7 +517,8 @@ ROWS = dict(enumerate((
     Ledger.header_row, Ledger.entry_row, Ledger.transfer_row, Ledger.lot_row, Ledger.purchase_row, Ledger.evidence_row,
     Ledger.assignment_row, Ledger.notification_row, Ledger.request_row, Ledger.hold_row, Ledger.closing_row,
     Ledger.link_row, Ledger.consent_row, Ledger.adjustment_row, Ledger.external_row, Ledger.catalog_row,
-    Ledger.erasure_row, Ledger.call_row), start=1))
+    Ledger.erasure_row, Ledger.call_row, Ledger.statement_row), start=1))
+ROWS[128] = Ledger.named_closing_row
 
 
 def stream(path):

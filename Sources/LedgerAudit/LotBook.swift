@@ -21,6 +21,7 @@ struct LotBook {
     var recovered: Int64 = 0
     var writtenOff: Int64 = 0
     var repaid: Int64 = 0
+    var adjusted: Int64 = 0
     var lastTransfer: TransferID = 0
     /// The last transfer of its own.
     var lastOwn: TransferID = 0
@@ -62,8 +63,10 @@ struct LotBook {
 
     /// Whether no part is below 0, and together they are what was granted.
     var isWhole: Bool {
-        let parts = remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid
-        let gone = spent &+ held &+ expired &+ repaid &+ (refunded &- indebted &- writtenOff)
+        let parts =
+            remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid
+            | adjusted
+        let gone = spent &+ held &+ expired &+ repaid &+ adjusted &+ (refunded &- indebted &- writtenOff)
         return parts >= 0 && recovered <= indebted && remaining == granted &- gone
     }
 }
@@ -109,6 +112,7 @@ struct HoldBook {
 struct PurchaseBook {
     let grants: [PurchaseRegister.Grant]
     let price: Int64?
+    let source: PurchaseSource
     var account: PlayerID?
     /// The lot of its first grant; those of the others follow it. 0 while it has no account.
     var firstLot: LotID = 0

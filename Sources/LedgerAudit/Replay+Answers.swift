@@ -5,7 +5,7 @@ extension Replay {
     /// One operation of a request, as the answer tells it.
     private struct Operation {
         enum Kind {
-            case spend, grant, reversal, hold, capture, release
+            case spend, grant, reversal, hold, capture, release, adjustment
         }
 
         var kind: Kind
@@ -54,7 +54,7 @@ extension Replay {
     ) -> [KeyedOperation]? {
         let account = AccountName.erased(first.player)
         switch answer {
-        case .spend, .atomic, .consent, .refused: return nil
+        case .spend, .atomic, .consent, .adjustment, .refused: return nil
         case .grant:
             guard case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
                 let amount = amount(first.amount, of: first)
@@ -130,6 +130,7 @@ extension Replay {
                     case .release: Operation(kind: .release)
                     }
                 } : nil
+        case .adjustment: [Operation(kind: .adjustment)]
         case .consent, .refused: nil
         }
     }
@@ -144,6 +145,15 @@ extension Replay {
             guard first.debit.kind == .granted else { return false }
             rest.removeFirst()
             skipWhatFollows(&rest)
+        case .adjustment:
+            // What it adds is one lot, what it takes may be of several.
+            if first.credit.kind == .adjusted {
+                while let next = rest.first, next.credit.kind == .adjusted { rest.removeFirst() }
+            } else {
+                guard first.debit.kind == .adjusted else { return false }
+                rest.removeFirst()
+                skipWhatFollows(&rest)
+            }
         case .reversal: return take(operation.drawn, from: &rest, .spent, .wallet, interrupted: true)
         case .hold:
             guard let hold = holds[first.id], hold.row.expiresAt == operation.expiresAt else { return false }
@@ -234,7 +244,7 @@ extension EntryKind {
     /// Whether a request with a key asks for it.
     fileprivate var isKeyed: Bool {
         switch self {
-        case .spend, .grant, .reversal, .hold, .capture, .release, .atomic: true
+        case .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .adjustment: true
         case .credit, .refund, .reinstatement, .holdExpiry, .expiry, .link: false
         }
     }
@@ -251,6 +261,7 @@ extension KeyedAnswer {
         case .capture: .capture
         case .release: .release
         case .atomic: .atomic
+        case .adjustment: .adjustment
         case .consent, .refused: nil
         }
     }
@@ -264,6 +275,7 @@ extension KeyedAnswer {
         case .hold(let receipt, _): receipt.balances
         case .capture(let receipt, _): receipt.balances
         case .release(let receipt): receipt.balances
+        case .adjustment(let receipt): receipt.balances
         case .atomic, .consent, .refused: []
         }
     }

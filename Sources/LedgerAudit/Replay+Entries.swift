@@ -144,7 +144,7 @@ extension Replay {
             mustOpen = true
             posting.purchased += 1
             lots[place].remaining &+= amount
-        case (.granted, .wallet):
+        case (.granted, .wallet), (.adjusted, .wallet):
             mustOpen = true
             lots[place].remaining &+= amount
         case (.wallet, .spent):
@@ -165,6 +165,9 @@ extension Replay {
         case (.wallet, .expired):
             lots[place].remaining &-= amount
             lots[place].expired &+= amount
+        case (.wallet, .adjusted):
+            lots[place].remaining &-= amount
+            lots[place].adjusted &+= amount
         case (.wallet, .refunded):
             lots[place].remaining &-= amount
             lots[place].refunded &+= amount
@@ -278,7 +281,8 @@ extension Replay {
             "lot \(row.id) was bought, and expires")
         expect(row.lotClass == .paid || row.price == 0, posting.block, "lot \(row.id) is free, and has a price")
         expect(
-            transfer.debit.kind == .purchased || row.lotClass == .free, posting.block,
+            transfer.debit.kind == .purchased || transfer.debit.kind == .adjusted || row.lotClass == .free,
+            posting.block,
             "lot \(row.id) was given, and counts as bought")
         lotPlaces[Int(transfer.id) - 1] = Int32(truncatingIfNeeded: lots.count)
         lots.append(

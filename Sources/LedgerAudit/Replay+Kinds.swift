@@ -58,6 +58,7 @@ extension EntryKind {
     fileprivate func mayMove(_ debit: AccountKind, _ credit: AccountKind) -> Bool {
         switch (debit, credit) {
         case (.purchased, .wallet): self == .credit || self == .refund
+        case (.adjusted, .wallet), (.wallet, .adjusted): self == .adjustment
         case (.granted, .wallet): self == .grant || self == .atomic
         case (.wallet, .spent): self == .spend || self == .atomic
         case (.spent, .wallet): self == .reversal || self == .atomic
@@ -66,7 +67,7 @@ extension EntryKind {
         case (.held, .wallet): self == .capture || self == .release || self == .holdExpiry || self == .atomic
         case (.wallet, .expired):
             switch self {
-            case .credit, .refund, .reinstatement, .spend, .hold, .link: false
+            case .credit, .refund, .reinstatement, .spend, .hold, .link, .adjustment: false
             case .grant, .reversal, .capture, .release, .holdExpiry, .expiry, .atomic: true
             }
         case (.wallet, .refunded), (.receivable, .refunded), (.writtenOff, .refunded): self == .refund

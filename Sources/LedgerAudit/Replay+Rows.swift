@@ -122,10 +122,19 @@ extension Replay {
 
     private func addPurchases(_ block: Block) {
         let rows = block.rows
+        let statements = firstStatements(rows)
         for purchase in rows.purchases where purchase.account != nil {
+            let facts = purchase.facts
+            if purchase.evidence == 0 {
+                if let first = statements[facts.transaction] {
+                    add(purchase, FirstWord(first, of: facts), block.number)
+                }
+                continue
+            }
             let place = purchase.evidence &- position(before: block) &- 1
             guard place >= 0, place < rows.evidence.count else { continue }
-            add(purchase, rows.evidence[Int(place)], block.number)
+            let first = rows.evidence[Int(place)]
+            add(purchase, FirstWord(first, revocationDate: revocationDate(first)), block.number)
         }
         for assignment in rows.assignments {
             emit(.assignment) { row in
@@ -139,7 +148,7 @@ extension Replay {
             if var known = unassigned.removeValue(forKey: assignment.transaction) {
                 known.row.account = assignment.account
                 known.row.entry = assignment.entry
-                add(known.row, known.evidence, known.block)
+                add(known.row, known.first, known.block)
             }
         }
     }
@@ -169,6 +178,12 @@ extension Replay {
                 transaction: row.transaction, kind: "signed", rank: 0, record: row.id, time: row.time,
                 signedDate: row.signedDate, revoked: row.revoked, revocationDate: revocationDate(row),
                 entry: row.entry)
+        }
+        let first = firstStatements(rows)
+        events += rows.statements.filter { first[$0.transaction] != $0 }.map { row in
+            Event(
+                transaction: row.transaction, kind: "stated", rank: 0, record: 0, time: row.time,
+                signedDate: row.time, revoked: row.revoked, entry: row.entry)
         }
         // An account that came with a newer JWS is told with that.
         let posted = rows.assignments.isEmpty ? [] : Set(events.compactMap(\.entry))
@@ -225,7 +240,7 @@ extension Replay {
     }
 
     /// The date of the revocation that a JWS tells of.
-    private func revocationDate(_ row: BlockRows.EvidenceRow) -> Timestamp? {
+    func revocationDate(_ row: BlockRows.EvidenceRow) -> Timestamp? {
         if row.revoked == 0 { return nil }
         return row.payload.withUnsafeBufferPointer { try? TransactionPayload(json: $0).revocationDate }
     }
@@ -234,7 +249,7 @@ extension Replay {
         block.position.evidence - Int64(block.rows.evidence.count)
     }
 
-    private func add(_ purchase: BlockRows.PurchaseRow, _ first: BlockRows.EvidenceRow, _ block: BlockNumber) {
+    private func add(_ purchase: BlockRows.PurchaseRow, _ first: FirstWord, _ block: BlockNumber) {
         let facts = purchase.facts
         emit(.purchase) { row in
             row.add(facts.transaction.number)
@@ -260,9 +275,9 @@ extension Replay {
             row.add(purchase.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " "))
             row.add(first.signedDate)
             row.add(first.revoked)
-            row.add(revocationDate(first))
+            row.add(first.revocationDate)
             row.add(first.time)
-            row.add(first.id)
+            row.add(first.evidence)
             row.add(block)
         }
     }
@@ -294,7 +309,7 @@ extension Replay {
                 row.add(erased.contains(account) ? nil : accountNames[Int(account) - 1])
             }
         }
-        for known in unassigned.values { add(known.row, known.evidence, known.block) }
+        for known in unassigned.values { add(known.row, known.first, known.block) }
         for wallet in wallets { add(wallet) }
         for lot in lots { add(lot) }
         for hold in holds.values { add(hold) }
@@ -353,6 +368,7 @@ extension Replay {
             row.add(lot.recovered)
             row.add(lot.writtenOff)
             row.add(lot.repaid)
+            row.add(lot.adjusted)
             row.add(lot.expiresAt)
             row.add(lot.lastTransfer)
             row.add(lot.lastOwn)

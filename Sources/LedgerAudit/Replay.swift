@@ -20,6 +20,10 @@ final class Replay {
     private(set) var position = LastNumbers()
     private(set) var ledger: BlockRows.LedgerRow?
     private(set) var closedThrough: Timestamp = -1
+    /// The time of the first block.
+    private var began = Timestamp.min
+    /// The end of the last period that was closed by name.
+    private var lastClosing: Timestamp = -1
     /// Why nothing can be computed any more.
     private(set) var isBroken = false
 
@@ -74,8 +78,19 @@ final class Replay {
 
     struct Unassigned {
         var row: BlockRows.PurchaseRow
-        var evidence: BlockRows.EvidenceRow
+        var first: FirstWord
         var block: BlockNumber
+    }
+
+    /// What was said of a purchase with its own row.
+    struct FirstWord {
+        /// The number of the JWS; 0 where nobody signed it.
+        var evidence: EvidenceID
+        var signedDate: Timestamp
+        var revoked: Int64
+        /// Of a JWS that revokes something: when the App Store took it back.
+        var revocationDate: Timestamp?
+        var time: Timestamp
     }
 
     /// What Apple is told once.
@@ -116,6 +131,7 @@ final class Replay {
         guard let block = checked.block else { return pass(through: sealed.number) }
         expect(block.time >= time, block.number, "its time is earlier than that of the block before")
         time = max(time, block.time)
+        if block.number == 1 { began = block.time }
         if isBroken { return }
         number(block)
         name(block.rows, block, areNamesRead: checked.areNamesRead)
@@ -126,6 +142,7 @@ final class Replay {
         checkPurchases(block)
         checkLinks(block)
         checkConsents(block, checked.answers)
+        checkAdjustments(block)
         note(block, checked.answers)
         checkCalls(block)
         close(block)
@@ -283,6 +300,25 @@ final class Replay {
                 position.entry == 0 || closed >= position.time, block.number,
                 "it closes a period that ends before the last entry")
             closedThrough = max(closedThrough, closed)
+        }
+        for row in block.rows.closings {
+            expect(
+                row.through > lastClosing && row.through >= began, block.number,
+                "it closes by name the period through \(row.through), which is closed, or before the ledger began")
+            expect(
+                row.through <= row.time, block.number,
+                "the period through \(row.through) was closed before it was over")
+            expect(
+                closedThrough >= row.through || block.position.time > row.through, block.number,
+                "the period through \(row.through) is closed by name, and open")
+            lastClosing = max(lastClosing, row.through)
+            emit(.closing) { line in
+                line.add(row.through)
+                line.endKey()
+                line.add(block.number)
+                line.add(row.time)
+                line.add(row.actor)
+            }
         }
     }
 

@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent, assignment
+    case link, consent, assignment, closing, external, adjustment
 
     var columns: [String] {
         switch self {
@@ -41,7 +41,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
             [
                 "id", "account", "currency", "class", "transaction_id", "time", "price", "granted", "remaining",
                 "held", "spent", "expired", "refunded", "indebted", "recovered", "written_off", "repaid",
-                "expires_at", "last_transfer", "last_own", "money_deferred", "money_refunded", "is_open",
+                "adjusted", "expires_at", "last_transfer", "last_own", "money_deferred", "money_refunded", "is_open",
             ]
         case .hold: ["id", "entry", "account", "currency", "amount", "expires_at", "state", "ended"]
         case .total: ["currency", "class", "kind", "debits", "credits"]
@@ -67,6 +67,9 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .link: ["token", "number", "account", "entry", "time", "actor"]
         case .consent: ["id", "account", "consumption", "time", "actor"]
         case .assignment: ["id", "transaction_id", "account", "entry", "time"]
+        case .closing: ["through", "block", "time", "actor"]
+        case .external: ["transaction_id", "source", "identifier"]
+        case .adjustment: ["entry", "class", "reason", "approver"]
         }
     }
 
@@ -76,7 +79,8 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .walletPast, .total: 3
         case .wallet, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
-            .purchase, .notification, .expiryPast, .consent, .assignment:
+            .purchase, .notification, .expiryPast, .consent, .assignment, .closing, .external,
+            .adjustment:
             1
         }
     }

@@ -43,6 +43,11 @@ extension LedgerClient {
         try await call(Methods.consumption, query)
     }
 
+    /// Posts a purchase of another store than the App Store, or what became of it: once by the store and its id.
+    public func external(_ purchase: ExternalPurchase) async throws -> PurchaseReceipt {
+        try await call(Methods.external, purchase)
+    }
+
     /// Makes a token, under which an app buys, an account's. What the token's own wallets had moves there.
     /// - Throws: ``WireError`` `account_mismatch` where the token is linked to another account.
     public func link(_ token: AppAccountToken, to account: AccountName) async throws -> LinkReceipt {
@@ -104,6 +109,20 @@ extension LedgerClient {
 
     /// The last block that is durable, with all that this client wrote before, and signed where the service has a key.
     public func head() async throws -> ChainHead { try await call(Methods.head, NoParams()) }
+
+    /// Corrects a wallet by hand.
+    /// - Parameter approval: the token of somebody else with the role `finance`, who approves it.
+    public func adjust(_ adjustment: Adjustment, approval: String) async throws -> AdjustmentReceipt {
+        try await call(Methods.adjust, ApprovedAdjustment(adjustment, approval: approval))
+    }
+
+    /// Closes the period up to a time for ever: nothing is posted in it any more. The same period has the same answer
+    /// whenever it is asked for.
+    /// - Parameter through: the last millisecond of the period, which is past.
+    /// - Throws: ``WireError`` `period_closed` where a later time is closed already, and no period ends at this one.
+    public func closePeriod(through: Timestamp) async throws -> ClosingReceipt {
+        try await call(Methods.close, ClosePeriod(through: through))
+    }
 
     /// A page of a report. Pass the page's `asOf` and `next` (as `after`) for the next page.
     /// - Parameters:

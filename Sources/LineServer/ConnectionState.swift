@@ -564,7 +564,15 @@ struct ConnectionState {
             if let reply = reception.answer(asked, for: target, &turn) {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
-                var operation = LedgerOperation(request, by: holder?.name, within: holder?.grants)
+                let approver: String?
+                switch reception.approver(of: request, for: directory.name(at: place), &turn) {
+                case .success(let name): approver = name
+                case .failure(let refusal):
+                    replies.append(.error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                    return
+                }
+                var operation = LedgerOperation(
+                    request, by: holder?.name, approvedBy: approver, within: holder?.grants)
                 if batch != nil {
                     operation = operation.withoutWait
                     if operation.isQuery { readsInBatches.append(replies.readsAnswered + replies.reads) }

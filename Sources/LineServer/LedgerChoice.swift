@@ -60,8 +60,10 @@ extension LedgerRequest {
         switch self {
         case .credit(let credit): .transaction(credit.signedTransaction)
         case .notify(let notify): .notification(notify.signedPayload)
-        case .keyed, .atomic, .link, .consent, .consumption, .forget, .balance, .history, .report, .journal, .purchase,
-            .find, .blocks, .promote, .head:
+        case .keyed, .atomic, .external, .link, .consent, .adjust, .consumption, .forget, .balance, .history, .report,
+            .journal,
+            .purchase,
+            .find, .blocks, .promote, .head, .close:
             nil
         }
     }

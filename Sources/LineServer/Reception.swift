@@ -130,6 +130,19 @@ struct Reception {
         }
     }
 
+    /// Who approves a request, by name; `nil` where it needs no approval.
+    mutating func approver(
+        of request: LedgerRequest, for ledger: LedgerName?, _ turn: inout ConnectionTurn
+    ) -> Result<String?, SecurityRefusal> {
+        guard case .adjust(let approved) = request else { return .success(nil) }
+        let approver = client.approver(by: approved.approval, of: ledger)
+        if case .failure(let refusal) = approver {
+            turn.noteInVain()
+            noteRefusal(refusal, holder?.name)
+        }
+        return approver.map { $0 }
+    }
+
     /// The largest reply, but for the page of a read.
     func replyBytesMax(of message: Message) -> Int {
         guard directory.count > 1, case .success(let asked) = message.body, case .info = asked.request else {

@@ -21,7 +21,9 @@ extension WireError {
             self = .verificationFailed(
                 detail: VerificationFailure.Reason.invalidPayload.rawValue, message: words)
         case .store(let error): self.init(error)
-        case .futureTime: self = .invalidParams(path: "asOf", "is in the future")
+        case .futureTime(let member): self = .invalidParams(path: member, "is in the future")
+        case .timeBeforeLedger(let member, let began):
+            self = .invalidParams(path: member, "is before the ledger began, at \(began)")
         case .unexpected: self = .internalError
         case .overloaded: self = .overloaded
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)

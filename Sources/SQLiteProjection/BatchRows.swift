@@ -9,8 +9,19 @@ struct BatchRows {
 
     struct NewPurchase {
         var row: BlockRows.PurchaseRow
-        var first: BlockRows.EvidenceRow
+        var first: FirstWord
         var block: BlockNumber
+    }
+
+    /// What was said of a purchase with its own row: by its first JWS, or without one.
+    struct FirstWord {
+        /// The number of the JWS; 0 where there is none.
+        var evidence: EvidenceID
+        var signedDate: Timestamp
+        var revoked: Int64
+        /// Of a JWS that revokes something: when the App Store took it back.
+        var revocationDate: Timestamp?
+        var time: Timestamp
     }
 
     struct NewNotification {
@@ -24,6 +35,11 @@ struct BatchRows {
         /// The number of the request that recorded it.
         var request: Int64
         var row: BlockRows.ConsentRow
+    }
+
+    struct NewClosing {
+        var row: BlockRows.ClosingRow
+        var block: BlockNumber
     }
 
     struct NewEvent {
@@ -50,6 +66,9 @@ struct BatchRows {
     private(set) var requests: [BlockRows.RequestRow] = []
     private(set) var links: [BlockRows.LinkRow] = []
     private(set) var consents: [NewConsent] = []
+    private(set) var closings: [NewClosing] = []
+    private(set) var externals: [BlockRows.ExternalRow] = []
+    private(set) var adjustments: [BlockRows.AdjustmentRow] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
@@ -73,7 +92,10 @@ struct BatchRows {
             append(rows.requests, to: &requests)
             append(rows.assignments, to: &assignments)
             append(rows.links, to: &links)
+            append(rows.externals, to: &externals)
+            append(rows.adjustments, to: &adjustments)
             try addConsents(opened.block)
+            for row in rows.closings { closings.append(NewClosing(row: row, block: opened.block.number)) }
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)
             addEvents(opened.block)
@@ -118,21 +140,42 @@ struct BatchRows {
         let evidence = block.rows.evidence
         // By number, without gaps.
         let before = block.position.evidence - Int64(evidence.count)
+        let statements = block.rows.firstStatements
         for row in block.rows.purchases {
+            if row.evidence == 0 {
+                try addStated(row, statements[row.facts.transaction], block.number)
+                continue
+            }
             let place = Int(row.evidence &- before &- 1)
             guard evidence.indices.contains(place), evidence[place].isFirst,
                 evidence[place].transaction == row.facts.transaction
             else {
                 throw StoreError.corrupt("block \(block.number): a purchase does not name its first evidence")
             }
-            purchases.append(NewPurchase(row: row, first: evidence[place], block: block.number))
+            let first = FirstWord(
+                evidence: row.evidence, signedDate: evidence[place].signedDate, revoked: evidence[place].revoked,
+                revocationDate: evidence[place].revocationDate, time: evidence[place].time)
+            purchases.append(NewPurchase(row: row, first: first, block: block.number))
         }
+    }
+
+    private mutating func addStated(
+        _ row: BlockRows.PurchaseRow, _ statement: BlockRows.StatementRow?, _ block: BlockNumber
+    ) throws {
+        guard let statement, row.facts.source != .appStore else {
+            throw StoreError.corrupt("block \(block): a purchase has neither evidence nor a statement")
+        }
+        let first = FirstWord(
+            evidence: 0, signedDate: row.facts.order(stated: statement.time), revoked: statement.revoked,
+            time: statement.time)
+        purchases.append(NewPurchase(row: row, first: first, block: block))
     }
 
     /// Into the order of their tables: rows of one page are then inserted one after the other. Those that are not
     /// named here are in it already.
     private mutating func sort() {
         if purchases.count > 1 { purchases.sort { $0.row.facts.transaction < $1.row.facts.transaction } }
+        if externals.count > 1 { externals.sort { $0.transaction < $1.transaction } }
         if requests.count > 1 { requests.sort { $0.key.text < $1.key.text } }
         if notifications.count > 1 { notifications.sort { $0.row.uuid < $1.row.uuid } }
         // Those of one purchase stay in their order.

@@ -37,6 +37,9 @@ final class BatchWriter {
     private let insertNotification: RowInsertion
     private let insertLink: RowInsertion
     private let insertConsent: RowInsertion
+    private let insertClosing: RowInsertion
+    private let insertExternal: RowInsertion
+    private let insertAdjustment: RowInsertion
     private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
@@ -80,6 +83,9 @@ final class BatchWriter {
         insertNotification = try RowInsertion(db, into: .notification)
         insertLink = try RowInsertion(db, into: .link)
         insertConsent = try RowInsertion(db, into: .consent)
+        insertClosing = try RowInsertion(db, into: .closing)
+        insertExternal = try RowInsertion(db, into: .external)
+        insertAdjustment = try RowInsertion(db, into: .adjustment)
         links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
@@ -117,6 +123,9 @@ final class BatchWriter {
         try insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
+        try insert(rows.closings, &state.sums)
+        try insert(rows.externals, &state.sums)
+        try insert(rows.adjustments, &state.sums)
         try insert(blocks, &state.sums)
         try writeTotals(&state, after: before)
         try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
@@ -278,7 +287,7 @@ final class BatchWriter {
             parameters.bind(18, row.pointee.first.revoked)
             parameters.bind(19, row.pointee.first.revocationDate)
             parameters.bind(20, row.pointee.first.time)
-            parameters.bind(21, row.pointee.first.id)
+            parameters.bind(21, row.pointee.first.evidence)
             parameters.bind(22, row.pointee.block)
         }
         if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, blocks, &sums) }
@@ -350,6 +359,32 @@ final class BatchWriter {
             parameters.bind(3, Int64(row.pointee.row.consumption ? 1 : 0))
             parameters.bind(4, row.pointee.row.time)
             parameters.bind(5, row.pointee.row.actor)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.AdjustmentRow], _ sums: inout TableSums) throws {
+        try insertAdjustment.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.entry)
+            parameters.bind(2, Stored.lotClasses.name(row.pointee.lotClass))
+            parameters.bind(3, row.pointee.reason)
+            parameters.bind(4, row.pointee.approver)
+        }
+    }
+
+    private func insert(_ rows: [BlockRows.ExternalRow], _ sums: inout TableSums) throws {
+        try insertExternal.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.transaction.number)
+            parameters.bind(2, row.pointee.source)
+            parameters.bind(3, row.pointee.identifier)
+        }
+    }
+
+    private func insert(_ rows: [BatchRows.NewClosing], _ sums: inout TableSums) throws {
+        try insertClosing.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.row.through)
+            parameters.bind(2, row.pointee.block)
+            parameters.bind(3, row.pointee.row.time)
+            parameters.bind(4, row.pointee.row.actor)
         }
     }
 

@@ -9,7 +9,7 @@ extension BooksLoader {
             if let account = known.account { try loadLots(of: known, account, into: &books) }
             return
         }
-        try suspects.check(.purchase, .event, .entry)
+        try suspects.check(.purchase, .event, .entry, .external)
         let currencies = books.currencies
         let read = try purchases.read(transaction) { code in
             currencies.firstIndex { $0.code == code }.map { CurrencyID($0 + 1) }

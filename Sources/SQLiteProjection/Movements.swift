@@ -215,8 +215,8 @@ struct PastLot {
     /// The lot as it is now.
     init(_ row: PreparedStatement) throws {
         stored = try StoredLot(row)
-        purchaseDate = row.optionalInteger(23)
-        sold = try Sold(row, from: 24)
+        purchaseDate = row.optionalInteger(24)
+        sold = try Sold(row, from: 25)
         left = stored.lot.remaining + stored.lot.held
         refunded = stored.lot.refunded
         value = stored.value

@@ -73,12 +73,13 @@ struct PurchaseReader {
         }
         let end = row.optionalText(7).flatMap { AppStoreCall.End(name: $0, code: row.optionalInteger(8)) }
         let event = PurchaseView.Event(
-            number: row.integer(0), kind: kind, time: row.integer(2), signedDate: row.optionalInteger(3),
+            number: row.integer(0), kind: kind, time: row.integer(2),
+            signedDate: kind == .stated ? nil : row.optionalInteger(3),
             revoked: row.optionalInteger(4), entry: row.optionalInteger(5), reason: row.optionalText(6), end: end,
             body: row.optionalText(9))
         guard event.number > 1, Plausible.isTime(event.time), Plausible.isTime(event.signedDate ?? 0),
-            (event.signedDate == nil) == (kind == .assigned || kind.isCall),
-            (kind == .signed) == (event.revoked != nil), Plausible.isShare(event.revoked ?? 0),
+            (row.optionalInteger(3) == nil) == (kind == .assigned || kind.isCall),
+            (kind == .signed || kind == .stated) == (event.revoked != nil), Plausible.isShare(event.revoked ?? 0),
             (end != nil) == kind.isCall
         else { throw StoreError.corrupt("an event of purchase \(transaction) has values that cannot be") }
         return event

@@ -342,12 +342,13 @@ private struct RollForward {
         }
         let (opening, closing) = (held(before, late.before), held(after, late.after))
         let added = [debits(.purchased), debits(.granted), debits(.refunded), debits(.spent)]
+        let adjusted = debits(.adjusted) - credits(.adjusted)
         let writtenOff = debits(.writtenOff) - credits(.writtenOff)
         let expired = credits(.expired) + late.after - late.before
         let (spent, refunded) = (credits(.spent), credits(.refunded))
-        debtPaid = closing - opening - added.reduce(0, +) + spent + refunded - writtenOff + expired
+        debtPaid = closing - opening - added.reduce(0, +) - adjusted + spent + refunded - writtenOff + expired
         let columns =
-            [opening] + added + [spent, refunded, writtenOff, expired, debtPaid, closing]
+            [opening] + added + [adjusted, spent, refunded, writtenOff, expired, debtPaid, closing]
             + [-balance(after, .wallet) - late.after, -balance(after, .held), balance(after, .receivable)]
         values = [.text(Stored.lotClasses.text(lotClass))] + columns.map { .sum($0) }
     }

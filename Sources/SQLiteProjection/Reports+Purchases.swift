@@ -51,7 +51,8 @@ extension Reports {
             db,
             """
             SELECT signed_date, revoked, revocation_date FROM purchase_event
-            WHERE transaction_id = ?1 AND kind = 'signed' AND time <= ?2 ORDER BY signed_date DESC, revoked DESC LIMIT 1
+            WHERE transaction_id = ?1 AND kind IN ('signed', 'stated') AND time <= ?2
+            ORDER BY signed_date DESC, revoked DESC LIMIT 1
             """)
         let (names, links) = (try AccountNames(db), try StoredLinks(db))
         var lines = PageLines(query)
@@ -121,8 +122,10 @@ extension Reports {
                         .text(Stored.lotClasses.text(movement.lotClass)), details.debtLot.map { .integer($0) },
                         details.transaction.map { .text($0.description) }, details.key.map { .text($0) },
                         details.note.map { .text($0) }, actor.map { .text($0) },
-                        movement.sold?.priceCurrency.map { .text($0) }, .sum(Int128(change.deferred + movement.moved)),
-                        .sum(Int128(change.recognised)), .sum(Int128(change.refunded)),
+                        movement.sold.map { .text(Stored.sources.text($0.source)) },
+                        movement.sold?.priceCurrency.map { .text($0) },
+                        .sum(Int128(change.deferred + movement.moved)), .sum(Int128(change.recognised)),
+                        .sum(Int128(change.refunded)),
                     ]))
         }
         return try page(query, lines.rows, after: after, passed: passed.map { ReportCursor(query.kind, item: $0) })

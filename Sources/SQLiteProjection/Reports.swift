@@ -50,6 +50,7 @@ struct Reports {
         case .purchases: return try purchases(query, after)
         case .unassigned: return try unassigned(query, after)
         case .journal: return try journal(query, after, clock, currency)
+        case .closings: return try closings(query, after)
         }
     }
 
@@ -256,7 +257,7 @@ struct Reports {
                             AND e.entry IS NOT NULL
                     )
                 ),
-                count(*)
+                count(*), (SELECT p.source FROM purchase AS p WHERE p.transaction_id = lot.transaction_id)
             FROM movement AS m LEFT JOIN lot ON lot.id = m.lot
             WHERE (?3 IS NULL OR m.currency = ?3) AND m.lot > ?4
             GROUP BY m.lot
@@ -307,12 +308,12 @@ struct Reports {
     private func debt(_ row: PreparedStatement, _ asOf: Timestamp, _ names: AccountNames) throws -> ReportRow {
         let lot = row.integer(1)
         guard let transaction = row.optionalInteger(3), let since = row.optionalInteger(5), row.integer(4) > 0,
-            Plausible.isTime(since), since <= asOf
+            Plausible.isTime(since), since <= asOf, let source = row.optionalText(7).flatMap(Stored.sources.item)
         else { throw StoreError.corrupt("lot \(lot) has a debt that no refund of it made") }
         return .debt(
             account: try names.name(of: row.integer(0)), currency: try code(row.integer(2)),
-            transaction: TransactionID(number: transaction), lot: lot, debt: row.integer(4), since: since,
-            age: asOf &- since)
+            transaction: TransactionID(number: transaction), source: source, lot: lot, debt: row.integer(4),
+            since: since, age: asOf &- since)
     }
 
     // MARK: Numbers

@@ -81,7 +81,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     package func state() throws -> ProjectedState {
         try use("reading what the tables hold") {
             // What is signed, and on what everything is decided.
-            try suspects.check(.currency, .total, .header, .actor)
+            try suspects.check(.currency, .total, .header, .actor, .block, .closing)
             return try pool.read { db in try ProjectedState(db) }
         }
     }
@@ -191,6 +191,10 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         try read("finding") { db in try Finder(db).find(query) }
     }
 
+    package func closing(through time: Timestamp) throws -> PeriodClosing? {
+        try read("reading a closing") { db in try StoredClosings(db).closing(through: time) }
+    }
+
     package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
         try read("reading what there is to tell Apple") { db in try AppStoreWorkReader(db).page(query) }
     }
@@ -286,6 +290,7 @@ extension ProjectedState {
         time = stored.time
         position = stored.position
         closedThrough = stored.closedThrough
+        periods = try StoredClosings(db).periods()
         currencies = stored.currencies
         totals = stored.totals.sums
         try PreparedStatement(db, "SELECT id, digest FROM jws_header").forEach { row in

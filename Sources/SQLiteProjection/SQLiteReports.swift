@@ -14,6 +14,19 @@ package final class SQLiteReports: Sendable {
         try faults("reading what the tables hold") { try queue.read { db in try ProjectedState(db) } }
     }
 
+    /// The app whose books these are, and its environment; `nil` before the first block.
+    /// - Throws: ``StoreError``
+    package func app() throws -> (bundleID: String, environment: String)? {
+        try faults("reading whose books they are") {
+            try queue.read { db in
+                let select = try PreparedStatement(db, "SELECT bundle_id, environment FROM projection")
+                return try select.first { row in
+                    row.optionalText(0).flatMap { bundleID in row.optionalText(1).map { (bundleID, $0) } }
+                } ?? nil
+            }
+        }
+    }
+
     /// A whole report, all of its pages of one state of the tables, whatever is applied to them meanwhile.
     /// - Parameters:
     ///   - request: which report; where it says no time, entries up to the last block count.

@@ -50,19 +50,8 @@ enum Stored {
     static let accountKinds = StoredNames(AccountKind.allCases, { $0.rawValue }, \.name)
     static let entryKinds = StoredNames(EntryKind.allCases, { $0.rawValue }, \.name)
     static let spendOrders = StoredNames(SpendOrder.allCases, { $0.number }, \.rawValue)
-    static let lotClasses = StoredNames(LotClass.allCases, { $0.rawValue }) { lotClass in
-        switch lotClass {
-        case .paid: "paid"
-        case .free: "free"
-        }
-    }
-    static let sources = StoredNames(PurchaseSource.allCases, { $0.rawValue }) { source in
-        switch source {
-        case .appStore: "app_store"
-        case .imported: "imported"
-        case .external: "external"
-        }
-    }
+    static let lotClasses = StoredNames(LotClass.allCases, { $0.rawValue }, \.name)
+    static let sources = StoredNames(PurchaseSource.allCases, { $0.rawValue }, \.name)
     static let holdStates = StoredNames(HoldState.allCases, { $0.rawValue }, \.name)
 }
 

@@ -1,10 +1,10 @@
 import GRDB
 import Ledger
 
-/// A purchase as the tables have it, but for what it was told after its first JWS.
+/// A purchase as the tables have it, but for what it was told after its first JWS, or statement.
 struct StoredPurchase {
     var register: PurchaseRegister
-    /// Its first JWS.
+    /// Its first JWS, or statement.
     var first: PurchaseView.Event
 }
 
@@ -14,8 +14,11 @@ struct StoredPurchases {
     private let selectFirstTransfer: PreparedStatement
     private let selectNewest: PreparedStatement
     private let selectEntries: PreparedStatement
+    private let selectExternal: PreparedStatement
 
     init(_ db: Database) throws {
+        selectExternal = try PreparedStatement(
+            db, "SELECT source, identifier FROM external WHERE transaction_id = ?")
         selectPurchase = try PreparedStatement(db, PurchaseRow.select)
         // Apart from the purchase's row: of a new purchase, which has none, not even the table is opened.
         selectFirstTransfer = try PreparedStatement(
@@ -24,7 +27,7 @@ struct StoredPurchases {
         selectNewest = try PreparedStatement(
             db,
             """
-            SELECT signed_date, revoked FROM purchase_event WHERE transaction_id = ? AND kind = 'signed'
+            SELECT signed_date, revoked FROM purchase_event WHERE transaction_id = ? AND revoked IS NOT NULL
             ORDER BY signed_date DESC, revoked DESC LIMIT 1
             """)
         let posted = "SELECT entry FROM purchase_event WHERE transaction_id = ?1 AND entry IS NOT NULL"
@@ -48,14 +51,27 @@ struct StoredPurchases {
             }
             _ = try firstTransfer(entries.last, transaction)
         }
+        var facts = row.facts
+        if facts.source == .external { facts.external = try external(transaction) }
         let register = PurchaseRegister(
-            facts: row.facts, grants: row.grants, account: row.account, opening: opening,
+            facts: facts, grants: row.grants, account: row.account, opening: opening,
             newest: try newest(transaction, first: (row.signedDate, row.revoked)), lastEntry: entries?.last)
         // What has found its account later had none with its first JWS, which then posted nothing.
         let first = PurchaseView.Event(
-            number: 1, time: row.time, signedDate: row.signedDate, revoked: row.revoked,
+            number: 1, kind: row.isSigned ? .signed : .stated, time: row.time,
+            signedDate: row.isSigned ? row.signedDate : nil, revoked: row.revoked,
             entry: entries?.first == row.entry ? nil : row.entry)
         return StoredPurchase(register: register, first: first)
+    }
+
+    /// What another store calls a purchase.
+    private func external(_ transaction: TransactionID) throws -> ExternalIdentity {
+        selectExternal.bind(1, transaction.number)
+        let read = try selectExternal.first { ExternalIdentity(source: $0.text(0), identifier: $0.text(1)) }
+        guard let identity = read ?? nil else {
+            throw StoreError.corrupt("purchase \(transaction) is another store's, and has no name there")
+        }
+        return identity
     }
 
     /// The first transfer of an entry about a purchase.
@@ -138,10 +154,12 @@ private struct PurchaseRow {
     var signedDate: Timestamp
     var revoked: Int64
     var time: Timestamp
+    /// Whether there is such a JWS.
+    var isSigned: Bool
 
     static let select = """
         SELECT account, entry, product, quantity, purchase_date, price, price_currency, source, storefront, offer_type,
-            offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time
+            offer_id, offer_discount, original_id, ownership, grants, signed_date, revoked, time, evidence
         FROM purchase WHERE transaction_id = ?
         """
 
@@ -157,9 +175,11 @@ private struct PurchaseRow {
         signedDate = row.integer(15)
         revoked = row.integer(16)
         time = row.integer(17)
+        isSigned = row.integer(18) > 0
         guard let source = Stored.sources.item(row.text(7)), row.integer(3) > 0, Plausible.isTime(row.integer(4)),
             row.optionalInteger(5).map(Plausible.isAmount) ?? true, Plausible.isTime(signedDate),
-            Plausible.isShare(revoked), Plausible.isTime(time), let grants = StoredGrants.grants(row.text(14), currency)
+            Plausible.isShare(revoked), Plausible.isTime(time), isSigned == (source == .appStore),
+            let grants = StoredGrants.grants(row.text(14), currency)
         else { throw StoreError.corrupt("purchase \(transaction) has facts that cannot be") }
         self.grants = grants
         facts = PurchaseFacts(

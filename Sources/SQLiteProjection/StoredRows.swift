@@ -183,7 +183,7 @@ struct StoredLot {
     /// All of them, in the order in which ``init(_:)`` reads them.
     static let columns = """
         id, account, currency, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded,
-        indebted, recovered, written_off, repaid, expires_at, last_transfer, last_own,
+        indebted, recovered, written_off, repaid, adjusted, expires_at, last_transfer, last_own,
         money_deferred, money_refunded, is_open
         """
 
@@ -197,15 +197,15 @@ struct StoredLot {
     init(_ row: PreparedStatement) throws {
         let id = row.integer(0)
         guard let lotClass = Stored.lotClasses.item(row.text(3)), let currency = CurrencyID(exactly: row.integer(2)),
-            row.optionalInteger(17).map(Plausible.isTime) ?? true, Plausible.isTime(row.integer(5)), id > 0,
-            row.optionalInteger(4) ?? 0 >= 0, Plausible.isAmount(row.integer(18))
+            row.optionalInteger(18).map(Plausible.isTime) ?? true, Plausible.isTime(row.integer(5)), id > 0,
+            row.optionalInteger(4) ?? 0 >= 0, Plausible.isAmount(row.integer(19))
         else { throw StoreError.corrupt("lot \(id) has a number, a class, a currency or a time that cannot be") }
         account = row.integer(1)
         self.currency = currency
         lot = Lot(
             id: id, lotClass: lotClass, transaction: row.optionalInteger(4).map { TransactionID(number: $0) },
             time: row.integer(5), price: row.integer(6), granted: row.integer(7), remaining: row.integer(8),
-            expiresAt: row.optionalInteger(17))
+            expiresAt: row.optionalInteger(18))
         lot.held = row.integer(9)
         lot.spent = row.integer(10)
         lot.expired = row.integer(11)
@@ -214,11 +214,12 @@ struct StoredLot {
         lot.recovered = row.integer(14)
         lot.writtenOff = row.integer(15)
         lot.repaid = row.integer(16)
-        lot.lastTransfer = row.integer(18)
-        lastOwn = row.integer(19)
-        value = LotValue(deferred: row.integer(20), refunded: row.integer(21))
+        lot.adjusted = row.integer(17)
+        lot.lastTransfer = row.integer(19)
+        lastOwn = row.integer(20)
+        value = LotValue(deferred: row.integer(21), refunded: row.integer(22))
         let parts = value.deferred | value.refunded
-        guard lot.isWhole, row.integer(22) == (lot.isOpen ? 1 : 0), lastOwn >= id, lastOwn <= lot.lastTransfer,
+        guard lot.isWhole, row.integer(23) == (lot.isOpen ? 1 : 0), lastOwn >= id, lastOwn <= lot.lastTransfer,
             parts >= 0, parts < Plausible.max, value.deferred + value.refunded <= lot.price
         else {
             throw StoreError.corrupt("lot \(id) has parts that are not its whole")
@@ -252,12 +253,13 @@ struct StoredLot {
         row.bind(15, lot.recovered)
         row.bind(16, lot.writtenOff)
         row.bind(17, lot.repaid)
-        row.bind(18, lot.expiresAt)
-        row.bind(19, lot.lastTransfer)
-        row.bind(20, lastOwn)
-        row.bind(21, value.deferred)
-        row.bind(22, value.refunded)
-        row.bind(23, Int64(lot.isOpen ? 1 : 0))
+        row.bind(18, lot.adjusted)
+        row.bind(19, lot.expiresAt)
+        row.bind(20, lot.lastTransfer)
+        row.bind(21, lastOwn)
+        row.bind(22, value.deferred)
+        row.bind(23, value.refunded)
+        row.bind(24, Int64(lot.isOpen ? 1 : 0))
     }
 
     var hash: RowHash { RowHash { bind(to: &$0) } }
@@ -267,10 +269,12 @@ extension Lot {
     /// Whether its parts are its whole, as they are after every transfer.
     var isWhole: Bool {
         // The sign and the highest bits of all of them at once.
-        let all = remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid | price
+        let all =
+            remaining | held | spent | expired | refunded | indebted | recovered | writtenOff | repaid | adjusted
+            | price
         guard granted > 0, granted <= Limits.amountMax, all >= 0, all < Plausible.max else { return false }
-        // Seven numbers below 2^60 cannot leave the range together.
-        let left = granted - spent - held - expired - repaid - (refunded - indebted - writtenOff)
+        // Eight numbers below 2^60 cannot leave the range together.
+        let left = granted - spent - held - expired - repaid - adjusted - (refunded - indebted - writtenOff)
         return remaining == left && max(remaining, held, owed) <= Limits.amountMax && recovered <= indebted
             && (expiresAt == nil || lotClass == .free) && lastTransfer >= id
     }

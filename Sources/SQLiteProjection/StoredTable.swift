@@ -4,7 +4,7 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment
+    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment, closing, external, adjustment
 
     var name: String {
         switch self {
@@ -29,6 +29,9 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .link: "link"
         case .consent: "consent"
         case .assignment: "assignment"
+        case .closing: "closing"
+        case .external: "external"
+        case .adjustment: "adjustment"
         }
     }
 
@@ -69,6 +72,9 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .link: "token, number, account, entry, time, actor"
         case .consent: "id, account, consumption, time, actor"
         case .assignment: "id, transaction_id, account, entry, time"
+        case .closing: "through, block, time, actor"
+        case .external: "transaction_id, source, identifier"
+        case .adjustment: "entry, class, reason, approver"
         }
     }
 

@@ -30,10 +30,10 @@ final class WalletRows {
         insertLot = try RowInsertion(db, into: .lot)
         let amounts = """
             remaining = ?, held = ?, spent = ?, expired = ?, refunded = ?, indebted = ?, recovered = ?, written_off = ?,
-            repaid = ?, last_transfer = ?, last_own = ?, money_deferred = ?, money_refunded = ?
+            repaid = ?, adjusted = ?, last_transfer = ?, last_own = ?, money_deferred = ?, money_refunded = ?
             """
         updateLot = try PreparedStatement(db, "UPDATE lot SET \(amounts) WHERE id = ?")
-        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?15 WHERE id = ?14")
+        updateOpenLot = try PreparedStatement(db, "UPDATE lot SET \(amounts), is_open = ?16 WHERE id = ?15")
     }
 
     func wallet(_ account: PlayerID, _ currency: CurrencyID) throws -> StoredWallet? {
@@ -99,12 +99,13 @@ final class WalletRows {
         statement.bind(7, lot.recovered)
         statement.bind(8, lot.writtenOff)
         statement.bind(9, lot.repaid)
-        statement.bind(10, lot.lastTransfer)
-        statement.bind(11, stored.lastOwn)
-        statement.bind(12, stored.value.deferred)
-        statement.bind(13, stored.value.refunded)
-        statement.bind(14, lot.id)
-        if lot.isOpen != wasOpen { statement.bind(15, lot.isOpen ? 1 : 0) }
+        statement.bind(10, lot.adjusted)
+        statement.bind(11, lot.lastTransfer)
+        statement.bind(12, stored.lastOwn)
+        statement.bind(13, stored.value.deferred)
+        statement.bind(14, stored.value.refunded)
+        statement.bind(15, lot.id)
+        if lot.isOpen != wasOpen { statement.bind(16, lot.isOpen ? 1 : 0) }
         try statement.run(changing: 1)
     }
 }

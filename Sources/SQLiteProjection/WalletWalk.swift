@@ -40,7 +40,7 @@ struct WalletWalk {
                 """
                 WITH RECURSIVE member (id) AS (
                     VALUES (?1)
-                    UNION ALL
+                    UNION
                     SELECT link.token FROM member JOIN link ON link.account = member.id WHERE link.number = 1
                 )
                 SELECT lot.remaining FROM member JOIN lot ON lot.account = member.id

@@ -43,6 +43,9 @@ import Testing
         report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes
         head          unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        external      unauthenticated  yes        forbidden  forbidden  forbidden  yes
+        close         unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        adjust        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
@@ -60,6 +63,13 @@ import Testing
     /// Parameters that are read without a fault, so that nothing but the role is in the way.
     private static let params: [String: String] = [
         "ping": "", "info": "", "head": "", "promote": "",
+        // The time of the request: neither future nor before the ledger.
+        "close": #"{"through":NOW}"#,
+        "external": #"{"source":"shop","transactionId":"1","account":"a","product":"none","purchaseDate":1}"#,
+        // Approved by the other of the two who may.
+        "adjust": #"""
+        {"key":"j","account":"a","currency":"gems","class":"free","amount":1,"reason":"r","approval":"OTHER"}
+        """#,
         "authenticate": #"{"token":"\#(token("game"))"}"#,
         "credit": #"{"signedTransaction":"x","account":"a"}"#,
         "notify": #"{"signedPayload":"x"}"#,
@@ -186,7 +196,9 @@ import Testing
             let client = try await place.client(role)
             for line in lines {
                 let (method, expected) = (line[0], try #require(Outcome(rawValue: line[column])))
-                let params = try #require(Self.params[method])
+                let now = Int64(Date().timeIntervalSince1970 * 1_000)
+                let params = try #require(Self.params[method]).replacingOccurrences(of: "NOW", with: "\(now)")
+                    .replacingOccurrences(of: "OTHER", with: Self.token(role == "finance" ? "admin" : "finance"))
                 // Who authenticates is somebody else afterwards.
                 let own = method == "authenticate" ? try await place.client(role) : client
                 let reason = try await Self.reason(own, method, params)

@@ -65,7 +65,7 @@ import Testing
         #expect(future.error.contains("asOf is in the future"))
         #expect(service.stop() == 0)
         let offline = try Command.run(["export", "debts", "--path", folder.path("ledger")])
-        #expect(offline.output == "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n")
+        #expect(offline.output == "account,currency,transactionId,source,lot,debt,since,ageMilliseconds\r\n")
     }
 
     @Test func aChainIsNotOverwritten() throws {

@@ -158,6 +158,9 @@ extension RequestWriter {
         case .journal(let query): write(Methods.journal, query, id: id)
         case .find(let query): write(Methods.find, query, id: id)
         case .head: write(Methods.head, NoParams(), id: id)
+        case .external(let purchase): write(Methods.external, purchase, id: id)
+        case .adjust(let approved): write(Methods.adjust, approved, id: id)
+        case .close(let period): write(Methods.close, period, id: id)
         case .forget(let account): write(Methods.forget, ForgetQuery(account), id: id)
         case .blocks(let query): write(Methods.blocks, query, id: id)
         case .promote: write(Methods.promote, NoParams(), id: id)
@@ -210,6 +213,14 @@ extension LineProperty {
         request("report", #""kind":"rollforward","from":1,"to":2,"currency":"gems""#),
         request("journal", #""after":0,"limit":5,"waitMilliseconds":30000"#),
         request("find", #""key":"k""#), request("find", #""transactionId":"7""#), request("head", ""),
+        request(
+            "external",
+            #""source":"shop","transactionId":"o-1","account":"p","product":"gems","quantity":2,"price":4990,"#
+                + #""priceCurrency":"EUR","purchaseDate":1767225600000,"revoked":100000"#),
+        request(
+            "adjust",
+            #""key":"k","account":"p","currency":"gems","class":"paid","amount":-5,"reason":"r","approval":"t""#),
+        request("close", #""through":1767225600000"#),
         request("forget", #""account":"p""#), request("promote", ""),
         request(
             "blocks",

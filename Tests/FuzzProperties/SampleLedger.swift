@@ -33,6 +33,11 @@ package enum SampleLedger {
         rows.catalogs = [BlockRows.CatalogRow(version: 2, digest: .zero, time: last.time)]
         rows.erasures = [BlockRows.ErasureRow(account: 1, time: last.time, actor: 1)]
         rows.closedThrough = last.time - 1
+        rows.statements = [
+            BlockRows.StatementRow(
+                transaction: transaction(2), revoked: 1, time: last.time, entry: nil, actor: 1)
+        ]
+        rows.closings = [BlockRows.ClosingRow(through: last.time - 1, time: last.time, actor: 1)]
         let block = Block(
             number: last.number + 1, term: 2, time: last.time + 1, previous: blocks[blocks.count - 1].hash,
             position: last.position, rows: rows)

@@ -47,13 +47,20 @@ final class RandomLedger {
         var workload = Workload(seed: seed)
         var done = 0
         let last = Mutex(TransferID(0))
-        func run(_ batch: [Command], closes: Bool, at now: Timestamp) throws {
+        func run(_ batch: [Command], closes: Bool, names: Bool = false, at now: Timestamp) throws {
             var needs = Needs()
             needs.time = now
             for command in batch { needs.add(command) }
             try engine.run(needs) { books in
                 for command in batch { _ = books.decide(command, by: "a token", at: now) }
                 if closes { books.close(through: now) }
+                // A period is closed by name whether or not entries are later by then.
+                if names {
+                    let end = max(now - 50, books.periods.began)
+                    if end > books.periods.closedThrough {
+                        books.closePeriod(through: end, by: closes ? "a token" : nil, at: now)
+                    }
+                }
                 last.withLock { [position = books.position] in $0 = position.transfer }
             }
         }
@@ -73,7 +80,8 @@ final class RandomLedger {
                     batch.append(workload.next())
                 }
             }
-            try run(batch, closes: workload.generator.chance(5), at: now)
+            try run(
+                batch, closes: workload.generator.chance(5), names: workload.generator.chance(20), at: now)
             done += batch.count
         }
         // Chance may have made no link that moved something.

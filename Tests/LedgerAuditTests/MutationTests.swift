@@ -320,6 +320,7 @@ enum Mutation {
                 rows.entries.removeLast()
                 rows.transfers.removeAll { $0.entry == last.id }
                 rows.lots.removeAll { $0.id >= last.firstTransfer }
+                rows.adjustments.removeAll { $0.entry == last.id }
                 for index in rows.requests.indices where rows.requests[index].entry == last.id {
                     rows.requests[index].entry = nil
                 }
@@ -353,6 +354,54 @@ enum Mutation {
             { rows, generator in
                 guard let last = rows.entries.last, rows.closedThrough == nil else { return false }
                 rows.closedThrough = last.time - 10_000_000
+                return true
+            }
+        ),
+        (
+            "a correction's class",
+            { rows, generator in
+                change(&rows.adjustments, &generator) { $0.lotClass = $0.lotClass == .paid ? .free : .paid }
+            }
+        ),
+        (
+            "a correction's reason",
+            { rows, generator in change(&rows.adjustments, &generator) { $0.reason += "!" } }
+        ),
+        (
+            "a correction that nobody approved",
+            { rows, generator in change(&rows.adjustments, &generator) { $0.approver = nil } }
+        ),
+        (
+            "a statement's share",
+            { rows, generator in
+                let last = Dictionary(rows.statements.map { ($0.transaction, $0.time) }, uniquingKeysWith: max)
+                return change(
+                    &rows.statements, &generator, where: { $0.entry != nil && last[$0.transaction] == $0.time }
+                ) { $0.revoked = $0.revoked == 50_000 ? 70_000 : 50_000 }
+            }
+        ),
+        (
+            "another store's id",
+            { rows, generator in
+                change(&rows.externals, &generator) {
+                    $0 = BlockRows.ExternalRow(
+                        transaction: $0.transaction, source: $0.source, identifier: $0.identifier + "!")
+                }
+            }
+        ),
+        (
+            "a period that was closed before, by name",
+            { rows, generator in change(&rows.closings, &generator) { $0.through -= 100_000_000 } }
+        ),
+        (
+            "a period that is not over, closed by name",
+            { rows, generator in change(&rows.closings, &generator) { $0.through = $0.time + 1 } }
+        ),
+        (
+            "a period that is closed by name twice",
+            { rows, generator in
+                guard let last = rows.closings.last else { return false }
+                rows.closings.append(last)
                 return true
             }
         ),

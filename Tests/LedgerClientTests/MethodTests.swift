@@ -45,6 +45,13 @@ import Testing
         let found = Finding.request(.init(key: try key("k"), answer: .refused(Refusal(.holdClosed, operation: 1))))
         let zeros = [UInt8](repeating: 0, count: 32)
         let blocks = BlocksPage(blocks: [BlocksPage.Block(hash: zeros, body: [1], redactable: [2, 3])], head: 4)
+        let external = ExternalPurchase(
+            identity: try #require(ExternalIdentity(source: "shop", identifier: "o-1")), account: player,
+            product: "gems", quantity: 2, price: 990, priceCurrency: "EUR", purchaseDate: 5, revoked: 0)
+        let adjusted = AdjustmentReceipt(entry: 5, replayed: false, balances: balances)
+        let adjustment = Adjustment(
+            key: try key("j"), account: player, currency: gems, lotClass: .paid, units: -3, reason: "r")
+        let closing = ClosingReceipt(through: 7, block: 4, hash: String(repeating: "0", count: 64))
         let promotion = Promotion(promoted: true, block: 4, term: 2)
         let head = ChainHead(
             block: 7, hash: String(repeating: "0a", count: 32), entry: 3, time: 1, signature: "a.b.c")
@@ -74,6 +81,9 @@ import Testing
             case .ledger(.journal): .outcome(.journal(feed))
             case .ledger(.find): .outcome(.finding(found))
             case .ledger(.head): .outcome(.head(head))
+            case .ledger(.external): .outcome(.purchase(purchase))
+            case .ledger(.adjust): .outcome(.adjustment(adjusted))
+            case .ledger(.close): .outcome(.closed(closing))
             case .ledger(.forget): .outcome(.forgotten(true))
             case .ledger(.blocks): .outcome(.blocks(blocks))
             case .ledger(.promote): .outcome(.promoted(promotion))
@@ -125,6 +135,9 @@ import Testing
             #expect(try await client.journal(after: 2, wait: .seconds(-1)) == feed)
             #expect(try await client.find(.key(try key("k"))) == found)
             #expect(try await client.head() == head)
+            #expect(try await client.external(external) == purchase)
+            #expect(try await client.adjust(adjustment, approval: "u") == adjusted)
+            #expect(try await client.closePeriod(through: 7) == closing)
             #expect(try await client.forget(player))
             #expect(try await client.blocks(ofBlocks) == blocks)
             #expect(try await client.promote() == promotion)
@@ -156,7 +169,11 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2, limit: 5, waitMilliseconds: 1_500))),
                     .ledger(.journal(JournalQuery(after: 2, waitMilliseconds: 30_000))),
                     .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
-                    .ledger(.head), .ledger(.forget(player)), .ledger(.blocks(ofBlocks)), .ledger(.promote),
+                    .ledger(.head), .ledger(.external(external)),
+                    .ledger(.adjust(ApprovedAdjustment(adjustment, approval: "u"))),
+                    .ledger(.close(ClosePeriod(through: 7))),
+                    .ledger(.forget(player)),
+                    .ledger(.blocks(ofBlocks)), .ledger(.promote),
                 ]
             #expect(requests == expected)
         }

@@ -53,7 +53,8 @@ import Testing
             .wrongEnvironment, .notConsumable, .wrongProductType, .familyShared,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds,
             .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend,
-            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
+            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase,
+            .periodClosed:
             #expect(Self.error(step) as? WireError == refusal)
         }
     }

@@ -114,7 +114,7 @@ import Testing
         case .notification(let row): row.verdict.rawValue
         case .consumptionRequest(let row):
             row.state == .open ? "open \(row.consent.rawValue)" : row.state.rawValue
-        case .balance, .trial, .debt, .line: "\(row)"
+        case .balance, .trial, .debt, .line, .closing: "\(row)"
         }
     }
 }

@@ -73,7 +73,8 @@ import Testing
                 case .keyed(let operation): keys.insert(operation.key)
                 case .atomic(let atomic): keys.insert(atomic.key)
                 case .consent(let consent): keys.insert(consent.key)
-                case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: break
+                case .adjust(let adjustment, _): keys.insert(adjustment.key)
+                case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: break
                 }
             }
             Self.ask(memory, commands, at: workload.now)

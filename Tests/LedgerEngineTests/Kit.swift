@@ -65,6 +65,7 @@ final class SlowProjection: Projection {
     func journal(_ query: JournalQuery) throws -> JournalPage { try base.journal(query) }
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try base.purchase(query) }
     func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
+    func closing(through time: Timestamp) throws -> PeriodClosing? { try base.closing(through: time) }
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try base.appStoreWork(query) }
     func close() throws { try base.close() }
 }

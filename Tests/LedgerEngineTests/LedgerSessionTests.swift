@@ -112,7 +112,7 @@ import Testing
         let future = ReportRequest(kind: .trial, asOf: SandboxApp.date + 600_000, currency: nil, limit: 10)
         session.submit([.query(.report(future)), Self.grant("g1")])
         #expect(try eventually { bench.answers(number).count == 2 })
-        #expect(bench.answers(number) == ["futureTime", "entry 1"])
+        #expect(bench.answers(number) == ["futureTime(parameter: \"asOf\")", "entry 1"])
         try await bench.stop()
     }
 

@@ -138,6 +138,11 @@ package final class FaultyStore: Store {
         return try base.find(query)
     }
 
+    package func closing(through time: Timestamp) throws -> PeriodClosing? {
+        plan.withLock { $0.reads += 1 }
+        return try base.closing(through: time)
+    }
+
     package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
         plan.withLock { $0.reads += 1 }
         return try base.appStoreWork(query)

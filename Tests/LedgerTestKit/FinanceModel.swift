@@ -136,8 +136,8 @@ package struct FinanceModel {
     private static func apply(_ transfer: Transfer, _ lot: inout LotBook) {
         let amount = transfer.amount
         switch (transfer.debit.kind, transfer.credit.kind) {
-        case (.purchased, .wallet), (.granted, .wallet): lot.left += amount
-        case (.wallet, .spent), (.held, .spent), (.wallet, .receivable):
+        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet): lot.left += amount
+        case (.wallet, .spent), (.held, .spent), (.wallet, .receivable), (.wallet, .adjusted):
             lot.left -= amount
             lot.consumed += amount
         case (.spent, .wallet):
@@ -270,7 +270,7 @@ package struct FinanceModel {
         case .rollforward: return rollforward(query, wanted)
         case .purchases, .unassigned: return purchases(query)
         case .journal: return journal(query, wanted)
-        case .balances, .trial, .debts, .notifications, .consumptionRequests: return nil
+        case .balances, .trial, .debts, .notifications, .consumptionRequests, .closings: return nil
         }
     }
 
@@ -332,6 +332,7 @@ package struct FinanceModel {
                     case .refunded: columns["reinstated", default: 0] += amount
                     case .spent: columns["reversed", default: 0] += amount
                     case .writtenOff: columns["writtenOff", default: 0] += amount
+                    case .adjusted: columns["adjusted", default: 0] += amount
                     default: break
                     }
                     switch step.transfer.credit.kind {
@@ -339,6 +340,7 @@ package struct FinanceModel {
                     case .refunded: columns["refunded", default: 0] += amount
                     case .writtenOff: columns["writtenOff", default: 0] -= amount
                     case .expired: columns["expired", default: 0] += amount
+                    case .adjusted: columns["adjusted", default: 0] -= amount
                     default: break
                     }
                 }
@@ -355,8 +357,8 @@ package struct FinanceModel {
                     }
                 }
                 let names = [
-                    "purchased", "granted", "reinstated", "reversed", "spent", "refunded", "writtenOff", "expired",
-                    "debtPaid",
+                    "purchased", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded", "writtenOff",
+                    "expired", "debtPaid",
                 ]
                 let start: [ReportValue?] = [.text(currency.code.text), .text(word(lotClass))]
                 let sums =
@@ -368,12 +370,30 @@ package struct FinanceModel {
         }
     }
 
+    /// What was said of a purchase: by a JWS, or without one.
+    private struct Word {
+        var time: Timestamp
+        var signedDate: Timestamp
+        var revoked: Int64
+        /// By a JWS: when the App Store took it back.
+        var revocationDate: Timestamp?
+    }
+
     private func purchases(_ query: ReportQuery) -> [ReportLine] {
-        let firsts = Dictionary(
-            uniqueKeysWithValues: rows.evidence.filter(\.isFirst).map { ($0.transaction, $0) })
+        var words: [TransactionID: [Word]] = [:]
+        for row in rows.evidence {
+            words[row.transaction, default: []].append(
+                Word(
+                    time: row.time, signedDate: row.signedDate, revoked: row.revoked,
+                    revocationDate: revocationDates[row.id]))
+        }
+        for row in rows.statements {
+            words[row.transaction, default: []].append(
+                Word(time: row.time, signedDate: row.time, revoked: row.revoked))
+        }
         let assigned = Dictionary(uniqueKeysWithValues: rows.assignments.map { ($0.transaction, $0) })
         let entries = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0.time) })
-        let known = rows.purchases.compactMap { row in firsts[row.facts.transaction].map { (row, $0) } }.filter {
+        let known = rows.purchases.compactMap { row in words[row.facts.transaction]?.first.map { (row, $0) } }.filter {
             $0.1.time <= query.asOf && $0.1.time >= query.from ?? Int64.min
         }
         let lines = known.compactMap { row, first -> (Timestamp, TransactionID, ReportLine)? in
@@ -382,7 +402,7 @@ package struct FinanceModel {
             let entry = row.entry ?? assignment?.entry
             let isOpened = entry.flatMap { entries[$0] }.map { $0 <= query.asOf } ?? false
             if query.kind == .unassigned && isOpened { return nil }
-            let newest = rows.evidence.filter { $0.transaction == facts.transaction && $0.time <= query.asOf }
+            let newest = words[facts.transaction]?.filter { $0.time <= query.asOf }
                 .max { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }
             let account = isOpened ? (row.account ?? assignment?.account).map { name(owner($0)) } : nil
             let values: [ReportValue?] = [
@@ -390,7 +410,7 @@ package struct FinanceModel {
                 .integer(facts.quantity), .text(word(facts.source)), facts.storefront.map { .text($0) },
                 .integer(facts.purchaseDate), .integer(first.time), facts.price.map { .sum(Int128($0)) },
                 facts.priceCurrency.map { .text($0) }, .integer(newest?.revoked ?? 0),
-                newest.flatMap { revocationDates[$0.id] }.map { .integer($0) },
+                newest?.revocationDate.map { .integer($0) },
                 .text(row.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " ")),
                 isOpened ? entry.map { .integer($0) } : nil,
             ]
@@ -416,6 +436,7 @@ package struct FinanceModel {
                 .text(word(step.lot.row.lotClass)), transfer.debtLot.map { .integer($0) },
                 entry.transaction.map { .text($0.description) }, entry.key.map { .text($0.text) },
                 entry.note.map { .text($0) }, entry.actor.flatMap { actors[$0] }.map { .text($0) },
+                step.lot.transaction.flatMap { purchases[$0] }.map { .text(word($0.facts.source)) },
                 step.lot.transaction.flatMap { purchases[$0]?.facts.priceCurrency }.map { .text($0) },
                 .sum(step.money[2] + step.moved), .sum(step.money[1]), .sum(step.money[0]),
             ]

@@ -45,6 +45,10 @@ package struct JournalIndex {
         rows.links += new.links
         rows.consents += new.consents
         rows.calls += new.calls
+        rows.closings += new.closings
+        rows.externals += new.externals
+        rows.statements += new.statements
+        rows.adjustments += new.adjustments
         rows.closedThrough = new.closedThrough ?? rows.closedThrough
         for row in new.holds { holds[row.id] = row }
         for row in new.lots { lots[row.id] = row }
@@ -70,6 +74,21 @@ package struct JournalIndex {
                 PurchaseView.Event(
                     number: 1, time: row.time, signedDate: row.signedDate, revoked: row.revoked, entry: row.entry)
             ]
+        }
+        for (transaction, row) in new.firstStatements {
+            events[transaction] = [
+                PurchaseView.Event(
+                    number: 1, kind: .stated, time: row.time, signedDate: nil, revoked: row.revoked, entry: row.entry)
+            ]
+        }
+        for row in new.statements {
+            let facts = purchases[row.transaction]?.facts
+            let isFirst = new.firstStatements[row.transaction] == row
+            newest[row.transaction] = (isFirst ? facts?.order(stated: row.time) ?? row.time : row.time, row.revoked)
+        }
+        for row in new.externals {
+            purchases[row.transaction]?.facts.external = ExternalIdentity(
+                source: row.source, identifier: row.identifier)
         }
         for event in new.purchaseEvents {
             let number = Int64(events[event.transaction]?.count ?? 0) + 1

@@ -1,6 +1,6 @@
 import Ledger
 
-/// Reports of notifications, found by looking at every row.
+/// Reports of notifications and closings, found by looking at every row.
 extension MemoryJournal {
     func notificationsReport(_ query: ReportQuery) -> ReportPage {
         let shown = rows.notifications.filter { $0.time >= query.from ?? 0 && $0.time <= query.asOf }
@@ -18,6 +18,13 @@ extension MemoryJournal {
         }
         return page(
             query, shown.map { (ReportCursor(query.kind, account: $0.signedDate, item: $0.id), request($0, query)) })
+    }
+
+    func closingsReport(_ query: ReportQuery) -> ReportPage {
+        let shown = closings.filter { $0.time <= query.asOf }
+        return page(
+            query,
+            shown.map { (ReportCursor(query.kind, account: $0.through, item: $0.block), ReportRow.closing($0)) })
     }
 
     private func page(_ query: ReportQuery, _ all: [(cursor: ReportCursor, row: ReportRow)]) -> ReportPage {

@@ -154,6 +154,7 @@ extension MemoryJournal {
         case .consumptionRequests: consumptionRequestsReport(query)
         case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
             financeReport(query)
+        case .closings: closingsReport(query)
         }
     }
 
@@ -215,13 +216,15 @@ extension MemoryJournal {
         }
         .sorted { $0.cursor < $1.cursor }
         let page = all.prefix(query.limit)
+        let sources = Dictionary(
+            rows.purchases.map { ($0.facts.transaction, $0.facts.source) }, uniquingKeysWith: { first, _ in first })
         let listed = page.compactMap { row -> ReportRow? in
             let opening = rows.transfers[Int(row.cursor.item) - 1]
             guard let transaction = entry(opening.entry).transaction else { return nil }
             return .debt(
                 account: name(row.cursor.account), currency: books.code(opening.debit.currency),
-                transaction: transaction, lot: opening.id, debt: row.debt, since: since[opening.id] ?? 0,
-                age: query.asOf - (since[opening.id] ?? 0))
+                transaction: transaction, source: sources[transaction] ?? .appStore, lot: opening.id, debt: row.debt,
+                since: since[opening.id] ?? 0, age: query.asOf - (since[opening.id] ?? 0))
         }
         return ReportPage(
             kind: query.kind, asOf: query.asOf, rows: listed,
@@ -239,7 +242,7 @@ extension MemoryJournal {
             guard query.currency == nil || query.currency == currency.code else { continue }
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
-                if kind == .moved && turnover == Totals.Turnover() { continue }
+                if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 page.append(
                     .trial(
                         currency: currency.code, account: kind, debits: turnover.debits, credits: turnover.credits))

@@ -8,6 +8,8 @@ struct MemoryJournal {
     private(set) var blocks = 0
     var isClosed = false
     private var position = LastNumbers()
+    /// Of each closing the block that says so.
+    private var closingBlocks: [Int] = []
 
     var rows: BlockRows { index.rows }
 
@@ -25,6 +27,7 @@ struct MemoryJournal {
         let result = decide(&books)
         let rows = books.takeRows()
         if !rows.isEmpty { blocks += 1 }
+        closingBlocks += rows.closings.map { _ in blocks }
         index.append(rows)
         position = books.position
         books.forgetAllButPlayers()
@@ -37,18 +40,20 @@ struct MemoryJournal {
         _ = decide(&books)
         books = MemoryJournal.emptyBooks(
             catalog, known: rows.currencies.map(\.code), position,
-            closedThrough: rows.closedThrough ?? -1, headers: index.headers, actors: index.actors)
+            closedThrough: rows.closedThrough ?? -1,
+            periods: Books.Periods(closedThrough: rows.closings.last?.through ?? -1), headers: index.headers,
+            actors: index.actors)
         for row in rows.accounts { books.load(Player(id: row.id, name: name(row.id))) }
         index.replay(into: &books) { _, _, _ in }
     }
 
     private static func emptyBooks(
         _ catalog: Catalog, known: [CurrencyCode], _ position: LastNumbers, closedThrough: Timestamp = -1,
-        headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:]
+        periods: Books.Periods = Books.Periods(), headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:]
     ) -> Books {
         Books(
             catalog: catalog, known: known, position: position, totals: Totals(currencies: known.count),
-            closedThrough: closedThrough, headers: headers, actors: actors, hash: testSHA256)
+            closedThrough: closedThrough, periods: periods, headers: headers, actors: actors, hash: testSHA256)
     }
 
     // MARK: Loading. Players are never forgotten, and their closed lots neither.
@@ -73,6 +78,15 @@ struct MemoryJournal {
             account: register.account.map { name(index.owner(of: $0)) }, lots: books.lots(of: register), events: events,
             next: next
         ) { books.code($0) }
+    }
+
+    /// The periods that were closed by name. Its blocks have no hashes.
+    var closings: [PeriodClosing] {
+        zip(rows.closings, closingBlocks).map { row, block in
+            PeriodClosing(
+                through: row.through, block: Int64(block), hash: Digest.zero.hexadecimal, time: row.time,
+                actor: row.actor.map { rows.actors[Int($0) - 1].name })
+        }
     }
 
     func entry(_ id: EntryID) -> Entry { index.entry(id) }

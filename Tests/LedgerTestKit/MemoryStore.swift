@@ -56,6 +56,10 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.find(query) }
     }
 
+    package func closing(through time: Timestamp) throws -> PeriodClosing? {
+        try whileOpen { journal.closings.first { $0.through == time } }
+    }
+
     package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
         try whileOpen { journal.appStoreWork(query) }
     }

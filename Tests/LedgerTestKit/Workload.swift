@@ -92,7 +92,8 @@ package struct Workload {
     package mutating func next() -> Command {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
         let gamer = self.gamer()
-        switch Int.random(in: 0..<18, using: &generator) {
+        switch Int.random(in: 0..<19, using: &generator) {
+        case 18: return generator.chance(60) ? stated() : adjustment(gamer)
         case 10..<15: return game(gamer)
         case 15: return .expire
         case 16: return ofAccount(gamer)
@@ -148,6 +149,34 @@ package struct Workload {
             let number = Int.random(in: 0..<purchases, using: &generator)
             return .consumption(ConsumptionQuery(transaction: Workload.transaction(number)))
         }
+    }
+
+    /// A purchase of another store, or what became of it; sometimes of an account, or with a price, that it does not
+    /// have.
+    private mutating func stated() -> Command {
+        let number = Int.random(in: 0..<20, using: &generator)
+        let shares: [Int64?] = [nil, nil, 0, 100_000, 33_333]
+        let purchase = ExternalPurchase(
+            identity: ExternalIdentity(source: number % 2 == 0 ? "shop" : "play", identifier: "order \(number)")!,
+            account: Workload.account(generator.chance(95) ? number % players : 0),
+            product: number % 3 == 0 ? "bundle" : "gems500", quantity: Int64(number % 2 + 1),
+            price: generator.chance(95) ? number % 7 == 5 ? 0 : 4_990 : 1, priceCurrency: "EUR",
+            purchaseDate: 700 + Int64(number) * 11,
+            revoked: shares.randomElement(using: &generator)!)
+        return .external(StatedPurchase(purchase, Workload.hash))
+    }
+
+    /// A correction by hand, perhaps once more.
+    private mutating func adjustment(_ account: AccountName) -> Command {
+        issued += 1
+        let units = Int64.random(in: 1...60, using: &generator)
+        let command = Command.adjust(
+            Adjustment(
+                key: RequestKey("adjustment-\(issued)")!, account: account, currency: CurrencyCode("gems")!,
+                lotClass: generator.chance(50) ? .paid : .free, units: generator.chance(50) ? units : -units,
+                reason: "a mistake"), approvedBy: "approver")
+        others.append(command)
+        return command
     }
 
     /// What Apple was told, perhaps once more, or of what nobody knows.

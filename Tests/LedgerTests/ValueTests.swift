@@ -105,21 +105,21 @@ import Testing
         #expect(account.kind == .receivable && account.currency == 255 && account.player == 1 << 40)
         #expect(LedgerAccount(number: account.number) == account)
         #expect(LedgerAccount(.spent, 3, player: 7).player == 0)
-        for number in [-1, 0, 11, 15, 0x1B] as [Int64] { #expect(LedgerAccount(number: number) == nil) }
+        for number in [-1, 0, 12, 15, 0x1C] as [Int64] { #expect(LedgerAccount(number: number) == nil) }
     }
 
     @Test func storedNumbersAndNamesNeverChange() {
-        #expect(AccountKind.allCases.map(\.rawValue) == Array(1...10))
+        #expect(AccountKind.allCases.map(\.rawValue) == Array(1...11))
         #expect(
             AccountKind.allCases.map(\.name) == [
                 "wallet", "held", "receivable", "purchased", "refunded", "granted", "spent", "expired", "written_off",
-                "moved",
+                "moved", "adjusted",
             ])
-        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...13))
+        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...14))
         #expect(
             EntryKind.allCases.map(\.name) == [
                 "credit", "refund", "reinstatement", "spend", "grant", "reversal", "hold", "capture", "release",
-                "hold_expiry", "expiry", "atomic", "link",
+                "hold_expiry", "expiry", "atomic", "link", "adjustment",
             ])
         #expect([LotClass.paid.rawValue, LotClass.free.rawValue] == [1, 2])
     }

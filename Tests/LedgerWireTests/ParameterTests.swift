@@ -21,6 +21,16 @@ import Testing
         #"{"key":"k","account":"p",\#(members)}"#
     }
 
+    /// A correction with these members besides.
+    private static func adjust(_ members: String, of lotClass: String = "free") -> String {
+        #"{"key":"k","account":"p","currency":"gems","class":"\#(lotClass)",\#(members)}"#
+    }
+
+    /// A purchase of another store with these members besides.
+    private static func external(_ members: String) -> String {
+        #"{"account":"p","product":"gems","purchaseDate":1,\#(members)}"#
+    }
+
     private static let gems = #"{"currency":"gems","amount":1}"#
 
     private static let release = #"{"method":"release","params":{"holdKey":"h"}}"#
@@ -222,6 +232,32 @@ import Testing
             "report", #"{"kind":"notifications","scope":"all"}"#, "scope",
             "is of the reports consumption_requests and lots only"),
         Case("report", #"{"kind":"consumption_requests","scope":"some"}"#, "scope", "must be one of open, all"),
+        Case("report", #"{"kind":"closings","currency":"gems"}"#, "currency", "is not of the report closings"),
+        Case("external", external(#""transactionId":"1""#), "source", "is missing"),
+        Case("external", external(#""source":"app_store","transactionId":"1""#), "source", "the ledger's own sources"),
+        Case("external", external(#""source":"a b","transactionId":"1""#), "source", "letters, digits"),
+        Case("external", external(#""source":"shop""#), "transactionId", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"a\u0007""#), "transactionId", "control characters"),
+        Case("external", external(#""source":"shop","transactionId":"1","quantity":0"#), "quantity", "from 1 to"),
+        Case("external", external(#""source":"shop","transactionId":"1","price":5"#), "priceCurrency", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"1","priceCurrency":"EUR""#), "price", "is missing"),
+        Case(
+            "external", external(#""source":"shop","transactionId":"1","price":5,"priceCurrency":"eur""#),
+            "priceCurrency", "three capital letters"),
+        Case("external", external(#""source":"shop","transactionId":"1","revoked":100001"#), "revoked", "from 0 to"),
+        Case("adjust", adjust(#""amount":0,"reason":"r","approval":"t""#), "amount", "must not be 0"),
+        Case("adjust", adjust(#""amount":9007199254740992,"reason":"r","approval":"t""#), "amount", "from -"),
+        Case("adjust", adjust(#""amount":1,"reason":"","approval":"t""#), "reason", "must say why"),
+        Case("adjust", adjust(#""amount":1,"reason":"r""#), "approval", "is missing"),
+        Case("adjust", adjust(#""amount":1,"reason":"r","approval":"""#), "approval", "must be 1 to"),
+        Case(
+            "adjust", adjust(#""amount":1,"reason":"r","approval":"t""#, of: "given"), "class", "must be paid or free"),
+        Case("close", "{}", "through", "is missing"),
+        Case("close", #"{"through":-1}"#, "through", "milliseconds"),
+        Case("close", #"{"through":"2026-01-31"}"#, "through", "must be a number"),
+        Case("close", #"{"through":1,"key":"k"}"#, "key", "not a parameter"),
         Case("consumption", #"{"transactionId":"1"}"#, "customerConsented", "is missing"),
         Case("consumption", #"{"transactionId":"1","customerConsented":false}"#, "customerConsented", "must be true"),
         Case(

@@ -161,6 +161,25 @@ import Testing
         }
     }
 
+    @Test func aClosingIsReadAsItWasWritten() throws {
+        let hash = String(repeating: "0a", count: 32)
+        let receipt = ClosingReceipt(through: 9, block: 3, hash: hash)
+        try read(.outcome(.closed(receipt)), #"{"through":9,"block":3,"hash":"\#(hash)"}"#, as: receipt)
+        let page = ReportPage(
+            kind: .closings, asOf: 20,
+            rows: [
+                .closing(PeriodClosing(through: 9, block: 3, hash: hash, time: 11, actor: "books")),
+                .closing(PeriodClosing(through: 12, block: 4, hash: hash, time: 12, actor: nil)),
+            ], next: "closings.12.4")
+        try read(
+            .outcome(.report(page)),
+            #"""
+            {"kind":"closings","asOf":20,"rows":[{"through":9,"block":3,"hash":"\#(hash)","time":11,"actor":"books"},\#
+            {"through":12,"block":4,"hash":"\#(hash)","time":12,"actor":null}],"next":"closings.12.4"}
+            """#,
+            as: page)
+    }
+
     @Test func keyedReceiptsAreReadAsTheyWereWritten() throws {
         let gems = try Samples.currency("gems")
         let spend = SpendReceipt(
@@ -383,13 +402,13 @@ import Testing
             rows: [
                 .debt(
                     account: try Samples.account("player-1"), currency: gems,
-                    transaction: try Samples.transaction("12"), lot: 3, debt: 380, since: 5, age: 2)
+                    transaction: try Samples.transaction("12"), source: .external, lot: 3, debt: 380, since: 5, age: 2)
             ], next: "1.3")
         try read(
             .outcome(.report(debts)),
             #"""
             {"kind":"debts","asOf":7,"rows":[{"account":"player-1","currency":"gems","transactionId":"12",\#
-            "lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}
+            "source":"external","lot":3,"debt":380,"since":5,"ageMilliseconds":2}],"next":"1.3"}
             """#,
             as: debts)
     }

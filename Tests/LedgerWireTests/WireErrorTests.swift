@@ -26,6 +26,7 @@ import Testing
         (-32012, "unknown_spend", false), (-32012, "already_reversed", false), (-32012, "unknown_hold", false),
         (-32012, "hold_closed", false), (-32012, "hold_expired", false),
         (-32012, "unknown_currency", false), (-32012, "unknown_purchase", false),
+        (-32012, "period_closed", false),
     ]
 
     /// Every way by which this module makes an error.
@@ -40,6 +41,7 @@ import Testing
             .balanceLimit(currency: gems), .keyReused,
             .unknownSpend, .alreadyReversed(currency: gems, reversible: 5), .unknownHold, .holdClosed,
             .holdExpired(expiresAt: 1_767_225_600_000), .unknownCurrency(currency: gems), .unknownPurchase,
+            .periodClosed(closedThrough: 7),
         ]
         return [
             .parseError("the line is not JSON"), .invalidRequest("id must be a string"), .lineTooLong, .batchTooLong,

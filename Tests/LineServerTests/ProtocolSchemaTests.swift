@@ -285,6 +285,20 @@ private struct RecordedConversation {
         try await say(client, Requests.journal(after: 1, limit: 2, wait: 30_000))
         try await say(client, Requests.journal(after: 1_000, wait: 1))
         try await call(client, "head", "{}")
+        let product = "com.example.game.gems500"
+        let order = #""source":"shop","transactionId":"o-1","account":"a","product":"\#(product)","purchaseDate":1"#
+        for more in ["", #","revoked":50000"#, #","quantity":2"#, #","price":1,"priceCurrency":"EUR""#] {
+            try await call(client, "external", "{\(order)\(more)}")
+        }
+        let ordered = try await say(client, Requests.call("external", "{\(order)}"))
+        let number = try #require(ordered.result["transactionId"].string)
+        try await call(client, "purchase", "{\"transactionId\":\"\(number)\"}")
+        try await call(client, "external", #"{"source":"app_store","transactionId":"1"}"#, malformed: true)
+        for through in [asOf, asOf, asOf - 1, Int(Limits.amountMax)] {
+            try await call(client, "close", "{\"through\":\(through)}")
+        }
+        try await say(client, Requests.report("closings"))
+        try await call(client, "close", "{}", malformed: true)
         try await say(
             client,
             "[\(Requests.ping(1)),\(Requests.balance("a", id: "\"two\"")),\(Requests.call("purchase", "{}", id: 3))]")
@@ -409,6 +423,17 @@ private struct RecordedConversation {
         #expect(try await client.line() == nil)
     }
 
+    private static func adjustment(
+        _ key: String, _ account: String, _ lotClass: String, _ units: String, _ reason: String, _ approval: String
+    ) -> String {
+        Requests.call(
+            "adjust",
+            #"""
+            {"key":"\#(key)","account":"\#(account)","currency":"gems","class":"\#(lotClass)","amount":\#(units),\#
+            "reason":"\#(reason)","approval":"\#(approval)"}
+            """#)
+    }
+
     mutating func roles() async throws {
         var talk = self
         try await TestServer.run(tokens: [.init(token: "a game's", role: .game)]) { server in
@@ -417,6 +442,27 @@ private struct RecordedConversation {
             try await talk.say(client, Requests.authenticate("another"))
             try await talk.say(client, Requests.authenticate("a game's"))
             try await talk.say(client, Requests.journal(after: 0))
+        }
+        let approving = [Token(token: "ann's", role: .finance), Token(token: "ben's", role: .admin)]
+        try await TestServer.run(tokens: approving) { server in
+            let client = try await server.connect()
+            try await talk.say(client, Requests.authenticate("ann's"))
+            for (key, units) in [("j1", 5), ("j1", 5), ("j1", 6), ("j2", -6), ("j3", -2)] {
+                try await talk.say(client, Self.adjustment(key, "a", "free", "\(units)", "a mistake", "ben's"))
+            }
+            for approval in ["ann's", "nobody's"] {
+                try await talk.say(client, Self.adjustment("j4", "a", "paid", "1", "a mistake", approval))
+            }
+            try await talk.say(client, Requests.history("a"))
+            try await talk.say(client, Requests.report("trial"))
+            for wrong in [
+                Self.adjustment("j", "a", "free", "0", "a mistake", "ben's"),
+                Self.adjustment("j", "a", "free", "1.5", "a mistake", "ben's"),
+                Self.adjustment("j", "a", "free", "-9007199254740992", "a mistake", "ben's"),
+                Self.adjustment("j", "a", "lent", "1", "a mistake", "ben's"),
+                Self.adjustment("j", "a", "free", "1", "", "ben's"),
+                Self.adjustment("j", "a", "free", "1", "a mistake", ""),
+            ] { try await talk.say(client, wrong, malformed: true) }
         }
         let app = try SandboxApp()
         let elsewhere = try SandboxApp.Relabelled(app)

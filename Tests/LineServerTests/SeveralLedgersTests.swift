@@ -121,7 +121,11 @@ import Testing
         "capture": #""key":"k","holdKey":"h""#, "release": #""key":"k","holdKey":"h""#,
         "atomic": #""key":"k","operations":[\#(Self.release),\#(Self.release)]"#,
         "history": #""account":"p""#, "report": #""kind":"trial""#, "journal": #""after":0"#, "find": #""account":"p""#,
-        "head": "", "forget": #""account":"p""#, "promote": "",
+        "head": "", "close": #""through":1"#,
+        "adjust":
+            #""key":"k","account":"p","currency":"gems","class":"free","amount":1,"reason":"r","approval":"other""#,
+        "external": #""source":"shop","transactionId":"1","account":"p","product":"gems","purchaseDate":1"#,
+        "forget": #""account":"p""#, "promote": "",
         "blocks": #""standby":"s","after":0,"hash":"\#(String(repeating: "0", count: 64))""#,
     ]
 
@@ -142,6 +146,7 @@ import Testing
         let tokens = [
             Token(token: "all", role: .admin), Token(token: "replica", role: .replica),
             Token(token: "of b", role: .admin, ledger: "b"), Token(token: "replica of b", role: .replica, ledger: "b"),
+            Token(token: "other", role: .finance),
         ]
         let own = try #require(Self.params[method.description])
         let token = method.isAllowed(to: .admin) ? "all" : "replica"

@@ -28,6 +28,7 @@ struct AskedTables {
             workload.now = Int64(batch) * 10
             _ = try store.decide((0..<8).map { _ in workload.next() }, at: workload.now)
             try store.project()
+            if batch % 10 == 0 { try store.closePeriod(through: workload.now) }
             if batch == 50 { earlier = try Data(contentsOf: URL(fileURLWithPath: folder.database)) }
             // The worst moment: all of the write-ahead log was just copied, and is still there.
             if batch >= 60 && (store.projection.walPages >= checkpointPages || checkpointPages > 10_000) { break }
@@ -111,6 +112,7 @@ struct AskedTables {
         }
         for query in AppStoreWorkQuery.all { try note("\(query)") { try projection.appStoreWork(query) } }
         for query in FindQuery.ofWorkload(keys) { try note("find \(query)") { try projection.find(query) } }
+        try note("closing") { try projection.closing(through: 200) as Any }
         try note("journal") { try projection.journal(JournalQuery(after: 0, limit: 1_000)).entries }
         return answers
     }

@@ -47,6 +47,7 @@ import Testing
             all.lots += rows.lots
             all.purchases += rows.purchases
             all.evidence += rows.evidence
+            all.statements += rows.statements
             all.assignments += rows.assignments
             all.links += rows.links
         }
@@ -142,7 +143,9 @@ import Testing
                     for part in ["deferred", "recognised", "refunded"] { #expect(sum(line, part) >= 0, "\(line)") }
                 }
                 for line in try Self.lines(reports, ReportQuery(kind: .rollforward, asOf: end, from: begin)) {
-                    let added = ["purchased", "granted", "reinstated", "reversed", "writtenOff", "debtPaid"]
+                    let added = [
+                        "purchased", "granted", "reinstated", "reversed", "adjusted", "writtenOff", "debtPaid",
+                    ]
                     let change =
                         added.reduce(Int128(0)) { $0 + sum(line, $1) }
                         - ["spent", "refunded", "expired"].reduce(Int128(0)) { $0 + sum(line, $1) }

@@ -142,6 +142,13 @@ struct Ledger {
         try project()
     }
 
+    /// Closes by name the period up to `time`.
+    mutating func closePeriod(through time: Timestamp, by actor: String? = nil) throws {
+        books.closePeriod(through: time, by: actor, at: time)
+        seal(at: time)
+        try project()
+    }
+
     mutating func seal(at now: Timestamp) {
         var rows = books.takeRows()
         if rows.isEmpty && !blocks.isEmpty { return }
@@ -181,6 +188,7 @@ struct Ledger {
             players.formUnion(rows.accounts.map(\.id) + rows.transfers.map(\.player))
             players.formUnion(rows.links.flatMap { [$0.token, $0.account] } + rows.consents.map(\.account))
             transactions.formUnion(rows.evidence.map(\.transaction) + rows.assignments.map(\.transaction))
+            transactions.formUnion(rows.statements.map(\.transaction))
             keys.formUnion(rows.requests.map(\.key))
             notifications.formUnion(rows.notifications.map(\.uuid))
             called.formUnion(rows.calls.map(\.transaction))
@@ -210,7 +218,8 @@ struct Ledger {
         let state = try projection.state()
         books = Books(
             catalog: catalog, known: state.currencies, position: state.position, totals: state.totals,
-            closedThrough: state.closedThrough, headers: state.headers, actors: state.actors, hash: Workload.hash)
+            closedThrough: state.closedThrough, periods: state.periods, headers: state.headers,
+            actors: state.actors, hash: Workload.hash)
     }
 
     mutating func balances(_ account: AccountName) throws -> [CurrencyBalance] {

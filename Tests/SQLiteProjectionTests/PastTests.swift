@@ -144,7 +144,7 @@ import Testing
                 var owed: [LotID: Int64] = [:]
                 repeat {
                     let page = try tables.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: after))
-                    for case .debt(_, _, _, let lot, let debt, _, _) in page.rows { owed[lot] = debt }
+                    for case .debt(_, _, _, _, let lot, let debt, _, _) in page.rows { owed[lot] = debt }
                     after = page.next
                 } while after != nil
                 #expect(owed == past.debts, place)

@@ -299,7 +299,7 @@ final class Auditor: @unchecked Sendable {
             world.view(query.transaction, purchaseDate: SandboxApp.date - 1_000).map { .purchaseView($0) }
                 ?? .refused(Refusal(.unknownPurchase))
         case .find(let query): .finding(world.find(query))
-        case .appStoreWork, .head, .blocks: preconditionFailure("no client of the simulation asks for it")
+        case .appStoreWork, .head, .blocks, .closing: preconditionFailure("no client of the simulation asks for it")
         }
     }
 
@@ -445,7 +445,7 @@ final class Auditor: @unchecked Sendable {
         case .purchase(let query):
             if mayClose { world.settle(world.purchases[query.transaction]?.account.map { world.owner($0) }, at: now) }
             if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
-        case .journal, .find, .appStoreWork, .head, .blocks: break
+        case .journal, .find, .appStoreWork, .head, .blocks, .closing: break
         case .report(var request):
             let time = request.asOf ?? latest
             request.asOf = time
@@ -520,6 +520,7 @@ final class ObservedStore: Store {
     func journal(_ query: JournalQuery) throws -> JournalPage { try base.journal(query) }
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try base.purchase(query) }
     func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
+    func closing(through time: Timestamp) throws -> PeriodClosing? { try base.closing(through: time) }
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try base.appStoreWork(query) }
     func projectedState() throws -> ProjectedState { try base.projectedState() }
     func blocks(_ query: BlocksQuery) throws -> BlocksPage { try base.blocks(query) }

@@ -131,6 +131,7 @@ final class SteppedProjection: Projection {
     func journal(_ query: JournalQuery) throws -> JournalPage { try use { try base.journal(query) } }
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try use { try base.purchase(query) } }
     func find(_ query: FindQuery) throws -> Finding { try use { try base.find(query) } }
+    func closing(through time: Timestamp) throws -> PeriodClosing? { try use { try base.closing(through: time) } }
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try use { try base.appStoreWork(query) } }
     var reasonForRenewal: String? { base.reasonForRenewal }
     func close() throws { try base.close() }

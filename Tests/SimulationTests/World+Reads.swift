@@ -176,7 +176,7 @@ extension World {
                 credits[place.currency, default: [:]][.expired, default: 0] += Int128(units)
             }
             return World.currencies.filter { currency == nil || $0 == currency }.flatMap { code in
-                AccountKind.allCases.filter { $0 != .moved || debits[code]?[$0] != nil }.map { kind in
+                AccountKind.allCases.filter { !$0.isListedOnceUsed || debits[code]?[$0] != nil }.map { kind in
                     .trial(
                         currency: code, account: kind, debits: debits[code]?[kind] ?? 0,
                         credits: credits[code]?[kind] ?? 0)
@@ -204,7 +204,8 @@ extension World {
                     let since = purchases[transaction]?.refundedSince ?? 0
                     return .debt(
                         account: names[debt.account], currency: lots[lot].place.currency,
-                        transaction: transaction, lot: lots[lot].id, debt: units, since: since, age: time - since)
+                        transaction: transaction, source: .appStore, lot: lots[lot].id, debt: units, since: since,
+                        age: time - since)
                 }
         case _: preconditionFailure("the model does not say its rows")
         }

@@ -256,6 +256,8 @@ struct BlockDecoder {
         case .catalogs: try catalogs(count)
         case .erasures: try erasures(count)
         case .calls: try calls(count)
+        case .statements: try statements(count)
+        case .closings: try closings(count)
         }
     }
 

@@ -296,6 +296,36 @@ extension BlockDecoder {
         }
     }
 
+    mutating func statements(_ count: Int) throws(BlockError) {
+        var entry = entryBefore
+        for row in 0..<count {
+            let flags = self.flags(BlockForm.StatementFlag.all)
+            let transaction = reader.transaction()
+            var revoked: Int64 = 0
+            if flags & BlockForm.StatementFlag.revoked != 0 {
+                revoked = reader.number()
+                if revoked == 0 { reader.fail(.malformed, "a share of 0 is written") }
+                reader.require(revoked <= Limits.wholeShare, "it revokes more than all")
+            }
+            rows.statements.append(
+                BlockRows.StatementRow(
+                    transaction: transaction, revoked: revoked, time: reader.time(from: time), entry: step(&entry),
+                    actor: actor(flags & BlockForm.StatementFlag.actor != 0)))
+            try check(.statements, row: row)
+        }
+    }
+
+    mutating func closings(_ count: Int) throws(BlockError) {
+        for row in 0..<count {
+            let flags = self.flags(BlockForm.ClosingFlag.all)
+            rows.closings.append(
+                BlockRows.ClosingRow(
+                    through: reader.time(from: time), time: reader.time(from: time),
+                    actor: actor(flags & BlockForm.ClosingFlag.actor != 0)))
+            try check(.closings, row: row)
+        }
+    }
+
     mutating func calls(_ count: Int) throws(BlockError) {
         for row in 0..<count {
             let flags = self.flags(BlockForm.CallFlag.all)

@@ -47,6 +47,7 @@ extension Block {
         for row in rows.externals { sum += 3 * varint + row.source.utf8.count + row.identifier.utf8.count }
         sum += rows.erasures.count * (1 + 3 * varint)
         for row in rows.calls { sum += 1 + 5 * varint + row.body.count }
+        sum += rows.statements.count * (1 + 5 * varint) + rows.closings.count * (1 + 3 * varint)
         return sum + rows.catalogs.count * (Digest.byteCount + 2 * varint)
     }
 

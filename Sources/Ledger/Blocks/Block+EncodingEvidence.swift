@@ -257,6 +257,8 @@ extension Block {
             writer.end(section)
         }
         writeCalls(to: &writer)
+        writeStatements(to: &writer)
+        writeClosings(to: &writer)
     }
 
     private func writeCalls(to writer: inout BlockWriter) {
@@ -276,6 +278,36 @@ extension Block {
             }
             if !row.body.isEmpty { writer.add(bytes: row.body) }
             writer.add(time: row.time, from: time)
+        }
+        writer.end(section)
+    }
+
+    private func writeStatements(to writer: inout BlockWriter) {
+        if rows.statements.isEmpty { return }
+        var entry = entryBefore
+        let section = writer.begin(.statements, rows: rows.statements.count)
+        for row in rows.statements {
+            precondition(row.revoked >= 0 && row.revoked <= Limits.wholeShare, "a statement revokes more than all")
+            writer.add(
+                byte: (row.revoked == 0 ? 0 : BlockForm.StatementFlag.revoked)
+                    | (row.actor == nil ? 0 : BlockForm.StatementFlag.actor))
+            writer.add(number: row.transaction.number)
+            if row.revoked != 0 { writer.add(number: row.revoked) }
+            writer.add(time: row.time, from: time)
+            writer.add(number: row.entry.map { step($0, &entry) } ?? 0)
+            if let actor = row.actor { writer.add(number: actor) }
+        }
+        writer.end(section)
+    }
+
+    private func writeClosings(to writer: inout BlockWriter) {
+        if rows.closings.isEmpty { return }
+        let section = writer.begin(.closings, rows: rows.closings.count)
+        for row in rows.closings {
+            writer.add(byte: row.actor == nil ? 0 : BlockForm.ClosingFlag.actor)
+            writer.add(time: row.through, from: time)
+            writer.add(time: row.time, from: time)
+            if let actor = row.actor { writer.add(number: actor) }
         }
         writer.end(section)
     }

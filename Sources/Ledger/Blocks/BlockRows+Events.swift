@@ -3,8 +3,8 @@ extension BlockRows {
     package struct PurchaseEvent: Hashable, Sendable {
         package var transaction: TransactionID
         package var kind: PurchaseView.Event.Kind
-        /// The number of the JWS, of the assignment, or of the notification. Of what Apple was told, the number of the
-        /// notification that it answers, and 0 where it answers none.
+        /// The number of the JWS, of the assignment, or of the notification; of a statement 0. Of what Apple was told,
+        /// the number of the notification that it answers, and 0 where it answers none.
         package var record: Int64
         package var time: Timestamp
         package var signedDate: Timestamp?
@@ -26,6 +26,15 @@ extension BlockRows {
                 PurchaseEvent(
                     transaction: row.transaction, kind: .signed, record: row.id, time: row.time,
                     signedDate: row.signedDate, revoked: row.revoked, entry: row.entry))
+        }
+        if !statements.isEmpty {
+            let first = firstStatements
+            for row in statements where first[row.transaction] != row {
+                events.append(
+                    PurchaseEvent(
+                        transaction: row.transaction, kind: .stated, record: 0, time: row.time,
+                        signedDate: row.time, revoked: row.revoked, entry: row.entry))
+            }
         }
         if !assignments.isEmpty {
             // An account that came with a newer JWS is told with that.
@@ -66,7 +75,8 @@ extension PurchaseView.Event {
     /// An event as the block tells it.
     package init(number: Int64, _ event: BlockRows.PurchaseEvent) {
         self.init(
-            number: number, kind: event.kind, time: event.time, signedDate: event.signedDate, revoked: event.revoked,
+            number: number, kind: event.kind, time: event.time,
+            signedDate: event.kind == .stated ? nil : event.signedDate, revoked: event.revoked,
             entry: event.entry, reason: event.reason, end: event.end, body: event.body)
     }
 }
@@ -75,7 +85,7 @@ extension PurchaseView.Event.Kind {
     /// Among events of one time.
     fileprivate var rank: Int {
         switch self {
-        case .signed: 0
+        case .signed, .stated: 0
         case .assigned: 1
         case .consumptionRequest, .refundDeclined: 2
         case .consumptionSent, .finished, .accountTokenSet: 3

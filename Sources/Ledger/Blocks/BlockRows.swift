@@ -275,9 +275,13 @@ package struct BlockRows: Sendable {
     package var links: [LinkRow] = []
     package var consents: [ConsentRow] = []
     package var calls: [CallRow] = []
-    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
-    package var adjustments: [AdjustmentRow] = []
+    /// Periods that somebody closed by name; each is later than the one before.
+    package var closings: [ClosingRow] = []
+    /// What other stores call the purchases that they sold.
     package var externals: [ExternalRow] = []
+    package var statements: [StatementRow] = []
+    package var adjustments: [AdjustmentRow] = []
+    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
     package var catalogs: [CatalogRow] = []
 
     package init() {}
@@ -286,20 +290,21 @@ package struct BlockRows: Sendable {
         entries.isEmpty && evidence.isEmpty && requests.isEmpty && notifications.isEmpty && assignments.isEmpty
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
-            && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && !hasLaterRows
+            && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && closings.isEmpty
+            && externals.isEmpty && statements.isEmpty && adjustments.isEmpty && !hasLaterRows
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
             && currencies.isEmpty && erasures.isEmpty && ledger == nil && links.isEmpty && consents.isEmpty
-            && calls.isEmpty
+            && calls.isEmpty && closings.isEmpty && externals.isEmpty && statements.isEmpty
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 
     /// Whether it has rows that later versions write: what they change this one does not know.
     package var hasLaterRows: Bool {
-        !(adjustments.isEmpty && externals.isEmpty && catalogs.isEmpty)
+        !catalogs.isEmpty
     }
 
     /// How much of it there is, of the rows that an atomic may add.

@@ -23,6 +23,8 @@ package enum BlockSection: UInt8, CaseIterable, Sendable {
     case catalogs = 20
     case erasures = 21
     case calls = 22
+    case statements = 23
+    case closings = 128
 
     package var name: String { "\(self)" }
 }
@@ -130,6 +132,17 @@ enum BlockForm {
 
     enum ConsentFlag {
         static let consumption: UInt8 = 0x01
+        static let actor: UInt8 = 0x02
+        static let all: UInt8 = 0x03
+    }
+
+    enum ClosingFlag {
+        static let actor: UInt8 = 0x01
+        static let all: UInt8 = 0x01
+    }
+
+    enum StatementFlag {
+        static let revoked: UInt8 = 0x01
         static let actor: UInt8 = 0x02
         static let all: UInt8 = 0x03
     }

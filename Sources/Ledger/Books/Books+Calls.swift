@@ -40,7 +40,9 @@ extension Books {
         precondition(
             call.body.count <= Limits.appStoreCallBytesMax && String(validating: call.body, as: UTF8.self) != nil,
             "a call's body is too large, or no text")
-        guard purchases[call.transaction] != nil else { return .refused(Refusal(.unknownPurchase)) }
+        guard let purchase = purchases[call.transaction], purchase.facts.source != .external else {
+            return .refused(Refusal(.unknownPurchase))
+        }
         let request = call.notificationUUID.flatMap { notifications[$0] }
         if call.notificationUUID != nil && request?.asks(about: call.transaction) != true {
             return .refused(Refusal(.unknownConsumptionRequest))

@@ -28,6 +28,15 @@ extension Books {
         return grants
     }
 
+    /// What a purchase of another store grants: whatever type of product the catalog lists.
+    /// - Throws: why there is nothing to grant.
+    func grants(of facts: PurchaseFacts) throws(Refusal) -> [PurchaseRegister.Grant] {
+        guard let offer = catalog.products[facts.product]?.offer(purchasedAt: facts.purchaseDate),
+            let grants = grants([offer], quantity: facts.quantity)
+        else { throw Refusal(.unknownProduct(product: facts.product)) }
+        return grants
+    }
+
     /// `nil` where the ledger has no such currency, or they are more than a purchase may grant.
     private func grants(_ offers: [Catalog.Offer], quantity: Int64) -> [PurchaseRegister.Grant]? {
         var grants: [PurchaseRegister.Grant] = []

@@ -1,7 +1,10 @@
 extension Books {
     /// What Apple should be told of a purchase's consumption, computed from its lots.
     func consumption(_ query: ConsumptionQuery) -> Outcome {
-        guard let register = purchases[query.transaction] else { return .refused(Refusal(.unknownPurchase)) }
+        // Apple knows only what it sold.
+        guard let register = purchases[query.transaction], register.facts.source != .external else {
+            return .refused(Refusal(.unknownPurchase))
+        }
         let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
         let status = query.deliveryStatus ?? delivered
         let percentage = status == .delivered ? register.consumption(of: lots(of: register)) : 0

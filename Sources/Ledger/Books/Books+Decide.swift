@@ -16,10 +16,17 @@ extension Books {
             return decide(operation, at: now)
         case .atomic(let atomic):
             return decide(atomic, at: now)
+        case .external(let stated):
+            switch register(stated, at: now) {
+            case .success(let receipt): return .purchase(receipt)
+            case .failure(let refusal): return .refused(refusal)
+            }
         case .link(let link):
             return self.link(link, at: now)
         case .consent(let consent):
             return decide(consent, at: now)
+        case .adjust(let adjustment, let approver):
+            return decide(adjustment, approvedBy: approver, at: now)
         case .record(let call):
             return record(call, at: now)
         case .expire:
@@ -41,7 +48,8 @@ extension Books {
         case .keyed(let operation): answers[operation.key] != nil
         case .atomic(let atomic): answers[atomic.key] != nil
         case .consent(let consent): answers[consent.key] != nil
-        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: false
+        case .adjust(let adjustment, _): answers[adjustment.key] != nil
+        case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: false
         }
     }
 
@@ -73,6 +81,15 @@ extension Books {
         guard let account = number(consent.account, for: consent.key) else { return .refused(Refusal(.keyReused)) }
         return decide(consent.key, consent.fingerprint(of: account, hash)) {
             $0.record(consent, of: account, at: now)
+        }
+    }
+
+    private mutating func decide(_ adjustment: Adjustment, approvedBy approver: String, at now: Timestamp) -> Outcome {
+        guard let account = number(adjustment.account, for: adjustment.key) else {
+            return .refused(Refusal(.keyReused))
+        }
+        return decide(adjustment.key, adjustment.fingerprint(of: account, hash)) {
+            KeyedAnswer($0.post(adjustment, approvedBy: approver, at: now))
         }
     }
 

@@ -17,6 +17,7 @@ extension Books {
             wallet.lots.allSatisfy {
                 $0.remaining >= 0 && $0.owed >= 0
                     && $0.remaining == $0.granted - $0.spent - $0.held - $0.expired - $0.repaid
+                        - $0.adjusted
                         - ($0.refunded - $0.indebted - $0.writtenOff)
             }, "a lot's parts are not its whole")
         assert(

@@ -68,7 +68,8 @@ extension Books {
     private mutating func actorID(of kind: EntryKind) -> ActorID? {
         switch kind {
         case .expiry, .holdExpiry: return nil
-        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link:
+        case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
+            .adjustment:
             return actorID()
         }
     }
@@ -76,6 +77,11 @@ extension Books {
     /// The number of whoever sent the command being decided; a name that no block has yet gets the next.
     mutating func actorID() -> ActorID? {
         guard let actor else { return nil }
+        return actorID(named: actor)
+    }
+
+    /// The number of a token's name.
+    mutating func actorID(named actor: String) -> ActorID {
         if let id = actorIDs[actor] { return id }
         position.actor += 1
         actorIDs[actor] = position.actor

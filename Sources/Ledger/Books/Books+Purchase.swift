@@ -39,7 +39,8 @@ extension Books {
                 return .failure(Refusal(.purchaseConflict(member: member)))
             }
         }
-        if let currency = exceeded(by: signed, grants, known, named: name) {
+        let revoked = known.map { $0.isSuperseded(by: signed) } ?? true ? signed.revoked : nil
+        if let currency = exceeded(by: revoked, grants, known, named: name) {
             return .failure(Refusal(.balanceLimit(currency: code(currency))))
         }
 
@@ -138,7 +139,7 @@ extension Books {
 
     /// Opens the lots of a purchase that has found its account. What is revoked already is taken back in the same
     /// entry: sales and refunds then stand in the books in full, whichever message came first.
-    private mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
+    mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
         guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
         precondition(register.lots.isEmpty, "a purchase is opened twice")
         let facts = register.facts
@@ -170,7 +171,7 @@ extension Books {
     }
 
     /// Posts the difference between what the newest JWS leaves standing and what the one before left.
-    private mutating func adjust(
+    mutating func adjust(
         _ register: inout PurchaseRegister, from before: Int64, at now: Timestamp
     ) -> [PostedAmount] {
         guard let player = register.account.map({ owner(of: $0) }) else {
@@ -249,7 +250,7 @@ extension Books {
                 signature: signed.evidence.signature[...]))
     }
 
-    private func receipt(
+    func receipt(
         _ register: PurchaseRegister, _ outcome: PurchaseOutcome, _ posted: [PostedAmount]
     ) -> PurchaseReceipt {
         let owner = register.account.map { self.owner(of: $0) }
@@ -259,15 +260,16 @@ extension Books {
             entry: register.lastEntry, finish: register.account != nil)
     }
 
-    /// The first currency whose balances a JWS would take past the limit.
-    private func exceeded(
-        by signed: SignedPurchase, _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, named: AccountName?
+    /// The first currency whose balances a word on a purchase would take past the limit.
+    /// - Parameter revoked: how much it says is revoked; `nil` where it says nothing new.
+    func exceeded(
+        by revoked: Int64?, _ grants: [PurchaseRegister.Grant], _ known: PurchaseRegister?, named: AccountName?
     ) -> CurrencyID? {
         if let known, let owner = known.account.map({ self.owner(of: $0) }) {
-            guard known.isSuperseded(by: signed) else { return nil }
+            guard let revoked else { return nil }
             return zip(grants, known.lots).first { grant, lot in
                 let units =
-                    PurchaseRegister.standing(of: grant.units, revoked: signed.revoked)
+                    PurchaseRegister.standing(of: grant.units, revoked: revoked)
                     - PurchaseRegister.standing(of: grant.units, revoked: known.revoked)
                 guard units > 0 else { return false }
                 if isReinstatedTooOften(lot, owner, grant.currency) { return true }
@@ -301,11 +303,13 @@ extension Books {
 }
 
 extension PurchaseFacts {
-    /// The first fact that differs between two JWS of one transaction id.
-    fileprivate func conflict(with other: PurchaseFacts) -> String? {
+    /// The first fact that differs between two words on one transaction id.
+    func conflict(with other: PurchaseFacts) -> String? {
         if product != other.product { return "productId" }
         if quantity != other.quantity { return "quantity" }
         if purchaseDate != other.purchaseDate { return "purchaseDate" }
+        // A purchase of another store has a number of its own, which Apple never signs.
+        if (source == .external) != (other.source == .external) { return "source" }
         return nil
     }
 }

@@ -69,8 +69,10 @@ package struct Books {
 
     package internal(set) var position: LastNumbers
     package internal(set) var totals: Totals
-    /// The end of the last period that was closed.
+    /// The end of the last period that was closed, by a read of the past or by name.
     package private(set) var closedThrough: Timestamp
+    /// What can be closed by name.
+    package private(set) var periods: Periods
     package internal(set) var rows = BlockRows()
 
     package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
@@ -111,8 +113,8 @@ package struct Books {
     ///   - totals: the turnovers of the known currencies.
     package init(
         catalog: Catalog, known: [CurrencyCode], position: LastNumbers, totals: Totals,
-        closedThrough: Timestamp = -1, headers: [Digest: HeaderID] = [:], actors: [String: ActorID] = [:],
-        hash: @escaping HashFunction
+        closedThrough: Timestamp = -1, periods: Periods = Periods(), headers: [Digest: HeaderID] = [:],
+        actors: [String: ActorID] = [:], hash: @escaping HashFunction
     ) {
         let new = catalog.currencies.keys.filter { !known.contains($0) }.sorted()
         let currencies = known + new
@@ -129,6 +131,7 @@ package struct Books {
         self.position.currency = Int64(currencies.count)
         self.totals = totals.extended(to: currencies.count)
         self.closedThrough = closedThrough
+        self.periods = periods
         headerIDs = headers
         actorIDs = actors
         self.hash = hash
@@ -324,6 +327,34 @@ package struct Books {
         guard time > closedThrough, time >= position.time else { return }
         closedThrough = time
         rows.closedThrough = time
+    }
+
+    /// The periods of a ledger: when the first begins, and where the last that was closed by name ends.
+    package struct Periods: Hashable, Sendable {
+        /// The time of the ledger's first block.
+        package var began: Timestamp
+        /// -1 where none was closed by name.
+        package var closedThrough: Timestamp
+
+        package init(began: Timestamp = 0, closedThrough: Timestamp = -1) {
+            self.began = began
+            self.closedThrough = closedThrough
+        }
+    }
+
+    /// Closes by name the period up to a time that is past, later than the last period that was closed so, and not
+    /// before the ledger began. Where entries are later already, the period is closed by itself; it is recorded all
+    /// the same who closed it.
+    package mutating func closePeriod(through time: Timestamp, by actor: String?, at now: Timestamp) {
+        let latest = latestTime(now)
+        precondition(
+            time <= latest && time > periods.closedThrough && time >= periods.began,
+            "a period is closed that cannot be")
+        self.actor = actor
+        rows.closings.append(BlockRows.ClosingRow(through: time, time: latest, actor: actorID()))
+        periods.closedThrough = time
+        close(through: time)
+        precondition(position.time > time || closedThrough >= time, "a closed period is open")
     }
 
     // MARK: Players

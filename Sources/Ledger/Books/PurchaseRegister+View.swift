@@ -12,7 +12,8 @@ extension PurchaseRegister {
         code: (CurrencyID) -> CurrencyCode
     ) -> PurchaseView {
         PurchaseView(
-            transaction: facts.transaction, state: state, account: account, product: facts.product,
+            transaction: facts.transaction, source: facts.source, external: facts.external, state: state,
+            account: account, product: facts.product,
             quantity: facts.quantity, purchaseDate: facts.purchaseDate, price: facts.price,
             priceCurrency: facts.priceCurrency, revoked: revoked,
             grants: grants.enumerated().map { index, grant in
@@ -20,7 +21,8 @@ extension PurchaseRegister {
                 return PurchaseView.Grant(
                     lot: lot?.id, currency: code(grant.currency), granted: grant.units, spent: lot?.spent ?? 0,
                     held: lot?.held ?? 0, revoked: lot?.refunded ?? 0, debt: lot?.owed ?? 0,
-                    writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, remaining: lot?.remaining ?? 0)
+                    writtenOff: lot?.writtenOff ?? 0, repaid: lot?.repaid ?? 0, adjusted: lot?.adjusted ?? 0,
+                    remaining: lot?.remaining ?? 0)
             }, consumption: consumption(of: lots), events: events, next: next)
     }
 

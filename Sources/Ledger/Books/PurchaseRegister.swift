@@ -20,7 +20,7 @@ package struct PurchaseRegister: Sendable {
     /// What the catalog granted for the full quantity when the purchase was first recorded.
     package var grants: [Grant]
     package var account: PlayerID?
-    /// The `signedDate` of the newest JWS.
+    /// The `signedDate` of the newest JWS; of what nobody signed, the time of the newest statement.
     package var signedDate: Timestamp
     /// The share that the newest JWS says is revoked.
     package var revoked: Int64

@@ -127,6 +127,20 @@ extension Consent {
     }
 }
 
+extension Adjustment {
+    /// Who approves it is no part of it: a repetition may have another approval.
+    /// - Parameter account: the number of the account that it names.
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
+        CanonicalForm.digest("adjust", hash) { form in
+            form.add(account)
+            form.add(currency.text)
+            form.add(lotClass.name)
+            form.add(units)
+            form.add(reason)
+        }
+    }
+}
+
 extension Atomic {
     /// Operations in another order are another request.
     /// - Parameter accounts: for each operation the number of the account that it names.

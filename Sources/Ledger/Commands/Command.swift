@@ -5,8 +5,12 @@ package enum Command: Sendable {
     indirect case notify(SignedNotification, account: AccountName?)
     case keyed(KeyedOperation)
     case atomic(Atomic)
+    /// Apart, for it is large and rare.
+    indirect case external(StatedPurchase)
     case link(Link)
     case consent(Consent)
+    /// With the name of the token that approved it. Apart, for it is large and rare.
+    indirect case adjust(Adjustment, approvedBy: String)
     /// What Apple was told, which only the service itself records. Apart, for it is large and rare.
     indirect case record(AppStoreCall)
     /// Posts what has expired by now of the players that the store found due.
@@ -59,11 +63,17 @@ package struct Needs {
         case .atomic(let atomic):
             keys.append(atomic.key)
             for operation in atomic.operations { add(operation) }
+        case .external(let stated):
+            transactions.append(stated.facts.transaction)
+            accounts.append(stated.account)
         case .link(let link):
             accounts += [link.token.account, link.account]
         case .consent(let consent):
             keys.append(consent.key)
             wallets.append(consent.account)
+        case .adjust(let adjustment, _):
+            keys.append(adjustment.key)
+            accounts.append(adjustment.account)
         case .record(let call):
             transactions.append(call.transaction)
             calls.append(Books.CallKey(call))

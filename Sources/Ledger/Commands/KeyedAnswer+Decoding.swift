@@ -109,6 +109,7 @@ private struct AnswerReader {
         case 6:
             return balances().map { .release(ReleaseReceipt(entry: entry, replayed: false, balances: $0)) }
         case 7: return atomic(entry, name)
+        case 10: return balances().map { .adjustment(AdjustmentReceipt(entry: entry, replayed: false, balances: $0)) }
         default: return nil
         }
     }

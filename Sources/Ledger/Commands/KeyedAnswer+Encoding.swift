@@ -54,6 +54,10 @@ private struct AnswerWriter: ~Copyable {
             integer(9)
             integer(receipt.consumption ? 1 : 0)
             integer(receipt.time)
+        case .adjustment(let receipt):
+            integer(10)
+            integer(receipt.entry)
+            balances(receipt.balances)
         case .refused(let reason, let operation):
             if let operation {
                 integer(8)
@@ -179,7 +183,8 @@ private struct AnswerWriter: ~Copyable {
             text(currency.text)
             integer(grantMax)
         case .notConsumable, .wrongProductType, .familyShared, .unknownProduct, .accountRequired, .accountMismatch,
-            .purchaseConflict, .keyReused, .unknownPurchase, .unknownConsumptionRequest, .proratedPreference:
+            .purchaseConflict, .keyReused, .unknownPurchase, .periodClosed, .futurePurchase,
+            .unknownConsumptionRequest, .proratedPreference:
             preconditionFailure("a refusal that no key records")
         }
     }

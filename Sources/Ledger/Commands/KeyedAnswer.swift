@@ -36,6 +36,7 @@ package enum KeyedAnswer: Hashable, Sendable {
     /// receipt shows.
     case atomic(AtomicReceipt, [Trace?], players: [PlayerID])
     case consent(ConsentReceipt)
+    case adjustment(AdjustmentReceipt)
     case refused(Refusal.Reason, operation: Int? = nil)
 
     package var entry: EntryID? {
@@ -47,6 +48,7 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .capture(let receipt, _): receipt.entry
         case .release(let receipt): receipt.entry
         case .atomic(let receipt, _, _): receipt.entry
+        case .adjustment(let receipt): receipt.entry
         case .consent, .refused: nil
         }
     }
@@ -83,6 +85,9 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .consent(var receipt):
             receipt.replayed = replayed
             return .consent(receipt)
+        case .adjustment(var receipt):
+            receipt.replayed = replayed
+            return .adjustment(receipt)
         case .refused(let reason, let operation):
             return .refused(Refusal(reason, operation: operation, replayed: replayed))
         }
@@ -107,7 +112,7 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let drawn = item.0.drawn, let trace = item.1 else { return nil }
                 return (index, DrawnSpend(drawn: drawn, trace: trace))
             }
-        case .grant, .reversal, .hold, .release, .consent, .refused: []
+        case .grant, .reversal, .hold, .release, .consent, .adjustment, .refused: []
         }
     }
 
@@ -120,14 +125,14 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let expiresAt = item.0.expiresAt, let trace = item.1 else { return nil }
                 return (index, NamedHold(trace: trace, expiresAt: expiresAt))
             }
-        case .spend, .grant, .reversal, .capture, .release, .consent, .refused: []
+        case .spend, .grant, .reversal, .capture, .release, .consent, .adjustment, .refused: []
         }
     }
 
     private var isAtomic: Bool {
         switch self {
         case .atomic: true
-        case .spend, .grant, .reversal, .hold, .capture, .release, .consent, .refused: false
+        case .spend, .grant, .reversal, .hold, .capture, .release, .consent, .adjustment, .refused: false
         }
     }
 
@@ -147,7 +152,7 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .hold(let receipt, let trace): (.hold(expiresAt: receipt.expiresAt), trace)
         case .capture(let receipt, let trace): (.capture(drawn: receipt.drawn), trace)
         case .release: (.release, nil)
-        case .atomic, .consent, .refused:
+        case .atomic, .consent, .adjustment, .refused:
             preconditionFailure("an operation of an atomic is one of six, and was carried out")
         }
     }

@@ -18,15 +18,6 @@ package final class JWSParts: Sendable {
     }
 }
 
-/// Who says what was bought. Raw values are stored and never change.
-package enum PurchaseSource: Int64, CaseIterable, Sendable {
-    case appStore = 1
-    /// Carried over from the books that a game kept before.
-    case imported = 2
-    /// Another store.
-    case external = 3
-}
-
 /// What stays true of a purchase however often Apple signs it anew.
 package struct PurchaseFacts: Hashable, Sendable {
     /// What made the price another one than the product's.
@@ -56,6 +47,8 @@ package struct PurchaseFacts: Hashable, Sendable {
     /// The purchase's own `appAccountToken`. It stands in the evidence and nowhere else.
     package var token: AccountName?
     package var source: PurchaseSource
+    /// What another store calls it.
+    package var external: ExternalIdentity?
     /// The three letters of the storefront's country or region.
     package var storefront: String?
     package var offer: Offer?
@@ -67,7 +60,8 @@ package struct PurchaseFacts: Hashable, Sendable {
     package init(
         transaction: TransactionID, product: String, quantity: Int64, purchaseDate: Timestamp, price: Int64? = nil,
         priceCurrency: String? = nil, token: AccountName? = nil, source: PurchaseSource = .appStore,
-        storefront: String? = nil, offer: Offer? = nil, original: TransactionID? = nil, ownership: String? = nil
+        external: ExternalIdentity? = nil, storefront: String? = nil, offer: Offer? = nil,
+        original: TransactionID? = nil, ownership: String? = nil
     ) {
         self.transaction = transaction
         self.product = product
@@ -77,11 +71,18 @@ package struct PurchaseFacts: Hashable, Sendable {
         self.priceCurrency = priceCurrency
         self.token = token
         self.source = source
+        self.external = external
         self.storefront = storefront
         self.offer = offer
         self.original = original
         self.ownership = ownership
     }
+}
+
+extension PurchaseFacts {
+    /// The place of its first statement among all words on it, of which the newest counts: the statement's time. What
+    /// was imported is older than whatever Apple signed of it.
+    package func order(stated time: Timestamp) -> Timestamp { source == .imported ? purchaseDate : time }
 }
 
 /// One verified JWS of one purchase. Made only from a transaction whose signature was verified.

@@ -1,11 +1,5 @@
-/// Where a lot came from: bought, or given. Raw values are stored and never change.
-package enum LotClass: Int64, CaseIterable, Sendable {
-    case paid = 1
-    case free = 2
-}
-
-/// One credit's currency in one wallet. `remaining` is always `granted − spent − held − expired − repaid − (refunded −
-/// indebted − writtenOff)`.
+/// One credit's currency in one wallet. `remaining` is always `granted − spent − held − expired − repaid − adjusted −
+/// (refunded − indebted − writtenOff)`.
 package struct Lot: Hashable, Sendable {
     package let id: LotID
     package let lotClass: LotClass
@@ -30,6 +24,8 @@ package struct Lot: Hashable, Sendable {
     package var writtenOff: Int64 = 0
     /// What of this lot's own units went to pay debts.
     package var repaid: Int64 = 0
+    /// What corrections by hand took of it.
+    package var adjusted: Int64 = 0
     /// The last transfer that changed it; 0 before the one that opens it.
     package var lastTransfer: TransferID = 0
 

@@ -1,6 +1,7 @@
 /// What became of the price of a lot: the one place that says it, for the tables of a ledger.
 ///
-/// Units of a lot are left, consumed (spent, or used to pay a debt) or refunded, and so is their money. Units that
+/// Units of a lot are left, consumed (spent, used to pay a debt, or taken by a correction) or refunded, and so is their
+/// money. Units that
 /// change take their part of the money of those that they were among, rounded down; the last ones take the rest. So the
 /// parts are the price at any time. A transfer moves one amount from one part to another; only a refund of units that a
 /// hold had set aside may concern all three.

@@ -12,13 +12,14 @@ package struct TransferEffect: Sendable {
     fileprivate var indebted: Int64 = 0
     fileprivate var writtenOff: Int64 = 0
     fileprivate var repaid: Int64 = 0
+    fileprivate var adjusted: Int64 = 0
     /// Of the lot whose debt it pays; negative where that comes over with a lot that moves.
     package private(set) var recovered: Int64 = 0
 
     /// `nil` where no event debits and credits these kinds of account.
     package init?(debit: AccountKind, credit: AccountKind, amount: Int64) {
         switch (debit, credit) {
-        case (.purchased, .wallet), (.granted, .wallet):
+        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet):
             available = amount
         case (.wallet, .spent):
             available = -amount
@@ -38,6 +39,9 @@ package struct TransferEffect: Sendable {
         case (.wallet, .expired):
             available = -amount
             expired = amount
+        case (.wallet, .adjusted):
+            available = -amount
+            adjusted = amount
         case (.refunded, .wallet):
             available = amount
             refunded = -amount
@@ -93,5 +97,6 @@ extension Lot {
         indebted += effect.indebted
         writtenOff += effect.writtenOff
         repaid += effect.repaid
+        if effect.adjusted != 0 { adjusted += effect.adjusted }
     }
 }

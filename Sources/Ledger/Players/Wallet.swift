@@ -174,6 +174,17 @@ package struct Wallet: Sendable {
         return drawn
     }
 
+    /// Which lots of one class give how much of `amount`, which they have: the oldest first.
+    mutating func draw(_ amount: Int64, of lotClass: LotClass) -> [LotPart] {
+        precondition(hasAllLots, "a wallet is drawn from whose lots were not loaded")
+        skipUsedLots()
+        var left = amount
+        var drawn: [LotPart] = []
+        take(from: min(firstPaid, firstFree), lotClass, &left, &drawn)
+        precondition(left == 0, "a wallet's lots hold less than is available")
+        return drawn
+    }
+
     private mutating func skipUsedLots() {
         while firstPaid < lots.count, lots[firstPaid].lotClass != .paid || lots[firstPaid].remaining == 0 {
             firstPaid += 1

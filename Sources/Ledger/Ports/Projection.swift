@@ -46,6 +46,10 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// The period that was closed by name up to exactly this time; `nil` where none was.
+    /// - Throws: ``StoreError``
+    func closing(through time: Timestamp) throws -> PeriodClosing?
+
     /// What there may be to tell Apple.
     /// - Throws: ``StoreError``
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork
@@ -80,6 +84,7 @@ package struct ProjectedState: Sendable {
     package var position = LastNumbers()
     /// The end of the last period that was closed.
     package var closedThrough: Timestamp = -1
+    package var periods = Books.Periods()
     package var currencies: [CurrencyCode] = []
     package var totals = Totals(currencies: 0)
     /// The header segments of JWS by their SHA-256.

@@ -54,12 +54,25 @@ extension Books {
             return query
         case .report(var request):
             let time = request.asOf ?? latest
-            guard time <= latest else { throw .futureTime }
+            guard time <= latest else { throw .futureTime(parameter: "asOf") }
             if mayClose { close(through: time) }
             request.asOf = time
             return .report(request)
+        case .closing(var closing):
+            guard closing.through <= latest else { throw .futureTime(parameter: "through") }
+            guard closing.through >= periods.began else {
+                throw .timeBeforeLedger(parameter: "through", began: periods.began)
+            }
+            if closing.through > periods.closedThrough {
+                // What cannot be made durable does not come here.
+                precondition(mayClose, "a period is closed while nothing can be")
+                closePeriod(through: closing.through, by: closing.actor, at: now)
+            } else {
+                closing.closedThrough = periods.closedThrough
+            }
+            return .closing(closing)
         case .balances(_, let asOf):
-            guard asOf <= latest else { throw .futureTime }
+            guard asOf <= latest else { throw .futureTime(parameter: "asOf") }
             if mayClose { close(through: asOf) }
             return query
         }

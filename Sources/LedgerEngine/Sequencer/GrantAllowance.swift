@@ -77,7 +77,9 @@ extension Command {
         switch self {
         case .keyed(.grant(let grant)): return [grant.currency: grant.amount.units]
         case .atomic(let atomic): operations = atomic.operations
-        case .keyed, .credit, .notify, .link, .consent, .record, .expire, .balance, .consumption, .forget: return [:]
+        case .keyed, .credit, .notify, .external, .link, .consent, .adjust, .record, .expire, .balance, .consumption,
+            .forget:
+            return [:]
         }
         var grants: [CurrencyCode: Int64] = [:]
         for case .grant(let grant) in operations {

@@ -57,10 +57,12 @@ extension LedgerOperation {
     var mayWrite: Bool {
         switch self {
         case .signed, .granting, .promote: true
-        case .query, .refused: false
+        case .query(let query): query.mayWrite
+        case .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .link, .consent, .record, .expire, .forget: true
+            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .adjust, .record, .expire, .forget:
+                true
             case .balance, .consumption: false
             }
         }
@@ -69,8 +71,12 @@ extension LedgerOperation {
     /// What takes effect for a request.
     /// - Parameters:
     ///   - actor: the name of the token under which it came.
+    ///   - approver: the name of the token that approved it; of a correction, which nobody else may be asked.
     ///   - allowance: what that token may grant, where it has a limit.
-    package init(_ request: LedgerRequest, by actor: String?, within allowance: GrantAllowance? = nil) {
+    package init(
+        _ request: LedgerRequest, by actor: String?, approvedBy approver: String? = nil,
+        within allowance: GrantAllowance? = nil
+    ) {
         switch request {
         case .credit(let credit):
             self = .signed(.transaction(credit.signedTransaction), account: credit.account, by: actor)
@@ -78,8 +84,13 @@ extension LedgerOperation {
             self = .signed(.notification(notify.signedPayload), account: notify.account, by: actor)
         case .keyed(let operation): self.init(Command.keyed(operation), by: actor, within: allowance)
         case .atomic(let atomic): self.init(Command.atomic(atomic), by: actor, within: allowance)
+        case .external(let purchase):
+            self = .command(.external(StatedPurchase(purchase) { SHA256.hash($0, into: $1) }), by: actor)
         case .link(let link): self = .command(.link(link), by: actor)
         case .consent(let consent): self = .command(.consent(consent), by: actor)
+        case .adjust(let approved):
+            guard let approver else { preconditionFailure("a correction that nobody approved") }
+            self = .command(.adjust(approved.adjustment, approvedBy: approver), by: actor)
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):
@@ -96,6 +107,7 @@ extension LedgerOperation {
         case .blocks(let query): self = .query(.blocks(query))
         case .promote: self = .promote
         case .head: self = .query(.head)
+        case .close(let period): self = .query(.closing(ClosingQuery(through: period.through, actor: actor)))
         }
     }
 }
@@ -120,8 +132,10 @@ package enum Fault: Error, Sendable {
     /// The JWS is Apple's, but says what the ledger's values cannot hold; in words.
     case unfit(String)
     case store(StoreError)
-    /// A read asks for a time that has not come.
-    case futureTime
+    /// A read asks for a time that has not come, or a period is to be closed up to one, by this parameter.
+    case futureTime(parameter: String)
+    /// A period is to be closed that ends before the ledger began, by this parameter.
+    case timeBeforeLedger(parameter: String, began: Timestamp)
     /// A read failed in a way that nobody foresaw; in words.
     case unexpected(String)
     /// A standby has another block than this ledger of that number.

@@ -1,6 +1,23 @@
 import HeadSigning
 package import Ledger
 
+/// Which period is to be closed.
+package struct ClosingQuery: Hashable, Sendable {
+    /// The last millisecond of the period.
+    package var through: Timestamp
+    /// The name of the token under which it came.
+    package var actor: String?
+    /// The end of the last period that was closed by name, where that is not earlier, so that nothing was closed when
+    /// the read was prepared.
+    package var closedThrough: Timestamp?
+
+    package init(through: Timestamp, actor: String? = nil, closedThrough: Timestamp? = nil) {
+        self.through = through
+        self.actor = actor
+        self.closedThrough = closedThrough
+    }
+}
+
 /// A read, which the store answers beside the writer.
 package enum Query: Hashable, Sendable {
     case history(HistoryQuery)
@@ -18,27 +35,38 @@ package enum Query: Hashable, Sendable {
     /// Not of the books but of the log. Where nothing is newer, the lane waits, and it is read again.
     case blocks(BlocksQuery)
     case head
+    /// Of a period that was closed, or is closed when the read is prepared.
+    case closing(ClosingQuery)
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .purchase, .find, .appStoreWork, .blocks, .head: nil
+        case .journal, .purchase, .find, .appStoreWork, .blocks, .head, .closing: nil
+        }
+    }
+
+    /// Whether it adds something to the ledger when it is prepared.
+    var mayWrite: Bool {
+        switch self {
+        case .closing: true
+        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .blocks, .head: false
         }
     }
 
     var isOfBlocks: Bool {
         switch self {
         case .blocks: true
-        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head: false
+        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing: false
         }
     }
 
     /// The largest result.
     var resultBytesMax: Int {
         switch self {
-        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head: Limits.pageBytesMax
+        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head, .closing:
+            Limits.pageBytesMax
         // In base 64. A block that is larger is told alone.
         case .blocks(let query): query.bytesMax / 3 * 4 + Limits.pageBytesMax
         }
@@ -53,7 +81,7 @@ package enum Query: Hashable, Sendable {
         case .blocks(var query):
             query.waitMilliseconds = 0
             return .blocks(query)
-        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head: return self
+        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing: return self
         }
     }
 
@@ -87,6 +115,16 @@ package enum Query: Hashable, Sendable {
                 ChainHead(
                     block: head.number, hash: head.hash.hexadecimal, entry: state.position.entry, time: state.time,
                     signature: try signer?.sign(state)))
+        case .closing(let query):
+            if let closing = try store.closing(through: query.through) {
+                return .closed(
+                    ClosingReceipt(through: closing.through, block: closing.block, hash: closing.hash))
+            }
+            guard let closed = query.closedThrough else {
+                throw StoreError(
+                    .corrupt, "the period through \(query.through) was closed, and the tables do not say so")
+            }
+            return .refused(Refusal(.periodClosed(closedThrough: closed)))
         }
     }
 }

@@ -66,8 +66,8 @@ struct Decider {
         cache = PlayerCache(playersMax: limits.cachedPlayersMax)
         books = Books(
             catalog: mayAdd ? catalog : catalog.limited(to: state.currencies), known: state.currencies,
-            position: state.position, totals: state.totals, closedThrough: state.closedThrough, headers: state.headers,
-            actors: state.actors, hash: hash)
+            position: state.position, totals: state.totals, closedThrough: state.closedThrough,
+            periods: state.periods, headers: state.headers, actors: state.actors, hash: hash)
     }
 
     /// Decides one batch.
@@ -205,6 +205,7 @@ struct Decider {
         }
         if !loaded.transactions.isEmpty {
             let changed = Set(rows.evidence.map(\.transaction)).union(rows.assignments.map(\.transaction))
+                .union(rows.statements.map(\.transaction))
             for transaction in loaded.transactions where !changed.contains(transaction) { books.forget(transaction) }
         }
         if !loaded.references.isEmpty {

@@ -365,6 +365,10 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func find(_ query: FindQuery) throws -> Finding { try read { try $0.find(query) } }
 
+    package func closing(through time: Timestamp) throws -> PeriodClosing? {
+        try read { try $0.closing(through: time) }
+    }
+
     package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork {
         try read { try $0.appStoreWork(query) }
     }

@@ -98,6 +98,7 @@ package final class OpeningStore: Store {
 
     package func find(_ query: FindQuery) throws -> Finding { try store().find(query) }
 
+    package func closing(through time: Timestamp) throws -> PeriodClosing? { try store().closing(through: time) }
     package func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try store().appStoreWork(query) }
 
     package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try store().blocks(query) }

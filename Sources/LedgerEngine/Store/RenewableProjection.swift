@@ -239,6 +239,7 @@ final class RenewableProjection: Projection {
 
     func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }
 
+    func closing(through time: Timestamp) throws -> PeriodClosing? { try use { try $0.closing(through: time) } }
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try use { try $0.appStoreWork(query) } }
 
     func purchase(_ query: PurchaseQuery) throws -> PurchaseView { try use { try $0.purchase(query) } }

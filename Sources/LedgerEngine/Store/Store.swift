@@ -56,6 +56,11 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func find(_ query: FindQuery) throws -> Finding
 
+    /// The period that was closed by name up to exactly this time, as of the last commit; `nil` where none was. May be
+    /// called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func closing(through time: Timestamp) throws -> PeriodClosing?
+
     /// What there may be to tell Apple, as of the last commit. May be called from any thread, and may block.
     /// - Throws: ``StoreError``
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork

@@ -51,13 +51,15 @@ public struct PurchaseView: Hashable, Sendable {
         public var writtenOff: Int64
         /// What of it paid debts.
         public var repaid: Int64
+        /// What corrections by hand took of it.
+        public var adjusted: Int64
         /// What is left to spend.
         public var remaining: Int64
 
         /// One lot of a purchase.
         public init(
             lot: LotID?, currency: CurrencyCode, granted: Int64, spent: Int64, held: Int64, revoked: Int64,
-            debt: Int64, writtenOff: Int64, repaid: Int64, remaining: Int64
+            debt: Int64, writtenOff: Int64, repaid: Int64, adjusted: Int64 = 0, remaining: Int64
         ) {
             self.lot = lot
             self.currency = currency
@@ -68,6 +70,7 @@ public struct PurchaseView: Hashable, Sendable {
             self.debt = debt
             self.writtenOff = writtenOff
             self.repaid = repaid
+            self.adjusted = adjusted
             self.remaining = remaining
         }
     }
@@ -78,6 +81,8 @@ public struct PurchaseView: Hashable, Sendable {
         public enum Kind: String, CaseIterable, Sendable {
             /// A JWS that said something new.
             case signed
+            /// What was stated of a purchase of another store, or of one that was imported: nobody signed it.
+            case stated
             /// The account, by a JWS that said nothing else that was new.
             case assigned
             /// Apple asks how much was consumed: the answer is due by `deadline`.
@@ -95,7 +100,7 @@ public struct PurchaseView: Hashable, Sendable {
             package var isCall: Bool {
                 switch self {
                 case .consumptionSent, .finished, .accountTokenSet: true
-                case .signed, .assigned, .consumptionRequest, .refundDeclined: false
+                case .signed, .stated, .assigned, .consumptionRequest, .refundDeclined: false
                 }
             }
         }
@@ -106,9 +111,10 @@ public struct PurchaseView: Hashable, Sendable {
         public var kind: Kind
         /// When the ledger recorded it.
         public var time: Timestamp
-        /// When Apple signed it; `nil` for an account's assignment, and for what Apple was told.
+        /// When Apple signed it; `nil` for what nobody signed: a statement, an account's assignment, and what Apple was
+        /// told.
         public var signedDate: Timestamp?
-        /// The share that a JWS says is revoked, 0 … 100000.
+        /// The share that a JWS or a statement says is revoked, 0 … 100000.
         public var revoked: Int64?
         /// The entry that it posted; `nil` where it changed nothing.
         public var entry: EntryID?
@@ -141,8 +147,12 @@ public struct PurchaseView: Hashable, Sendable {
         }
     }
 
-    /// The purchase.
+    /// The purchase. One of another store has a number of the ledger's own, 2^62 or more.
     public var transaction: TransactionID
+    /// Who says that it was bought.
+    public var source: PurchaseSource
+    /// What another store calls it; `nil` for what the App Store sold.
+    public var external: ExternalIdentity?
     /// How much of it stands.
     public var state: State
     /// Whose it is.
@@ -170,11 +180,14 @@ public struct PurchaseView: Hashable, Sendable {
 
     /// Everything the ledger knows of one purchase, and a page of its events.
     public init(
-        transaction: TransactionID, state: State, account: AccountName?, product: String, quantity: Int64,
+        transaction: TransactionID, source: PurchaseSource = .appStore, external: ExternalIdentity? = nil, state: State,
+        account: AccountName?, product: String, quantity: Int64,
         purchaseDate: Timestamp, price: Int64?, priceCurrency: String?, revoked: Int64, grants: [Grant],
         consumption: Int64, events: [Event], next: Int64?
     ) {
         self.transaction = transaction
+        self.source = source
+        self.external = external
         self.state = state
         self.account = account
         self.product = product

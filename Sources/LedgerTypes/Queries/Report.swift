@@ -28,12 +28,14 @@ public enum ReportKind: String, CaseIterable, Sendable {
     case unassigned
     /// Entries with their transfers.
     case journal
+    /// Every period that finance closed, by which other reports say what fixes them.
+    case closings
 
     /// Whether its rows are of one currency each.
     package var isOfCurrencies: Bool {
         switch self {
         case .balances, .trial, .debts, .rollforward, .revenue, .deferred, .lots, .spends, .journal: true
-        case .notifications, .consumptionRequests, .sales, .purchases, .unassigned: false
+        case .notifications, .consumptionRequests, .sales, .purchases, .unassigned, .closings: false
         }
     }
 
@@ -41,7 +43,7 @@ public enum ReportKind: String, CaseIterable, Sendable {
     package var isOfPeriods: Bool {
         switch self {
         case .notifications, .rollforward, .sales, .revenue, .deferred, .spends, .purchases, .journal: true
-        case .balances, .trial, .debts, .consumptionRequests, .lots, .unassigned: false
+        case .balances, .trial, .debts, .consumptionRequests, .lots, .unassigned, .closings: false
         }
     }
 
@@ -145,7 +147,8 @@ package struct ReportRequest: Hashable, Sendable {
 
 /// The place after which a page of a report begins: the account's number, and that of the row within it (a currency,
 /// or a lot); of notifications and of Apple's questions a time, and the notification's number; of what finance reads a
-/// part of the report, and the number of a lot, a transfer or a purchase. Opaque to clients.
+/// part of the report, and the number of a lot, a transfer or a purchase; of closings the period's end, and the block.
+/// Opaque to clients.
 package struct ReportCursor: Hashable, Comparable, Sendable {
     /// The report that it belongs to.
     package var kind: ReportKind
@@ -186,14 +189,16 @@ public enum ReportRow: Hashable, Sendable {
     case trial(currency: CurrencyCode, account: AccountKind, debits: Int128, credits: Int128)
     /// What a player owes for one refunded purchase, since its first revocation.
     case debt(
-        account: AccountName, currency: CurrencyCode, transaction: TransactionID, lot: LotID, debt: Int64,
-        since: Timestamp, age: Int64)
+        account: AccountName, currency: CurrencyCode, transaction: TransactionID, source: PurchaseSource, lot: LotID,
+        debt: Int64, since: Timestamp, age: Int64)
     /// One notification.
     indirect case notification(Notification)
     /// One of Apple's questions how much was consumed.
     indirect case consumptionRequest(ConsumptionRequest)
     /// A row of a report that finance reads.
     case line(ReportLine)
+    /// One period that was closed.
+    indirect case closing(PeriodClosing)
 }
 
 /// A page of a report.

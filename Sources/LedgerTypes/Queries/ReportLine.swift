@@ -120,7 +120,7 @@ extension ReportKind {
     /// The columns of a report that finance reads; none of those that have rows of a type of their own.
     public var columns: [ReportColumn] {
         switch self {
-        case .balances, .trial, .debts, .notifications, .consumptionRequests: []
+        case .balances, .trial, .debts, .notifications, .consumptionRequests, .closings: []
         case .rollforward: ReportKind.rollforwardColumns
         case .sales: ReportKind.salesColumns
         case .revenue: ReportKind.revenueColumns
@@ -141,8 +141,8 @@ extension ReportKind {
     private static let rollforwardColumns =
         [ReportColumn("currency", .text), ReportColumn("class", .text)]
         + [
-            "opening", "purchased", "granted", "reinstated", "reversed", "spent", "refunded", "writtenOff", "expired",
-            "debtPaid", "closing", "available", "held", "debt",
+            "opening", "purchased", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded", "writtenOff",
+            "expired", "debtPaid", "closing", "available", "held", "debt",
         ].map { ReportColumn($0, .units) }
 
     private static let salesColumns =
@@ -199,7 +199,7 @@ extension ReportKind {
         ReportColumn("debtLot", .integer, isOptional: true),
         ReportColumn("transactionId", .text, isOptional: true), ReportColumn("key", .text, isOptional: true),
         ReportColumn("note", .text, isOptional: true), ReportColumn("actor", .text, isOptional: true),
-        ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("deferred", .money),
-        ReportColumn("recognised", .money), ReportColumn("refunded", .money),
+        ReportColumn("source", .text, isOptional: true), ReportColumn("priceCurrency", .text, isOptional: true),
+        ReportColumn("deferred", .money), ReportColumn("recognised", .money), ReportColumn("refunded", .money),
     ]
 }

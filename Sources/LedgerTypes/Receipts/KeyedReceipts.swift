@@ -43,6 +43,23 @@ public struct SpendReceipt: Hashable, Sendable {
     }
 }
 
+/// The answer to `adjust`.
+public struct AdjustmentReceipt: Hashable, Sendable {
+    /// The entry that posted it.
+    public var entry: EntryID
+    /// Whether this is the first answer given again.
+    public var replayed: Bool
+    /// The wallet it corrected.
+    public var balances: [CurrencyBalance]
+
+    /// The answer to `adjust`.
+    public init(entry: EntryID, replayed: Bool, balances: [CurrencyBalance]) {
+        self.entry = entry
+        self.replayed = replayed
+        self.balances = balances
+    }
+}
+
 /// The answer to `grant`.
 public struct GrantReceipt: Hashable, Sendable {
     /// The entry that posted it.

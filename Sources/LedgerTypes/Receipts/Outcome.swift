@@ -12,6 +12,7 @@ package enum Outcome: Sendable {
     case atomic(AtomicReceipt)
     indirect case link(LinkReceipt)
     case consent(ConsentReceipt)
+    case adjustment(AdjustmentReceipt)
     /// A call to the App Store Server API; a duplicate changed nothing.
     case recorded(duplicate: Bool)
     /// How many players had something expired; `Limits.expirationsPerBatchMax` where there may be more.
@@ -29,6 +30,7 @@ package enum Outcome: Sendable {
     indirect case blocks(BlocksPage)
     case promoted(Promotion)
     indirect case head(ChainHead)
+    indirect case closed(ClosingReceipt)
     case refused(Refusal)
     /// A page as its reply says it, written beforehand by a thread on which nobody else waits.
     case written([UInt8])

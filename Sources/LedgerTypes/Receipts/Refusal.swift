@@ -42,6 +42,10 @@ public struct Refusal: Error, Hashable, Sendable {
         case unknownCurrency(currency: CurrencyCode)
         /// The ledger has no such purchase.
         case unknownPurchase
+        /// Periods up to a later time are closed, and none ends at this one.
+        case periodClosed(closedThrough: Timestamp)
+        /// The purchase was bought at a time that has not come.
+        case futurePurchase
         /// The purchase has no CONSUMPTION_REQUEST of that notificationUUID. Only the service itself names one.
         case unknownConsumptionRequest
         /// Apple takes GRANT_PRORATED only where some was consumed and some was not.

@@ -15,6 +15,9 @@ package enum LedgerRequest: Hashable, Sendable {
     case report(ReportRequest)
     case journal(JournalQuery)
     case find(FindQuery)
+    case close(ClosePeriod)
+    case adjust(ApprovedAdjustment)
+    case external(ExternalPurchase)
     /// The last block, signed.
     case head
     /// Erases the account's name.

@@ -20,6 +20,8 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
     case writtenOff = 9
     /// Currency on its way from a linked token's wallet to the account's: what goes in goes out in the same entry.
     case moved = 10
+    /// Currency that corrections by hand added, less what they took.
+    case adjusted = 11
 
     /// The name used on the wire, in exports and in the database's views.
     public var name: String {
@@ -34,18 +36,19 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
         case .expired: "expired"
         case .writtenOff: "written_off"
         case .moved: "moved"
+        case .adjusted: "adjusted"
         }
     }
 
     /// Whether lists of all accounts leave it out while it has no turnover: so the reports and the signed heads of
     /// ledgers that never needed it stay what they were.
-    package var isListedOnceUsed: Bool { self == .moved }
+    package var isListedOnceUsed: Bool { self == .moved || self == .adjusted }
 
     /// Whether each player has an account of this kind (the others exist once per currency).
     package var isPersonal: Bool {
         switch self {
         case .wallet, .held, .receivable: true
-        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved: false
+        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved, .adjusted: false
         }
     }
 }

@@ -26,6 +26,8 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
     case atomic = 12
     /// A token was linked to an account, and what it had moved there.
     case link = 13
+    /// A correction by hand, which two people asked for.
+    case adjustment = 14
 
     /// The name used on the wire and in the database's views.
     public var name: String {
@@ -43,6 +45,7 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
         case .expiry: "expiry"
         case .atomic: "atomic"
         case .link: "link"
+        case .adjustment: "adjustment"
         }
     }
 }

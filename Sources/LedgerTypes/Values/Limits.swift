@@ -23,6 +23,12 @@ public enum Limits {
     public static let currenciesMax = 255
     /// Bytes of a currency's code and of a product id (App Store Connect allows 100 for a product id).
     public static let codeBytesMax = 100
+    /// Bytes of another store's name, as the studio calls it.
+    public static let sourceBytesMax = 64
+    /// Bytes of another store's id of a purchase. Google's order numbers have 24, its purchase tokens some 200.
+    public static let sourceIdentifierBytesMax = 512
+    /// Units of a product in one purchase of another store. (The App Store sells at most 10 at once.)
+    public static let quantityMax: Int64 = 1_000_000
     /// Lots that one receipt names, of a spend, a capture or a reversal; of the rest it says how many they are. A spend
     /// draws one or two lots as a rule, and one from each of ``currenciesPerOperationMax`` currencies has place; a
     /// wallet may have any number of small lots. So the largest receipt has a size, and a batch of the longest has

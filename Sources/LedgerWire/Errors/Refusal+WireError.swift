@@ -48,7 +48,7 @@ extension Refusal.Reason {
             .storageCorrupt, .verificationFailed, .wrongApp, .wrongEnvironment, .notConsumable, .wrongProductType,
             .familyShared,
             .unknownProduct, .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .keyReused,
-            .unknownPurchase, nil:
+            .unknownPurchase, .periodClosed, nil:
             return nil
         }
     }

@@ -51,6 +51,14 @@ extension WireError {
 
     package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
 
+    package static let unknownApproval = WireError(
+        .unauthenticated, "approval is not one of this server's tokens", [Detail("path", .string("approval"))])
+
+    /// `rule` says what a token that approves must be.
+    package static func noApproval(_ rule: String) -> WireError {
+        WireError(.forbidden, "approval \(rule)", [Detail("path", .string("approval"))])
+    }
+
     package static func forbidden(_ method: Method, _ roles: Roles) -> WireError {
         let names = roles.all.map(\.rawValue)
         let whose = names.count == 1 ? "the role" : "the roles"
@@ -205,6 +213,13 @@ extension WireError {
                 [Detail("currency", .string(currency.text))])
         case .unknownPurchase:
             self.init(.unknownPurchase, "the ledger has no purchase of this transaction id")
+        case .periodClosed(let closedThrough):
+            self.init(
+                .periodClosed,
+                "periods are closed through \(closedThrough), and none of them ends at the time of this request",
+                [Detail("closedThrough", .integer(closedThrough))])
+        case .futurePurchase:
+            self = .invalidParams(path: "purchaseDate", "is in the future")
         case .unknownConsumptionRequest:
             self = .invalidParams(
                 path: "notificationUUID", "must be that of a CONSUMPTION_REQUEST about this purchase")

@@ -42,6 +42,7 @@ package enum WireReason: String, CaseIterable, Sendable {
     case holdExpired = "hold_expired"
     case unknownCurrency = "unknown_currency"
     case unknownPurchase = "unknown_purchase"
+    case periodClosed = "period_closed"
 
     package var code: Int {
         switch self {
@@ -58,7 +59,8 @@ package enum WireReason: String, CaseIterable, Sendable {
             -32011
         case .insufficientFunds, .versionMismatch, .minimumRemaining, .grantLimit, .balanceLimit, .keyReused,
             .unknownSpend,
-            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase:
+            .alreadyReversed, .unknownHold, .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase,
+            .periodClosed:
             -32012
         }
     }
@@ -75,7 +77,7 @@ package enum WireReason: String, CaseIterable, Sendable {
             .accountRequired, .accountMismatch, .purchaseConflict, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,
             .holdClosed,
-            .holdExpired, .unknownCurrency, .unknownPurchase:
+            .holdExpired, .unknownCurrency, .unknownPurchase, .periodClosed:
             false
         }
     }

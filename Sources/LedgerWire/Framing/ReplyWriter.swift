@@ -74,7 +74,7 @@ extension Outcome {
         case .blocks(let page): .written(text(of: page))
         case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
             .consent, .recorded, .expired, .balance, .consumption, .forgotten, .finding, .appStoreWork, .promoted,
-            .head, .refused, .written:
+            .head, .closed, .adjustment, .refused, .written:
             self
         }
     }
@@ -91,7 +91,7 @@ extension Outcome {
     fileprivate var isOfWrite: Bool {
         switch self {
         case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
-            .consent, .recorded, .forgotten, .promoted:
+            .consent, .recorded, .forgotten, .promoted, .closed, .adjustment:
             true
         case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
             .blocks, .head, .refused, .written:
@@ -134,6 +134,7 @@ extension JSONWriter {
         case .atomic(let receipt): result(receipt)
         case .link(let receipt): result(receipt)
         case .consent(let receipt): result(receipt)
+        case .adjustment(let receipt): result(receipt)
         case .expired: preconditionFailure("a sweep of what has expired is nobody's request")
         case .recorded, .appStoreWork: preconditionFailure("what Apple is told is no client's business")
         case .balance(let balances): result(balances)
@@ -147,6 +148,7 @@ extension JSONWriter {
         case .blocks(let page): result(page)
         case .promoted(let promotion): result(promotion)
         case .head(let head): result(head)
+        case .closed(let closing): result(closing)
         case .refused(let refusal): error(WireError(refusal))
         case .written(let text):
             key("result")

@@ -32,6 +32,10 @@ package enum Methods {
         "consumption", .roles([.purchases]), ConsumptionQuery.self, ConsumptionBody.self
     ) { .ledger(.consumption($0)) }
 
+    package static let external = TypedMethod(
+        "external", .roles([.purchases]), ExternalPurchase.self, PurchaseReceipt.self, changes: true
+    ) { .ledger(.external($0)) }
+
     package static let link = TypedMethod(
         "link", .roles([.purchases]), Link.self, LinkReceipt.self, changes: true
     ) { .ledger(.link($0)) }
@@ -73,6 +77,15 @@ package enum Methods {
         .ledger(.head)
     }
 
+    package static let adjust = TypedMethod(
+        "adjust", .roles([.finance]), ApprovedAdjustment.self, AdjustmentReceipt.self, changes: true
+    ) { .ledger(.adjust($0)) }
+
+    /// Repeatable: the same period has the same answer.
+    package static let close = TypedMethod(
+        "close", .roles([.finance]), ClosePeriod.self, ClosingReceipt.self, changes: true
+    ) { .ledger(.close($0)) }
+
     /// Not repeatable: another account may have the name by now.
     package static let forget = TypedMethod(
         "forget", .roles([.admin]), ForgetQuery.self, ForgetReceipt.self, changes: true, isRepeatable: false
@@ -88,10 +101,11 @@ package enum Methods {
 
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
-        purchase.method, consumption.method, link.method, relink.method, consent.method, grant.method, reverse.method,
+        purchase.method, consumption.method, external.method, link.method, relink.method, consent.method, grant.method,
+        reverse.method,
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        head.method, forget.method, blocks.method, promote.method,
+        head.method, close.method, adjust.method, forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

@@ -57,6 +57,23 @@ extension JSONReader {
         return key
     }
 
+    mutating func productID() throws(JSONError) -> String {
+        let text = try string()
+        guard 1...Limits.codeBytesMax ~= text.utf8.count else {
+            throw fail("must be a product of the catalog: 1 to \(Limits.codeBytesMax) bytes of text")
+        }
+        return text
+    }
+
+    /// The currency of a price (ISO 4217).
+    mutating func priceCurrency() throws(JSONError) -> String {
+        let text = try string()
+        guard text.utf8.count == 3, text.utf8.allSatisfy({ $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") }) else {
+            throw fail("must be the currency of the price: three capital letters, as USD")
+        }
+        return text
+    }
+
     mutating func transactionID() throws(JSONError) -> TransactionID {
         guard let id = TransactionID(try string()) else {
             throw fail("must be a transaction id: decimal digits, as Apple sends them")

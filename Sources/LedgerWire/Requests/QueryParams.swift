@@ -120,6 +120,21 @@ extension ReportRequest: MethodParams {
     }
 }
 
+extension ClosePeriod: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var through: Timestamp?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "through": through = try reader.timestamp()
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(through: try reader.required(through, "through"))
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) { writer.member("through", through) }
+}
+
 extension JournalQuery: MethodParams {
     package init(params reader: inout JSONReader) throws(JSONError) {
         var after: EntryID?

@@ -210,3 +210,21 @@ extension ReleaseReceipt: WireValue {
             balances: try reader.required(posted.balances, "balances"))
     }
 }
+
+extension AdjustmentReceipt: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.posted(entry, replayed)
+        writer.key("balances")
+        writer.balances(balances)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        let posted = try Posted(&reader)
+        self.init(
+            entry: try reader.required(posted.entry, "entry"),
+            replayed: try reader.required(posted.replayed, "replayed"),
+            balances: try reader.required(posted.balances, "balances"))
+    }
+}

@@ -22,6 +22,10 @@ extension PurchaseView.Grant: WireValue {
         writer.integer(writtenOff)
         writer.key("repaid")
         writer.integer(repaid)
+        if adjusted != 0 {
+            writer.key("adjusted")
+            writer.integer(adjusted)
+        }
         writer.key("remaining")
         writer.integer(remaining)
         writer.endObject()
@@ -37,6 +41,7 @@ extension PurchaseView.Grant: WireValue {
         var debt: Int64?
         var writtenOff: Int64?
         var repaid: Int64?
+        var adjusted: Int64 = 0
         var remaining: Int64?
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
@@ -49,6 +54,7 @@ extension PurchaseView.Grant: WireValue {
             case "debt": debt = try reader.integer()
             case "writtenOff": writtenOff = try reader.integer()
             case "repaid": repaid = try reader.integer()
+            case "adjusted": adjusted = try reader.integer()
             case "remaining": remaining = try reader.integer()
             default: try reader.skip()
             }
@@ -58,7 +64,8 @@ extension PurchaseView.Grant: WireValue {
             granted: try reader.required(granted, "granted"), spent: try reader.required(spent, "spent"),
             held: try reader.required(held, "held"), revoked: try reader.required(revoked, "revoked"),
             debt: try reader.required(debt, "debt"), writtenOff: try reader.required(writtenOff, "writtenOff"),
-            repaid: try reader.required(repaid, "repaid"), remaining: try reader.required(remaining, "remaining"))
+            repaid: try reader.required(repaid, "repaid"), adjusted: adjusted,
+            remaining: try reader.required(remaining, "remaining"))
     }
 }
 
@@ -137,11 +144,48 @@ extension PurchaseView.Event: WireValue {
     }
 }
 
+extension ExternalIdentity: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("source")
+        writer.string(source)
+        writer.key("transactionId")
+        writer.string(identifier)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var source: String?
+        var identifier: String?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "source": source = try reader.string()
+            case "transactionId": identifier = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        self.init(
+            storedSource: try reader.required(source, "source"),
+            identifier: try reader.required(identifier, "transactionId"))
+    }
+}
+
 extension PurchaseView: WireValue {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("transactionId")
         writer.string(transaction.description)
+        // Of what the App Store sold nothing more is to be said.
+        switch source {
+        case .appStore: break
+        case .imported, .external:
+            writer.key("source")
+            writer.string(source.name)
+        }
+        if let external {
+            writer.key("external")
+            external.write(to: &writer)
+        }
         writer.key("state")
         writer.string(state.rawValue)
         writer.key("account")
@@ -171,6 +215,8 @@ extension PurchaseView: WireValue {
 
     package init(from reader: inout JSONReader) throws(JSONError) {
         var transaction: TransactionID?
+        var source = PurchaseSource.appStore
+        var external: ExternalIdentity?
         var state: State?
         var account: AccountName?
         var product: String?
@@ -186,6 +232,8 @@ extension PurchaseView: WireValue {
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "transactionId": transaction = try reader.transactionID()
+            case "source": source = try reader.named(PurchaseSource.init(name:))
+            case "external": external = try ExternalIdentity(from: &reader)
             case "state": state = try reader.named(State.init(rawValue:))
             case "account": account = try reader.orNull { (reader) throws(JSONError) in try reader.toldAccountName() }
             case "product": product = try reader.string()
@@ -203,7 +251,8 @@ extension PurchaseView: WireValue {
             }
         }
         self.init(
-            transaction: try reader.required(transaction, "transactionId"), state: try reader.required(state, "state"),
+            transaction: try reader.required(transaction, "transactionId"), source: source, external: external,
+            state: try reader.required(state, "state"),
             account: account, product: try reader.required(product, "product"),
             quantity: try reader.required(quantity, "quantity"),
             purchaseDate: try reader.required(purchaseDate, "purchaseDate"), price: price,

@@ -40,17 +40,19 @@ extension LedgerRequest {
     /// Whether it is answered with a page of a read.
     package var readsPage: Bool {
         switch self {
-        case .purchase, .history, .report, .journal, .find, .blocks, .head: true
+        case .purchase, .history, .report, .journal, .find, .blocks, .head, .close: true
         case .balance(let query): query.asOf != nil
-        case .credit, .notify, .keyed, .atomic, .link, .consent, .consumption, .forget, .promote: false
+        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .adjust, .consumption, .forget, .promote:
+            false
         }
     }
 
     fileprivate var replyBytesMax: Int {
         switch self {
-        case .credit: ReplyBytes.envelope + ReplyBytes.purchase
+        case .credit, .external: ReplyBytes.envelope + ReplyBytes.purchase
         case .notify: ReplyBytes.envelope + ReplyBytes.notification
         case .keyed(let operation): ReplyBytes.envelope + operation.resultBytesMax
+        case .adjust: ReplyBytes.envelope + 70 + ReplyBytes.balance
         case .atomic(let atomic):
             // An operation touches one account, whose name is with the balances.
             atomic.operations.reduce(ReplyBytes.envelope) { $0 + 60 + ReplyBytes.account + $1.resultBytesMax }
@@ -59,7 +61,7 @@ extension LedgerRequest {
         case .balance(let query) where query.asOf == nil:
             ReplyBytes.envelope + ReplyBytes.account
                 + (query.currency == nil ? Limits.currenciesMax : 1) * ReplyBytes.balance
-        case .consent, .consumption, .forget, .promote, .head: ReplyBytes.error
+        case .consent, .consumption, .forget, .promote, .head, .close: ReplyBytes.error
         case .balance, .purchase, .history, .report, .journal, .find, .blocks: ReplyBytes.error
         }
     }

@@ -35,13 +35,16 @@ extension ReportRow {
             writer.sum(debits - credits)
         case .notification(let row): row.writeMembers(to: &writer)
         case .consumptionRequest(let row): row.writeMembers(to: &writer)
-        case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
+        case .closing(let closing): closing.writeMembers(to: &writer)
+        case .debt(let account, let currency, let transaction, let source, let lot, let debt, let since, let age):
             writer.key("account")
             writer.string(account.text)
             writer.key("currency")
             writer.string(currency.text)
             writer.key("transactionId")
             writer.string(transaction.description)
+            writer.key("source")
+            writer.string(source.name)
             writer.key("lot")
             writer.integer(lot)
             writer.key("debt")
@@ -63,6 +66,7 @@ extension ReportRow {
         case .consumptionRequests: self = .consumptionRequest(try ConsumptionRequest(from: &reader))
         case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
             self = .line(try ReportLine(kind, from: &reader))
+        case .closings: self = .closing(try PeriodClosing(from: &reader))
         }
     }
 
@@ -113,6 +117,8 @@ extension ReportRow {
         var account: AccountName?
         var currency: CurrencyCode?
         var transaction: TransactionID?
+        // Of servers that said it of no purchase.
+        var source = PurchaseSource.appStore
         var lot: LotID?
         var debt: Int64?
         var since: Timestamp?
@@ -122,6 +128,7 @@ extension ReportRow {
             case "account": account = try reader.toldAccountName()
             case "currency": currency = try reader.currencyCode()
             case "transactionId": transaction = try reader.transactionID()
+            case "source": source = try reader.named(PurchaseSource.init(name:))
             case "lot": lot = try reader.integer()
             case "debt": debt = try reader.integer()
             case "since": since = try reader.integer()
@@ -131,9 +138,9 @@ extension ReportRow {
         }
         return .debt(
             account: try reader.required(account, "account"), currency: try reader.required(currency, "currency"),
-            transaction: try reader.required(transaction, "transactionId"), lot: try reader.required(lot, "lot"),
-            debt: try reader.required(debt, "debt"), since: try reader.required(since, "since"),
-            age: try reader.required(age, "ageMilliseconds"))
+            transaction: try reader.required(transaction, "transactionId"), source: source,
+            lot: try reader.required(lot, "lot"), debt: try reader.required(debt, "debt"),
+            since: try reader.required(since, "since"), age: try reader.required(age, "ageMilliseconds"))
     }
 }
 

@@ -37,7 +37,7 @@ package struct NotificationVerdict {
             .forbidden, .overloaded, .shuttingDown, .storageUnavailable, .outcomeUnknown, .notLeader, .storageCorrupt,
             .wrongProductType, .unknownProduct, .accountRequired, .chainMismatch, .insufficientFunds, .versionMismatch,
             .minimumRemaining, .grantLimit, .balanceLimit, .keyReused, .unknownSpend, .alreadyReversed, .unknownHold,
-            .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase, nil:
+            .holdClosed, .holdExpired, .unknownCurrency, .unknownPurchase, .periodClosed, nil:
             false
         }
     }

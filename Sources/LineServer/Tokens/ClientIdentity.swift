@@ -26,6 +26,8 @@ struct ClientIdentity {
     private var certificate: Credential?
     private var generation: Int
     private var wrongTokens = 0
+    /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
+    private var wrongApprovals = 0
     private let tokens: TokenTable
     private let wrongTokensMax: Int
     /// Whether one more connection may authenticate under a name.
@@ -40,7 +42,7 @@ struct ClientIdentity {
     }
 
     /// It has sent as many wrong tokens as it may.
-    var isGuessing: Bool { wrongTokens >= wrongTokensMax }
+    var isGuessing: Bool { max(wrongTokens, wrongApprovals) >= wrongTokensMax }
 
     /// The client shows a token, or a certificate, which was verified.
     /// - Parameter refusal: why who has shown it is not let in all the same.
@@ -58,6 +60,22 @@ struct ClientIdentity {
         if case .certificate = credential { certificate = credential }
         become(holder, by: credential)
         return .known(holder.identity)
+    }
+
+    /// The name of who approves what the client asks, by their token, which is looked up as the client's own was.
+    /// - Parameter ledger: for which it is asked, where there are several.
+    mutating func approver(by approval: String, of ledger: LedgerName?) -> Result<String, SecurityRefusal> {
+        renew()
+        guard let name = holder?.name else { return .failure(.noApproval("needs tokens, and the service has none")) }
+        guard !isGuessing, let other = tokens.holder(TokenTable.credential(approval)), let approver = other.name else {
+            wrongApprovals += 1
+            return .failure(.unknownApproval)
+        }
+        if approver == name { return .failure(.noApproval("must be another's token than the one that asks")) }
+        guard other.mayApprove(for: ledger) else {
+            return .failure(.noApproval("must be a token with the role finance, which may do more than read"))
+        }
+        return .success(approver)
     }
 
     /// A request of HTTP begins, and nothing before it is under way.

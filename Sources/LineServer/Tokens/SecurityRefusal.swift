@@ -4,8 +4,11 @@ import LedgerEngine
 import LedgerWire
 
 /// What the server refuses for security's sake: the client is told, and the log.
-enum SecurityRefusal: Sendable {
+enum SecurityRefusal: Error {
     case unknownToken
+    /// A correction was to be approved by a token that is none, or may not.
+    case unknownApproval
+    case noApproval(String)
     /// The connection asked without a token, or with one that holds no more.
     case unauthenticated(Method)
     case forbidden(Method, Roles)
@@ -22,7 +25,8 @@ enum SecurityRefusal: Sendable {
         switch fault {
         case .verification(let failure): self = .verification(failure)
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
-        case .unfit, .store, .futureTime, .unexpected, .chainMismatch, .otherStandby, .overloaded: return nil
+        case .unfit, .store, .futureTime, .timeBeforeLedger, .unexpected, .chainMismatch, .otherStandby, .overloaded:
+            return nil
         }
     }
 
@@ -30,6 +34,8 @@ enum SecurityRefusal: Sendable {
     var error: WireError {
         switch self {
         case .unknownToken: .unknownToken
+        case .unknownApproval: .unknownApproval
+        case .noApproval(let rule): .noApproval(rule)
         case .unauthenticated: .unauthenticated
         case .forbidden(let method, let roles): .forbidden(method, roles)
         case .readOnly(let method): .readOnly(method)
@@ -47,7 +53,9 @@ enum SecurityRefusal: Sendable {
         switch self {
         case .unauthenticated(let method): method.description
         case .verification(let failure): failure.reason.rawValue
-        case .unknownToken, .forbidden, .readOnly, .otherCurrency, .otherLedger, .grantsOfDay, .tooManyRequests: nil
+        case .unknownToken, .unknownApproval, .noApproval, .forbidden, .readOnly, .otherCurrency, .otherLedger,
+            .grantsOfDay, .tooManyRequests:
+            nil
         }
     }
 
@@ -62,9 +70,9 @@ enum SecurityRefusal: Sendable {
 
     var kind: Kind {
         switch self {
-        case .unknownToken: .unknownToken
+        case .unknownToken, .unknownApproval: .unknownToken
         case .unauthenticated: .unauthenticated
-        case .forbidden, .readOnly, .otherCurrency, .otherLedger: .forbidden
+        case .noApproval, .forbidden, .readOnly, .otherCurrency, .otherLedger: .forbidden
         case .grantsOfDay, .tooManyRequests: .limit
         case .verification: .verification
         }

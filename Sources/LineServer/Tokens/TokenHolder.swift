@@ -73,6 +73,13 @@ final class TokenHolder: Sendable {
         return limits.currencies.map { !$0.isSubset(of: currencies) } ?? true
     }
 
+    /// Whether it may approve what another asks.
+    /// - Parameter ledger: for which that is asked, where there are several.
+    func mayApprove(for ledger: LedgerName?) -> Bool {
+        Methods.adjust.method.isAllowed(to: roles) && !limits.isReadOnly
+            && (self.ledger == nil || self.ledger == ledger)
+    }
+
     /// Why it may not ask this; `nil` where it may.
     /// - Parameter now: nanoseconds of a clock that never goes back.
     func refusal(of asked: Message.Asked, now: () -> UInt64) -> SecurityRefusal? {
@@ -96,7 +103,8 @@ extension Roles {
 extension Request {
     /// The currencies that it names as those to be moved.
     fileprivate var currenciesMoved: [CurrencyCode] {
-        operations.flatMap { operation -> [CurrencyCode] in
+        if case .ledger(.adjust(let approved)) = self { return [approved.adjustment.currency] }
+        return operations.flatMap { operation -> [CurrencyCode] in
             switch operation {
             case .spend(let spend): spend.debits.map(\.currency)
             case .grant(let grant): [grant.currency]

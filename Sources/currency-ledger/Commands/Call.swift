@@ -72,7 +72,7 @@ struct Call: AsyncParsableCommand {
     /// Members that are always text, also where the text happens to be a number.
     private static let textMembers: Set<String> = [
         "account", "currency", "key", "holdKey", "spendKey", "note", "transactionId", "token", "after", "kind", "funds",
-        "signedTransaction", "signedPayload",
+        "signedTransaction", "signedPayload", "source", "product", "priceCurrency", "class", "reason", "approval",
     ]
 
     private static func json(_ value: String, isText: Bool) -> [UInt8]? {

@@ -11,9 +11,9 @@ struct CurrencyLedger: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Serve.self, Promote.self, Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Audit.self,
-            Backup.self, Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self, AppStoreCommand.self,
-            Sandbox.self, Load.self,
+            Serve.self, Promote.self, Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
+            Audit.self, Backup.self, Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self,
+            AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 
     /// As the library's own, but what this command throws is one line with its own exit status.

@@ -13,6 +13,10 @@ struct Export: AsyncParsableCommand {
 
             A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
             interrupted, the old file stays as it was.
+
+            A report of a period that was closed (currency-ledger close) has the same bytes for ever. It says which \
+            books and which block it is of: JSON lines in a first line, journals in comments, and every file in one \
+            beside it, NAME.meta.json, with the time it was made.
             """)
 
     /// A report, by its name.
@@ -54,7 +58,8 @@ struct Export: AsyncParsableCommand {
             what players owe after refunds; rollforward: how what players have changed; sales, revenue, deferred: what \
             was sold, earned by spends, and neither yet, in money; lots, spends, purchases, unassigned, journal: what \
             these are made of, line by line; notifications: what Apple told, and what it changed; \
-            consumption_requests: what Apple asks, by when it wants an answer.
+            consumption_requests: what Apple asks, by when it wants an answer; closings: the periods that were closed, \
+            with the blocks that fix them.
             """
     )
     var name: Kind
@@ -109,6 +114,14 @@ struct Export: AsyncParsableCommand {
     )
     var scope: Scope?
 
+    @Flag(
+        help:
+            """
+            Only of a period that was closed: with --month or --as-of. Refused where it is open.
+            """
+    )
+    var closed = false
+
     @Option(help: "Only this currency, of reports whose rows are of one each.")
     var currency: String?
 
@@ -135,6 +148,10 @@ struct Export: AsyncParsableCommand {
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
+        if closed && month == nil && asOf == nil { throw ValidationError("--closed needs --month or --as-of.") }
+        if closed && by == .effective {
+            throw ValidationError("--by effective is never closed: what is told late changes it.")
+        }
         if scope != nil && !kind.hasScopes {
             throw ValidationError("--scope is of consumption_requests and lots only.")
         }
@@ -158,16 +175,41 @@ struct Export: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
-        try await place.withReports { source in
+        let count = try await place.withReports { source in
+            var writer = try ReportFile(
+                output, format: format, kind: kind, seal: try await seal(of: request, source))
             _ = try await source.read(request) { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
             }
+            try writer.finish()
+            return writer.count
         }
-        try writer.finish()
-        progress.end(writer.count)
+        progress.end(count)
+    }
+
+    // MARK: Closed periods
+
+    /// What a report of a closed period says of itself; `nil` where it is open.
+    private func seal(of request: ReportRequest, _ source: ReportSource) async throws -> ReportSeal? {
+        guard request.asOf != nil else { return nil }
+        guard let closing = try closing(of: request, try await source.closings()), let books = try await source.books()
+        else { return nil }
+        return ReportSeal(
+            ledger: books.ledger ?? place.server.ledger.flatMap { LedgerName($0) }, bundleID: books.bundleID,
+            environment: books.environment, request: request, closing: closing)
+    }
+
+    /// - Throws: ``Failure`` where a closed period is asked for, and the report's is open.
+    private func closing(of request: ReportRequest, _ closings: [ReportRow]) throws -> PeriodClosing? {
+        if let closing = ReportSeal.closing(of: request, in: closings) { return closing }
+        guard closed, let asOf = request.asOf else { return nil }
+        var last = "none was closed"
+        if case .closing(let closing)? = closings.last {
+            last = "closed is all through \(UTCText.time(closing.through))"
+        }
+        throw Failure("period_open: the period through \(UTCText.time(asOf)) is open; \(last)")
     }
 }
 

@@ -75,9 +75,11 @@ struct JournalText {
 
     private func begin(_ line: ReportLine) -> String {
         let time = integer(line, "time")
+        // Of an entry that is a purchase's, its lots are so too.
+        let ofPurchase = word(line, "transactionId").isEmpty ? [] : ["transactionId", "source"]
         let tags =
             [("time", UTCText.time(time))]
-            + ["transactionId", "key", "note", "actor"].map { ($0, word(line, $0)) }.filter { !$0.1.isEmpty }
+            + (ofPurchase + ["key", "note", "actor"]).map { ($0, word(line, $0)) }.filter { !$0.1.isEmpty }
         let (day, entry, kind) = (UTCText.day(of: time), integer(line, "entry"), word(line, "kind"))
         switch format {
         case .beancount:
@@ -181,7 +183,7 @@ struct JournalText {
         init?(_ account: String) {
             switch account {
             case "wallet", "held": self = .deferred
-            case "spent", "receivable", "written_off": self = .recognised
+            case "spent", "receivable", "written_off", "adjusted": self = .recognised
             case "refunded": self = .refunded
             default: return nil
             }

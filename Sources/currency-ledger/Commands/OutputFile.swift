@@ -13,6 +13,9 @@ final class OutputFile {
     private let place: Place
     private var isFinished = false
 
+    /// Whether it is a file on a disk.
+    var isFile: Bool { if case .file = place { true } else { false } }
+
     private enum Place {
         /// Nothing is put in its place, and it is not ours to close.
         case inherited
@@ -66,7 +69,8 @@ final class OutputFile {
         case .stream: close(descriptor)
         case .file(let temporary, _):
             close(descriptor)
-            if !isFinished { unlink(temporary) }
+            if isFinished { return }
+            unlink(temporary)
             Interruption.end()
         }
     }
@@ -80,6 +84,7 @@ final class OutputFile {
             throw FileError(name, OutputFile.refusal, code: errno)
         }
         isFinished = true
+        Interruption.end()
         let folder = open(OutputFile.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw FileError(name, "is written, but perhaps not durably", code: errno) }
         defer { close(folder) }

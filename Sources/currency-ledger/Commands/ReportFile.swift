@@ -6,6 +6,9 @@ import StrictJSON
 /// A report being written, to a file or to standard output. A file is there when the report is whole, not before.
 struct ReportFile {
     private let file: OutputFile
+    /// Where the file is; `nil` where it is a stream.
+    private let path: String?
+    private let seal: ReportSeal?
     private let format: Export.Format
     /// Written with the first rows: a report that cannot be had has no header either.
     private var header: String
@@ -15,12 +18,22 @@ struct ReportFile {
     private var journal: JournalText
     private(set) var count = 0
 
-    init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
+    /// - Parameter seal: of a report of a closed period.
+    init(
+        _ path: String?, format: Export.Format, kind: ReportKind, seal: ReportSeal? = nil
+    ) throws(FileError) {
         self.format = format
+        self.seal = seal
         self.kind = kind
         file = try OutputFile(path)
+        self.path = file.isFile ? path : nil
         journal = JournalText(format)
-        header = format == .csv ? ReportFile.header(kind) : format.isJournal ? journal.header : ""
+        header =
+            switch format {
+            case .csv: ReportFile.header(kind)
+            case .jsonl: seal.map { String(decoding: $0.line, as: UTF8.self) } ?? ""
+            case .hledger, .ledger, .beancount: (seal?.comment ?? "") + journal.header
+            }
     }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
@@ -33,12 +46,25 @@ struct ReportFile {
         }
     }
 
-    /// Ends the report, which may have no rows.
+    /// Ends the report, which may have no rows. Where it is a file of a closed period, another one beside it says so:
+    /// one that is there from before is taken away first, so that none is ever of another report.
     mutating func finish() throws {
         let lines = sums.rows
         if kind == .deferred { try lines.forEach(ReportFile.check) }
         try append(lines.map { .line($0) })
+        if let path { try ReportFile.removeSideFile(of: path) }
         try file.finish()
+        if let path, let seal {
+            let side = try OutputFile(ReportSeal.sideName(of: path))
+            let name = path.split(separator: "/").last.map(String.init) ?? path
+            try side.write(seal.sideFile(of: name, rows: count, madeAt: Clock.now()))
+            try side.finish()
+        }
+    }
+
+    private static func removeSideFile(of path: String) throws(FileError) {
+        let name = ReportSeal.sideName(of: path)
+        guard unlink(name) == 0 || errno == ENOENT else { throw FileError(name, "cannot be removed", code: errno) }
     }
 
     private mutating func append(_ rows: [ReportRow]) throws(FileError) {
@@ -70,7 +96,7 @@ struct ReportFile {
         switch kind {
         case .balances: "account,currency,available,held,debt,paid,free\r\n"
         case .trial: "currency,account,debits,credits,balance\r\n"
-        case .debts: "account,currency,transactionId,lot,debt,since,ageMilliseconds\r\n"
+        case .debts: "account,currency,transactionId,source,lot,debt,since,ageMilliseconds\r\n"
         case .notifications:
             """
             notificationUUID,notificationType,subtype,signedDate,time,transactionId,account,verdict,entry,posted\r\n
@@ -82,6 +108,7 @@ struct ReportFile {
             """
         case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal:
             kind.columns.map(\.name).joined(separator: ",") + "\r\n"
+        case .closings: "through,block,hash,time,actor\r\n"
         }
     }
 
@@ -93,9 +120,9 @@ struct ReportFile {
             return "\(CSV.field(account.text)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
-        case .debt(let account, let currency, let transaction, let lot, let debt, let since, let age):
-            return
-                "\(CSV.field(account.text)),\(currency),\(transaction),\(lot),\(debt),\(UTCText.time(since)),\(age)\r\n"
+        case .debt(let account, let currency, let transaction, let source, let lot, let debt, let since, let age):
+            let place = "\(CSV.field(account.text)),\(currency),\(transaction),\(source.name),\(lot)"
+            return "\(place),\(debt),\(UTCText.time(since)),\(age)\r\n"
         case .notification(let row):
             return CSV.line([
                 row.uuid, row.type, row.subtype, UTCText.time(row.signedDate), UTCText.time(row.time),
@@ -107,6 +134,10 @@ struct ReportFile {
                 row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
                 UTCText.time(row.signedDate), UTCText.time(row.time), UTCText.time(row.deadline), row.consent.rawValue,
                 row.state.rawValue, row.endedAt.map(UTCText.time), row.code.map(String.init),
+            ])
+        case .closing(let row):
+            return CSV.line([
+                UTCText.time(row.through), String(row.block), row.hash, UTCText.time(row.time), row.actor,
             ])
         }
     }

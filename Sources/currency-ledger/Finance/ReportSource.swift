@@ -72,6 +72,27 @@ enum ReportSource {
         }
     }
 
+    /// The rows of the report `closings`, by the time that they close through.
+    func closings() async throws -> [ReportRow] {
+        var rows: [ReportRow] = []
+        let request = ReportRequest(kind: .closings, limit: Limits.reportPageMax)
+        switch self {
+        case .folder(let reports, _): try reports.report(request, begin: { _, _ in }, each: { rows += $0 })
+        case .service: try await read(request) { rows += $0 }
+        }
+        return rows
+    }
+
+    /// Whose books they are. A folder does not have the name that a service gives its ledger.
+    func books() async throws -> (ledger: LedgerName?, bundleID: String, environment: String)? {
+        switch self {
+        case .folder(let reports, _): return try reports.app().map { (nil, $0.bundleID, $0.environment) }
+        case .service(let client):
+            let ledger = try await client.info().ledger
+            return (ledger.name, ledger.bundleID, ledger.environment)
+        }
+    }
+
     /// Refuses what a service would refuse.
     private static func check(_ request: ReportRequest, _ state: ProjectedState) throws {
         if let code = request.currency, !state.currencies.contains(code) {

@@ -289,6 +289,37 @@ import Testing
         try Self.expect(rows, is: "15 02 00000007 00 03 02 01 05 00 02")
     }
 
+    @Test func statements() throws {
+        var rows = BlockRows()
+        rows.entries = [
+            Entry(id: 10, time: Self.time, kind: .credit, firstTransfer: 20, transaction: TransactionID(number: 7))
+        ]
+        rows.transfers = [Self.credited]
+        rows.lots = [BlockRows.LotRow(id: 20, lotClass: .paid, price: 0, expiresAt: nil)]
+        rows.statements = [
+            BlockRows.StatementRow(
+                transaction: TransactionID(number: 7), revoked: 0, time: Self.time, entry: 10, actor: nil),
+            BlockRows.StatementRow(
+                transaction: TransactionID(number: 1 << 62), revoked: 100_000, time: Self.time + 1, entry: nil, actor: 3
+            ),
+        ]
+        try Self.expect(
+            rows,
+            is: "06 01 00000004 21 00 01 07"
+                + "07 01 00000007 41 20 02 01 F403 00"
+                + "08 01 00000001 01"
+                + "17 02 00000014 00 07 00 01 03 808080808080808040 A08D06 02 00 03")
+    }
+
+    @Test func closings() throws {
+        var rows = BlockRows()
+        rows.closings = [
+            BlockRows.ClosingRow(through: Self.time - 2, time: Self.time, actor: 2),
+            BlockRows.ClosingRow(through: Self.time - 1, time: Self.time + 1, actor: nil),
+        ]
+        try Self.expect(rows, is: "80 02 00000007 01 03 00 02 00 01 02")
+    }
+
     @Test func calls() throws {
         var rows = BlockRows()
         let transaction = TransactionID(number: 7)

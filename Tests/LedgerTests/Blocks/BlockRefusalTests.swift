@@ -113,7 +113,7 @@ import Testing
         ("player 0", "07 01 00000006 61 20 00 01 01 00", "it repeats the player"),
         ("a currency that there is not", "07 01 00000006 61 20 02 03 01 00", "it names a currency that there is not"),
         ("the same player in a first row", "07 01 00000005 61 28 01 01 00", "it names a player that there is not"),
-        ("an undefined debited account", "07 01 00000006 B1 20 02 01 01 00", "its kind of account is not defined"),
+        ("an undefined debited account", "07 01 00000006 F1 20 02 01 01 00", "its kind of account is not defined"),
         ("an undefined credited account", "07 01 00000006 60 20 02 01 01 00", "its kind of account is not defined"),
         ("one account twice", "07 01 00000006 11 20 02 01 01 00", "it debits and credits one account"),
         ("an undefined spend order", "07 01 00000006 61 25 02 01 01 00", "its spend order is not defined"),
@@ -155,17 +155,17 @@ import Testing
     }
 
     @Test func aSectionOfALaterVersionIsSkippedAndReported() throws {
-        let later = "80 02 00000003 AABBCC  FF 01 00000001 00"
+        let later = "81 02 00000003 AABBCC  FF 01 00000001 00"
         let sealed = Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot + later)
         let block = try Block(opening: sealed, checks: .hashes(testSHA256))
-        #expect(block.skippedSections == [0x80, 0xFF])
+        #expect(block.skippedSections == [0x81, 0xFF])
         #expect(block.rows.transfers.count == 1)
         let known = try Block(
             opening: Self.sealed(Self.head + Self.entry + Self.transfer + Self.lot), checks: .hashes(testSHA256))
         #expect(known.skippedSections.isEmpty)
     }
 
-    @Test(arguments: ["17", "40", "7F"])
+    @Test(arguments: ["18", "40", "7F"])
     func aSectionThatMustBeUnderstoodIsRefusedWhereItIsNot(tag: String) throws {
         let error = Self.error(Self.entry + Self.transfer + Self.lot + tag + "01 00000001 00")
         #expect(error?.kind == .unknownVersion && error?.words.contains("later version") == true)

@@ -192,7 +192,8 @@ extension BlockRows {
             && notifications == other.notifications && requests == other.requests && holds == other.holds
             && erasures == other.erasures
             && closedThrough == other.closedThrough && links == other.links && consents == other.consents
-            && calls == other.calls
+            && calls == other.calls && closings == other.closings
+            && statements == other.statements
             && adjustments == other.adjustments && externals == other.externals && catalogs == other.catalogs
     }
 }

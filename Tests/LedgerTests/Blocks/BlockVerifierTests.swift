@@ -38,11 +38,11 @@ import Testing
         var blocks = chain.blocks
         blocks[1].redactable = try blocks[1].redactable(erasing: [1])
         let last = blocks.removeLast()
-        blocks.append(last.with(body: last.body + "80 01 00000002 0000".bytes))
+        blocks.append(last.with(body: last.body + "81 01 00000002 0000".bytes))
         let (status, output) = try Self.verify(blocks)
         #expect(status == 0, "\(output)")
         #expect(output.contains("erased: 1"))
-        #expect(output.contains("skipped: section 128 of a later version, in 1 blocks"))
+        #expect(output.contains("skipped: section 129 of a later version, in 1 blocks"))
     }
 
     /// The chain's hashes do not cover whether a name is there.

@@ -315,7 +315,20 @@ struct RandomChain {
     }
 
     private mutating func later() {
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<9, using: &random) {
+        case 8:
+            var entry: EntryID?
+            if random.chance(50) {
+                entry = beginEntry(.refund, transaction: transaction())
+                open()
+            }
+            rows.statements.append(
+                BlockRows.StatementRow(
+                    transaction: transaction(), revoked: number(upTo: 100_000), time: anyTime(), entry: entry,
+                    actor: maybe { $0.actor() }))
+        case 7:
+            rows.closings.append(
+                BlockRows.ClosingRow(through: anyTime(), time: anyTime(), actor: maybe { $0.actor() }))
         case 6:
             let kind = AppStoreCall.Kind.allCases.randomElement(using: &random)!
             guard kind != .consumption || position.notification > 0 else { return }

@@ -120,6 +120,29 @@ extension AuditedStore {
     }
 
     @discardableResult
+    mutating func external(_ purchase: ExternalPurchase) throws -> PurchaseReceipt {
+        switch ask(.external(StatedPurchase(purchase, testHash))) {
+        case .purchase(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
+    mutating func adjust(
+        _ key: RequestKey, _ account: AccountName, _ units: Int64, _ lotClass: LotClass = .free,
+        of currency: CurrencyCode = "gems", reason: String = "a mistake"
+    ) throws -> AdjustmentReceipt {
+        let adjustment = Adjustment(
+            key: key, account: account, currency: currency, lotClass: lotClass, units: units, reason: reason)
+        switch ask(.adjust(adjustment, approvedBy: "another")) {
+        case .adjustment(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
     mutating func link(
         _ token: AppAccountToken, to account: AccountName, moves: Bool = false
     ) throws -> LinkReceipt {

@@ -16,6 +16,7 @@ struct Auditor {
         var refunded: Int64 = 0
         var owed: Int64 = 0
         var writtenOff: Int64 = 0
+        var adjusted: Int64 = 0
     }
 
     private struct WalletBook {
@@ -122,7 +123,8 @@ struct Auditor {
                 "account \(row.token) is linked and has lots")
         }
         readRequests(rows, names)
-        for transaction in Set(rows.evidence.map(\.transaction) + rows.entries.compactMap(\.transaction)) {
+        let told = rows.evidence.map(\.transaction) + rows.statements.map(\.transaction)
+        for transaction in Set(told + rows.entries.compactMap(\.transaction)) {
             check(transaction)
         }
         for wallet in touched { check(wallet, books) }
@@ -152,6 +154,12 @@ struct Auditor {
             expect(purchases[id] == nil, "purchase \(id) is recorded twice")
             expect((row.account == nil) == (row.entry == nil), "purchase \(id) has an account or an entry, not both")
             purchases[id] = PurchaseBook(quantityGrants: row.grants, isAssigned: row.account != nil)
+            if row.evidence == 0 {
+                let first = rows.statements.first { $0.transaction == id }
+                expect(row.facts.source != .appStore && row.account != nil, "purchase \(id) has no evidence")
+                expect(first != nil && first?.entry == row.entry, "purchase \(id) and its statement differ")
+                continue
+            }
             let first = rows.evidence.first { $0.id == row.evidence }
             expect(first?.isFirst == true && first?.transaction == id, "purchase \(id) names no first evidence")
             expect(first?.entry == row.entry, "purchase \(id) and its evidence name different entries")
@@ -167,6 +175,11 @@ struct Auditor {
                 row.isFirst == (book.newest.signedDate == Timestamp.min), "evidence \(row.id) is wrongly the first")
             expect((row.signedDate, row.revoked) > book.newest, "evidence \(row.id) says nothing new")
             purchases[row.transaction]?.newest = (row.signedDate, row.revoked)
+        }
+        for row in rows.statements {
+            let former = purchases[row.transaction]?.newest.signedDate ?? .max
+            expect(row.time > former, "a statement of \(row.transaction) says nothing new")
+            purchases[row.transaction]?.newest = (row.time, row.revoked)
         }
         for row in rows.assignments {
             last.assignment += 1
@@ -240,10 +253,11 @@ struct Auditor {
 
     private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: BlockRows.LotRow?) {
         let isPaid = transfer.debit.kind == .purchased
+        let isAdjusted = transfer.debit.kind == .adjusted
         let expiresAt = row?.expiresAt
-        expect(isPaid || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
+        expect(isPaid || isAdjusted || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
         expect(row?.lotClass == .paid || row?.price == 0, "lot \(transfer.id) is free, and has a price")
-        expect(isPaid || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
+        expect(isPaid || isAdjusted || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
             player: transfer.credit.player, currency: transfer.credit.currency, isPaid: row?.lotClass == .paid,
@@ -303,6 +317,10 @@ struct Auditor {
         case (.refunded, .writtenOff):
             lots[id]?.writtenOff -= amount
             lots[id]?.refunded -= amount
+        case (.adjusted, .wallet): lots[id]?.remaining += amount
+        case (.wallet, .adjusted):
+            lots[id]?.remaining -= amount
+            lots[id]?.adjusted += amount
         case (.wallet, .moved): lots[id]?.remaining -= amount
         case (.moved, .wallet): lots[id]?.remaining += amount
         case (.held, .moved): lots[id]?.held -= amount
@@ -427,8 +445,14 @@ struct Auditor {
                     && lot.refunded <= lot.granted, "lot \(id) left its bounds")
             guard let kept = wallet.lot(id) else { continue }
             expect(
-                [kept.remaining, kept.held, kept.spent, kept.expired, kept.refunded, kept.owed, kept.writtenOff]
-                    == [lot.remaining, lot.held, lot.spent, lot.expired, lot.refunded, lot.owed, lot.writtenOff],
+                [
+                    kept.remaining, kept.held, kept.spent, kept.expired, kept.refunded, kept.owed, kept.writtenOff,
+                    kept.adjusted,
+                ]
+                    == [
+                        lot.remaining, lot.held, lot.spent, lot.expired, lot.refunded, lot.owed, lot.writtenOff,
+                        lot.adjusted,
+                    ],
                 "lot \(id) is not what its transfers say")
         }
     }

@@ -82,11 +82,20 @@ struct GameModel {
         time = now
         switch command {
         case .credit(let signed, let account):
-            credit(signed, account!)
+            credit(signed.facts, isRefunded: signed.revoked > 0, account!)
+            return nil
+        case .external(let stated):
+            credit(stated.facts, isRefunded: stated.revoked ?? 0 > 0, stated.account)
+            reached.insert(stated.revoked == nil ? "another store" : "another store's refund")
             return nil
         case .keyed(let operation): return keyed(operation.key, operation)
         case .atomic(let atomic): return keyed(atomic)
         case .link(let link): return take(link)
+        case .adjust(let adjustment, _):
+            if let answered = answers[adjustment.key] { return replay(answered) }
+            let refusal = adjust(adjustment)
+            answers[adjustment.key] = .some(refusal)
+            return refusal
         case .consent(let consent):
             if let answered = answers[consent.key] { return replay(answered) }
             answers[consent.key] = .some(nil)
@@ -333,22 +342,22 @@ struct GameModel {
 
     // MARK: Lots
 
-    private mutating func credit(_ signed: SignedPurchase, _ account: AccountName) {
-        let transaction = signed.facts.transaction
+    private mutating func credit(_ facts: PurchaseFacts, isRefunded: Bool, _ account: AccountName) {
+        let transaction = facts.transaction
         let found = lots.keys.first { lots[$0]!.contains { $0.transaction == transaction } }
         let place = found ?? Place(account: whose(account), currency: "gems")
         if found.map({ $0.account != whose(account) }) ?? false { reached.insert("a purchase that stays behind") }
         settle(place.account)
         if found == nil {
             var lot = Lot(
-                id: openLot(), isPaid: true, price: signed.facts.price ?? 0, granted: 100, transaction: transaction)
+                id: openLot(), isPaid: true, price: facts.price ?? 0, granted: 100, transaction: transaction)
             lot.remaining = 100
             lots[place, default: []].append(lot)
             comeBack([Part(place: place, lot: lot.id, units: 100)])
             return
         }
         let index = lots[place]!.firstIndex { $0.transaction == transaction }!
-        guard signed.revoked > 0, !lots[place]![index].isRefunded else { return }
+        guard isRefunded, !lots[place]![index].isRefunded else { return }
         lots[place]![index].isRefunded = true
         // Each purchase is refunded once, as a whole.
         let own = lots[place]![index].remaining
@@ -358,6 +367,34 @@ struct GameModel {
         pay(sources)
         if debt(place) > 0 { reached.insert("debt") }
         if held(place) > 0 && debt(place) > 0 { reached.insert("debt beside a hold") }
+    }
+
+    /// Adds a lot without a price, or takes of the oldest lots of the class.
+    private mutating func adjust(_ adjustment: Adjustment) -> Refusal? {
+        let place = Place(account: whose(adjustment.account), currency: adjustment.currency)
+        settle(place.account)
+        let isPaid = adjustment.lotClass == .paid
+        if adjustment.units > 0 {
+            var lot = Lot(id: openLot(), isPaid: isPaid, price: 0, granted: adjustment.units, transaction: nil)
+            lot.remaining = adjustment.units
+            lots[place, default: []].append(lot)
+            comeBack([Part(place: place, lot: lot.id, units: adjustment.units)])
+            reached.insert("corrected up")
+            return nil
+        }
+        let own = (lots[place] ?? []).indices.filter { lots[place]![$0].isPaid == isPaid }
+        let available = own.reduce(0) { $0 + lots[place]![$1].remaining }
+        if available < -adjustment.units {
+            return Refusal(.insufficientFunds(currency: adjustment.currency, available: available))
+        }
+        var rest = -adjustment.units
+        for index in own {
+            let taken = min(rest, lots[place]![index].remaining)
+            lots[place]![index].remaining -= taken
+            rest -= taken
+        }
+        reached.insert("corrected down")
+        return nil
     }
 
     private mutating func openLot() -> Int {

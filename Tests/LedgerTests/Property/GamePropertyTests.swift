@@ -22,7 +22,8 @@ import Testing
             "an atomic", "an atomic undone", "an answer again", "a refusal again", "a part captured", "released",
             "reversed", "hold closed", "hold expired", "debt", "debt beside a hold", "debt paid", "a lot expired",
             "a hold expired", "expired on the way back", "lots left in the store", "linked", "linked already",
-            "linked to another", "another's token", "a hold moved",
+            "linked to another", "another's token", "a hold moved", "another store", "another store's refund",
+            "corrected up", "corrected down",
         ]
         let missing = toReach.subtracting(reached)
         #expect(missing.isEmpty)
@@ -88,7 +89,8 @@ extension Command {
         case .keyed(let operation): operation.key
         case .atomic(let atomic): atomic.key
         case .consent(let consent): consent.key
-        case .credit, .notify, .link, .record, .expire, .balance, .consumption, .forget: nil
+        case .adjust(let adjustment, _): adjustment.key
+        case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: nil
         }
     }
 }
@@ -103,6 +105,7 @@ struct GameWorkload {
     private var spendKeys: [RequestKey] = []
     private var holdKeys: [RequestKey] = []
     private var purchases: [(TransactionID, AccountName, Int64)] = []
+    private var orders: [ExternalPurchase] = []
 
     mutating func next(_ now: Timestamp, _ random: inout SplitMix64) -> Command {
         let account: AccountName =
@@ -127,8 +130,30 @@ struct GameWorkload {
             let token = owner.isToken && random.chance(50) ? owner : nil
             return .credit(jws(id, signed: 2, revoked: 100_000, price: price, token: token), account: owner)
         }
+        if random.chance(6) {
+            orders.append(
+                ExternalPurchase(
+                    identity: ExternalIdentity(source: "shop", identifier: "o-\(orders.count)")!, account: account,
+                    product: "gems100", price: Int64.random(in: 1...3, using: &random) * 1_000, priceCurrency: "EUR",
+                    purchaseDate: 0))
+            return .external(StatedPurchase(orders[orders.count - 1], testHash))
+        }
+        if random.chance(5), var order = orders.randomElement(using: &random) {
+            // Late repetitions of the purchase come too.
+            order.revoked = random.chance(70) ? 100_000 : nil
+            return .external(StatedPurchase(order, testHash))
+        }
         issued += 1
         let key = RequestKey("k\(issued)")!
+        if random.chance(6) {
+            let units = Int64.random(in: 1...80, using: &random)
+            sent.append(
+                .adjust(
+                    Adjustment(
+                        key: key, account: account, currency: "gems", lotClass: random.chance(50) ? .paid : .free,
+                        units: random.chance(50) ? units : -units, reason: "a mistake"), approvedBy: "another"))
+            return sent[sent.count - 1]
+        }
         if random.chance(4) {
             sent.append(.consent(Consent(key: key, account: account, consumption: random.chance(50))))
             return sent[sent.count - 1]
@@ -140,7 +165,9 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .link, .consent, .record, .expire, .balance, .consumption, .forget: break
+        case .keyed, .credit, .notify, .external, .adjust, .link, .consent, .record, .expire, .balance, .consumption,
+            .forget:
+            break
         }
         sent.append(command)
         return command

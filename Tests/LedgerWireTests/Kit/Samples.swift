@@ -77,6 +77,19 @@ enum Samples {
         Asked(Methods.consumption, query, .ledger(.consumption(query)))
     }
 
+    private static func adjust(_ adjustment: Adjustment) -> Asked {
+        let approved = ApprovedAdjustment(adjustment, approval: "a token")
+        return Asked(Methods.adjust, approved, .ledger(.adjust(approved)))
+    }
+
+    private static func external(_ purchase: ExternalPurchase) -> Asked {
+        Asked(Methods.external, purchase, .ledger(.external(purchase)))
+    }
+
+    private static func identity(_ source: String, _ identifier: String) throws -> ExternalIdentity {
+        try #require(ExternalIdentity(source: source, identifier: identifier))
+    }
+
     private static func consent(_ consent: Consent) -> Asked {
         Asked(Methods.consent, consent, .ledger(.consent(consent)))
     }
@@ -158,6 +171,26 @@ enum Samples {
                     standby: try standby("_"), after: Limits.amountMax, hash: Array(1...32), durable: 7,
                     waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
             Asked(Methods.promote, NoParams(), .ledger(.promote)),
+            external(
+                ExternalPurchase(
+                    identity: try identity("shop", "o-1"), account: player, product: "gems500", purchaseDate: 7)),
+            external(
+                ExternalPurchase(
+                    identity: try identity("play.store", String(repeating: "é", count: 256)), account: player,
+                    product: "gems500", quantity: Limits.quantityMax, price: 0, priceCurrency: "EUR",
+                    purchaseDate: Limits.amountMax, revoked: 100_000)),
+            adjust(
+                Adjustment(
+                    key: try key("a"), account: player, currency: gems, lotClass: .paid, units: -Limits.amountMax,
+                    reason: "why")),
+            adjust(
+                Adjustment(
+                    key: try key("a"), account: player, currency: gems, lotClass: .free, units: 1,
+                    reason: String(repeating: "x", count: 256))),
+            Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
+            Asked(
+                Methods.close, ClosePeriod(through: Limits.amountMax),
+                .ledger(.close(ClosePeriod(through: Limits.amountMax)))),
             Asked(Methods.forget, ForgetQuery(player), .ledger(.forget(player))),
             Asked(Methods.link, link(moves: false), .ledger(.link(link(moves: false)))),
             Asked(Methods.relink, link(moves: true), .ledger(.link(link(moves: true)))),
@@ -177,6 +210,7 @@ enum Samples {
             report(ReportRequest(kind: .trial)),
             report(ReportRequest(kind: .notifications, asOf: 9, from: 1, after: "notifications.1.2")),
             report(ReportRequest(kind: .consumptionRequests)),
+            report(ReportRequest(kind: .closings, asOf: 9, after: "closings.1.2")),
             report(ReportRequest(kind: .consumptionRequests, scope: .all, limit: 1)),
             report(ReportRequest(kind: .sales, asOf: 9, from: 1, dates: .effective, after: "sales.0.2")),
             report(ReportRequest(kind: .deferred, asOf: 9, from: 9, currency: gems)),

@@ -111,6 +111,7 @@ struct Transcript {
         case .query(.find): "find"
         case .query(.appStoreWork): "what there is to tell Apple"
         case .query(.head): "head"
+        case .query(.closing(let query)): "closing through \(query.through)"
         case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
         case .query(.blocks(let query)): "blocks after \(query.after)"
         case .promote: "promote"
