@@ -14,29 +14,40 @@ package final class SQLiteReports: Sendable {
         try faults("reading what the tables hold") { try queue.read { db in try ProjectedState(db) } }
     }
 
-    /// A whole report, all of its pages of one state of the tables, whatever is applied to them meanwhile.
-    /// - Parameters:
-    ///   - request: which report; where it says no time, entries up to the last block count.
-    ///   - begin: told the last block that the tables have, and its time.
-    ///   - each: given the pages.
-    /// - Throws: ``StoreError``, and what `begin` and `each` throw.
-    package func report(
-        _ request: ReportRequest, begin: (_ block: BlockNumber, _ time: Timestamp) throws -> Void,
-        each: ([ReportRow]) throws -> Void
-    ) throws {
-        try faults("reading a report") {
-            try queue.read { db in
-                let state = try StoredState(db)
-                try begin(state.head?.number ?? 0, state.time)
-                let reports = try Reports(db)
-                var query = request.query(asOf: request.asOf ?? state.time)
-                query.limit = Limits.reportPageMax
-                repeat {
-                    let page = try reports.page(query)
-                    try each(page.rows)
-                    query.after = page.next
-                } while query.after != nil
-            }
+    /// Whole reports, all of their pages of one state of the tables, whatever is applied to them meanwhile.
+    /// - Throws: ``StoreError``, and what `body` throws.
+    package func read<Result>(_ body: (Snapshot) throws -> Result) throws -> Result {
+        try faults("reading a report") { try queue.read { db in try body(Snapshot(db)) } }
+    }
+
+    /// One state of the tables.
+    package struct Snapshot {
+        private let reports: Reports
+        /// Whose books these are; `nil` where nothing was applied yet.
+        package let ledger: BlockRows.LedgerRow?
+        /// The last block that the tables have; 0 where there is none.
+        package let block: BlockNumber
+        /// That block's time.
+        package let time: Timestamp
+
+        fileprivate init(_ db: Database) throws {
+            let state = try StoredState(db)
+            (ledger, block, time) = (state.ledger, state.head?.number ?? 0, state.time)
+            reports = try Reports(db)
+        }
+
+        /// A report.
+        /// - Parameters:
+        ///   - request: which report; where it says no time, entries up to the last block count.
+        ///   - each: given the pages.
+        package func report(_ request: ReportRequest, each: ([ReportRow]) throws -> Void) throws {
+            var query = request.query(asOf: request.asOf ?? time)
+            query.limit = Limits.reportPageMax
+            repeat {
+                let page = try reports.page(query)
+                try each(page.rows)
+                query.after = page.next
+            } while query.after != nil
         }
     }
 

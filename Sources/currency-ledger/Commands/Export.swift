@@ -8,7 +8,7 @@ import SQLiteProjection
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Writes a report as CSV, JSON lines or plain-text accounting.",
+        abstract: "Writes a report as CSV, JSON lines or plain-text accounting, or the page of a month.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
             service or without one: then standard error says up to which block they are. A report as of a past time \
@@ -18,15 +18,30 @@ struct Export: AsyncParsableCommand {
             interrupted, the old file stays as it was.
             """)
 
-    /// A report, by its name.
-    struct Kind: ExpressibleByArgument {
-        static let allValueStrings = ReportKind.allCases.map(\.rawValue)
+    /// A report, by its name, or a page of several.
+    enum Kind: ExpressibleByArgument {
+        case report(ReportKind)
+        case month
 
-        let report: ReportKind
+        static let allValueStrings = ReportKind.allCases.map(\.rawValue) + [monthName]
+
+        private static let monthName = "month"
 
         init?(argument: String) {
-            guard let report = ReportKind(rawValue: argument) else { return nil }
-            self.report = report
+            if argument == Kind.monthName {
+                self = .month
+            } else if let report = ReportKind(rawValue: argument) {
+                self = .report(report)
+            } else {
+                return nil
+            }
+        }
+
+        var name: String {
+            switch self {
+            case .report(let report): report.rawValue
+            case .month: Kind.monthName
+            }
         }
     }
 
@@ -39,12 +54,12 @@ struct Export: AsyncParsableCommand {
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
-        case csv, jsonl, hledger, ledger, beancount
+        case csv, jsonl, hledger, ledger, beancount, html
 
         /// Whether it is plain-text accounting.
         var isJournal: Bool {
             switch self {
-            case .csv, .jsonl: false
+            case .csv, .jsonl, .html: false
             case .hledger, .ledger, .beancount: true
             }
         }
@@ -57,21 +72,20 @@ struct Export: AsyncParsableCommand {
             what players owe after refunds; rollforward: how what players have changed; sales, revenue, deferred: what \
             was sold, earned by spends, and neither yet, in money; lots, spends, purchases, unassigned, journal: what \
             these are made of, line by line; notifications: what Apple told, and what it changed; \
-            consumption_requests: what Apple asks, by when it wants an answer.
+            consumption_requests: what Apple asks, by when it wants an answer; month: a page of most of these figures, \
+            for people, with charts.
             """
     )
-    var name: Kind
-
-    private var kind: ReportKind { name.report }
+    var kind: Kind
 
     @Option(
         help:
             """
             csv (RFC 4180, with a header line) or jsonl (one object a line); of journal also hledger, ledger or \
-            beancount.
+            beancount; of month html, one file that needs nothing else. Default: csv; of month html
             """
     )
-    var format: Format = .csv
+    private var format: Format?
 
     @Option(
         help:
@@ -137,6 +151,17 @@ struct Export: AsyncParsableCommand {
             if from != nil || asOf != nil { throw ValidationError("Give --month, or --from and --as-of.") }
             if Month(month) == nil { throw ValidationError("--month must be as 2026-01, not '\(month)'.") }
         }
+        if let currency, CurrencyCode(currency) == nil {
+            throw ValidationError("'\(currency)' is not a currency's code.")
+        }
+        switch kind {
+        case .report(let report): try validate(report)
+        case .month: try validateMonth()
+        }
+    }
+
+    private func validate(_ kind: ReportKind) throws {
+        let format = format ?? .csv
         if (from != nil || month != nil) && !kind.isOfPeriods {
             throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
         }
@@ -144,64 +169,147 @@ struct Export: AsyncParsableCommand {
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
+        if format == .html { throw ValidationError("--format html is of month only.") }
         if scope != nil && !kind.hasScopes {
             throw ValidationError("--scope is of consumption_requests and lots only.")
-        }
-        if let currency, CurrencyCode(currency) == nil {
-            throw ValidationError("'\(currency)' is not a currency's code.")
         }
         if currency != nil && !kind.isOfCurrencies {
             throw ValidationError("--currency is not of \(kind.rawValue).")
         }
     }
 
+    private func validateMonth() throws {
+        if month == nil && from == nil {
+            throw ValidationError("month needs --month, or --from with or without --as-of.")
+        }
+        if let format, format != .html { throw ValidationError("month is --format html, not \(format.rawValue).") }
+        if by != nil { throw ValidationError("--by is of sales and revenue only.") }
+        if scope != nil { throw ValidationError("--scope is of consumption_requests and lots only.") }
+        if currency != nil { throw ValidationError("--currency is not of month.") }
+    }
+
+    func run() async throws {
+        switch kind {
+        case .report(let report): try await run(report)
+        case .month: try await runMonth()
+        }
+    }
+
+    // MARK: A report
+
     /// What is asked for.
-    private var request: ReportRequest {
-        let month = month.flatMap { Month($0) }
-        return ReportRequest(
-            kind: kind, asOf: month?.last ?? asOf.flatMap { TimeText.milliseconds($0) },
-            from: month?.first ?? from.flatMap { TimeText.milliseconds($0) },
+    private func request(_ kind: ReportKind) -> ReportRequest {
+        ReportRequest(
+            kind: kind, asOf: lastTime, from: firstTime,
             dates: by.flatMap { ReportDates(rawValue: $0.rawValue) } ?? .posted,
             scope: scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open,
             currency: currency.flatMap { CurrencyCode($0) }, limit: Limits.reportPageMax)
     }
 
-    func run() async throws {
-        var request = request
-        var writer = try ReportFile(output, format: format, kind: kind)
+    private var firstTime: Timestamp? {
+        month.flatMap { Month($0) }?.first ?? from.flatMap { TimeText.milliseconds($0) }
+    }
+
+    private var lastTime: Timestamp? {
+        month.flatMap { Month($0) }?.last ?? asOf.flatMap { TimeText.milliseconds($0) }
+    }
+
+    private func run(_ kind: ReportKind) async throws {
+        let request = request(kind)
+        var writer = try ReportFile(output, format: format ?? .csv, kind: kind)
         var progress = Progress()
         if let path {
-            try fromFolder(path, request, &writer, &progress)
+            try read(path) { snapshot in
+                try snapshot.report(request) { rows in
+                    try writer.write(rows)
+                    progress.show(writer.count)
+                }
+            }
         } else {
             try await server.withClient { client in
-                repeat {
-                    let page = try await client.report(
-                        request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
-                        scope: request.scope, currency: request.currency, limit: request.limit, after: request.after)
-                    request.asOf = page.asOf
-                    try writer.write(page.rows)
+                try await read(request, from: client) { rows in
+                    try writer.write(rows)
                     progress.show(writer.count)
-                    request.after = page.next
-                } while request.after != nil
+                }
             }
         }
         try writer.finish()
         progress.end(writer.count)
     }
 
-    private func fromFolder(
-        _ path: String, _ query: ReportRequest, _ writer: inout ReportFile, _ progress: inout Progress
-    ) throws {
+    // MARK: A month
+
+    private func runMonth() async throws {
+        guard let first = firstTime else { return }
+        // Before anything is read: it may be that nothing can be written there.
+        let file = try OutputFile(output)
+        var progress = Progress()
+        var count = 0
+        let page: MonthPage
+        if let path {
+            page = try read(path) { snapshot in
+                var figures = MonthFigures(try FigurePeriod(from: first, through: lastTime ?? snapshot.time))
+                for question in figures.questions {
+                    try snapshot.report(question.request) { rows in
+                        figures.add(rows, of: question)
+                        count += rows.count
+                        progress.show(count)
+                    }
+                }
+                return MonthPage(figures: figures, ledger: snapshot.ledger)
+            }
+        } else {
+            page = try await server.withClient { client in
+                let ledger = try await client.info().ledger
+                // The time that is now, and whether the period's end is a time that can be asked for.
+                let last = try await client.report(.rollforward, asOf: lastTime, from: first).asOf
+                var figures = MonthFigures(try FigurePeriod(from: first, through: last))
+                for question in figures.questions {
+                    try await read(question.request, from: client) { rows in
+                        figures.add(rows, of: question)
+                        count += rows.count
+                        progress.show(count)
+                    }
+                }
+                return MonthPage(
+                    figures: figures,
+                    ledger: BlockRows.LedgerRow(bundleID: ledger.bundleID, environment: ledger.environment))
+            }
+        }
+        try page.figures.check()
+        try file.write(page.bytes)
+        try file.finish()
+        progress.end(count)
+    }
+
+    // MARK: Where it is read
+
+    /// All pages of a report of a service.
+    private func read(
+        _ request: ReportRequest, from client: LedgerClient, each: ([ReportRow]) throws -> Void
+    ) async throws {
+        var request = request
+        repeat {
+            let page = try await client.report(
+                request.kind, asOf: request.asOf, from: request.from, dates: request.dates, scope: request.scope,
+                currency: request.currency, limit: request.limit, after: request.after)
+            request.asOf = page.asOf
+            try each(page.rows)
+            request.after = page.next
+        } while request.after != nil
+    }
+
+    /// Reads the tables in a ledger's folder, and says up to which block they are.
+    private func read<Result>(_ path: String, _ body: (SQLiteReports.Snapshot) throws -> Result) throws -> Result {
         do {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
-            try check(query.asOf, query.currency, try reports.state())
-            try reports.report(query) { block, time in
-                Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
-            } each: { rows in
-                try writer.write(rows)
-                progress.show(writer.count)
+            try check(lastTime, currency.flatMap { CurrencyCode($0) }, try reports.state())
+            return try reports.read { snapshot in
+                let (block, time) = (snapshot.block, UTCText.time(snapshot.time))
+                Console.error("the tables have all up to block \(block), \(time)")
+                return try body(snapshot)
             }
         } catch let error as StoreError {
             throw Failure(error.description)
