@@ -98,7 +98,7 @@ struct UnusedBalance {
 
     /// Adds a row of the report `lots`.
     mutating func add(_ line: ReportLine) {
-        guard let left = line.integer("left"), left > 0, let lotClass = line.text("class") else { return }
+        guard case let left = line.integer("left"), left > 0, let lotClass = line.text("class") else { return }
         let key = Key(
             priceCurrency: line.text("priceCurrency") ?? "", storefront: line.text("storefront") ?? "",
             currency: line.text("currency") ?? "", lotClass: lotClass)

@@ -5,7 +5,7 @@ import LedgerWire
 
 struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Writes a report as CSV, JSON lines or plain-text accounting.",
+        abstract: "Writes a report as CSV, JSON lines or plain-text accounting, or the page of a month.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
             service or without one: then standard error says up to which block they are. A report as of a past time \
@@ -19,15 +19,30 @@ struct Export: AsyncParsableCommand {
             beside it, NAME.meta.json, with the time it was made.
             """)
 
-    /// A report, by its name.
-    struct Kind: ExpressibleByArgument {
-        static let allValueStrings = ReportKind.allCases.map(\.rawValue)
+    /// A report, by its name, or a page of several.
+    enum Kind: ExpressibleByArgument {
+        case report(ReportKind)
+        case month
 
-        let report: ReportKind
+        static let allValueStrings = ReportKind.allCases.map(\.rawValue) + [monthName]
+
+        private static let monthName = "month"
 
         init?(argument: String) {
-            guard let report = ReportKind(rawValue: argument) else { return nil }
-            self.report = report
+            if argument == Kind.monthName {
+                self = .month
+            } else if let report = ReportKind(rawValue: argument) {
+                self = .report(report)
+            } else {
+                return nil
+            }
+        }
+
+        var name: String {
+            switch self {
+            case .report(let report): report.rawValue
+            case .month: Kind.monthName
+            }
         }
     }
 
@@ -40,12 +55,12 @@ struct Export: AsyncParsableCommand {
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
-        case csv, jsonl, hledger, ledger, beancount
+        case csv, jsonl, hledger, ledger, beancount, html
 
         /// Whether it is plain-text accounting.
         var isJournal: Bool {
             switch self {
-            case .csv, .jsonl: false
+            case .csv, .jsonl, .html: false
             case .hledger, .ledger, .beancount: true
             }
         }
@@ -59,21 +74,19 @@ struct Export: AsyncParsableCommand {
             was sold, earned by spends, and neither yet, in money; lots, spends, purchases, unassigned, journal: what \
             these are made of, line by line; notifications: what Apple told, and what it changed; \
             consumption_requests: what Apple asks, by when it wants an answer; closings: the periods that were closed, \
-            with the blocks that fix them.
+            with the blocks that fix them; month: a page of most of these figures, for people, with charts.
             """
     )
-    var name: Kind
-
-    private var kind: ReportKind { name.report }
+    var kind: Kind
 
     @Option(
         help:
             """
             csv (RFC 4180, with a header line) or jsonl (one object a line); of journal also hledger, ledger or \
-            beancount.
+            beancount; of month html, one file that needs nothing else. Default: csv; of month html
             """
     )
-    var format: Format = .csv
+    private var format: Format?
 
     @Option(
         help:
@@ -114,6 +127,12 @@ struct Export: AsyncParsableCommand {
     )
     var scope: Scope?
 
+    @Option(help: "Only this currency, of reports whose rows are of one each.")
+    var currency: String?
+
+    @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
+    var output: String?
+
     @Flag(
         help:
             """
@@ -121,12 +140,6 @@ struct Export: AsyncParsableCommand {
             """
     )
     var closed = false
-
-    @Option(help: "Only this currency, of reports whose rows are of one each.")
-    var currency: String?
-
-    @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
-    var output: String?
 
     @OptionGroup var place: ReportPlace
 
@@ -141,6 +154,18 @@ struct Export: AsyncParsableCommand {
             if from != nil || asOf != nil { throw ValidationError("Give --month, or --from and --as-of.") }
             if Month(month) == nil { throw ValidationError("--month must be as 2026-01, not '\(month)'.") }
         }
+        if let currency, CurrencyCode(currency) == nil {
+            throw ValidationError("'\(currency)' is not a currency's code.")
+        }
+        if closed && month == nil && asOf == nil { throw ValidationError("--closed needs --month or --as-of.") }
+        switch kind {
+        case .report(let report): try validate(report)
+        case .month: try validateMonth()
+        }
+    }
+
+    private func validate(_ kind: ReportKind) throws {
+        let format = format ?? .csv
         if (from != nil || month != nil) && !kind.isOfPeriods {
             throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
         }
@@ -148,37 +173,60 @@ struct Export: AsyncParsableCommand {
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
-        if closed && month == nil && asOf == nil { throw ValidationError("--closed needs --month or --as-of.") }
         if closed && by == .effective {
             throw ValidationError("--by effective is never closed: what is told late changes it.")
         }
+        if format == .html { throw ValidationError("--format html is of month only.") }
         if scope != nil && !kind.hasScopes {
             throw ValidationError("--scope is of consumption_requests and lots only.")
-        }
-        if let currency, CurrencyCode(currency) == nil {
-            throw ValidationError("'\(currency)' is not a currency's code.")
         }
         if currency != nil && !kind.isOfCurrencies {
             throw ValidationError("--currency is not of \(kind.rawValue).")
         }
     }
 
+    private func validateMonth() throws {
+        if month == nil && from == nil {
+            throw ValidationError("month needs --month, or --from with or without --as-of.")
+        }
+        if let format, format != .html { throw ValidationError("month is --format html, not \(format.rawValue).") }
+        if by != nil { throw ValidationError("--by is of sales and revenue only.") }
+        if scope != nil { throw ValidationError("--scope is of consumption_requests and lots only.") }
+        if currency != nil { throw ValidationError("--currency is not of month.") }
+    }
+
+    func run() async throws {
+        switch kind {
+        case .report(let report): try await run(report)
+        case .month: try await runMonth()
+        }
+    }
+
+    // MARK: A report
+
     /// What is asked for.
-    private var request: ReportRequest {
-        let month = month.flatMap { Month($0) }
-        return ReportRequest(
-            kind: kind, asOf: month?.last ?? asOf.flatMap { TimeText.milliseconds($0) },
-            from: month?.first ?? from.flatMap { TimeText.milliseconds($0) },
+    private func request(_ kind: ReportKind) -> ReportRequest {
+        ReportRequest(
+            kind: kind, asOf: lastTime, from: firstTime,
             dates: by.flatMap { ReportDates(rawValue: $0.rawValue) } ?? .posted,
             scope: scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open,
             currency: currency.flatMap { CurrencyCode($0) }, limit: Limits.reportPageMax)
     }
 
-    func run() async throws {
+    private var firstTime: Timestamp? {
+        month.flatMap { Month($0) }?.first ?? from.flatMap { TimeText.milliseconds($0) }
+    }
+
+    private var lastTime: Timestamp? {
+        month.flatMap { Month($0) }?.last ?? asOf.flatMap { TimeText.milliseconds($0) }
+    }
+
+    private func run(_ kind: ReportKind) async throws {
+        let request = request(kind)
         var progress = Progress()
         let count = try await place.withReports { source in
             var writer = try ReportFile(
-                output, format: format, kind: kind, seal: try await seal(of: request, source))
+                output, format: format ?? .csv, kind: kind, seal: try await seal(of: request, source))
             _ = try await source.read(request) { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
@@ -186,6 +234,39 @@ struct Export: AsyncParsableCommand {
             try writer.finish()
             return writer.count
         }
+        progress.end(count)
+    }
+
+    // MARK: A month
+
+    private func runMonth() async throws {
+        guard let first = firstTime else { return }
+        // Before anything is read: it may be that nothing can be written there.
+        let file = try OutputFile(output)
+        var progress = Progress()
+        var count = 0
+        let page = try await place.withReports { source in
+            let whole = ReportRequest(kind: .rollforward, asOf: lastTime, from: first, limit: Limits.reportPageMax)
+            if closed { _ = try closing(of: whole, try await source.closings()) }
+            // The time that is now, and whether the period's end is a time that can be asked for.
+            let last = try await source.read(whole) { _ in }
+            var figures = MonthFigures(try FigurePeriod(from: first, through: last))
+            // Each is of the same time, of which nothing changes any more: so they are of one state.
+            for question in figures.questions {
+                _ = try await source.read(question.request, isTold: false) { rows in
+                    figures.add(rows, of: question)
+                    count += rows.count
+                    progress.show(count)
+                }
+            }
+            let books = try await source.books()
+            return MonthPage(
+                figures: figures,
+                ledger: books.map { BlockRows.LedgerRow(bundleID: $0.bundleID, environment: $0.environment) })
+        }
+        try page.figures.check()
+        try file.write(page.bytes)
+        try file.finish()
         progress.end(count)
     }
 

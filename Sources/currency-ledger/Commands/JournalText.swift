@@ -60,6 +60,12 @@ struct JournalText {
         } else if credit == "moved" {
             credited = max(0, debited)
         }
+        if (debited == 0) != (credited == 0) {
+            // Units at a cost on one side alone would not balance those without on the other.
+            if let part = Part(debit) { left[part, default: 0] -= debited }
+            if let part = Part(credit) { left[part, default: 0] += credited }
+            (debited, credited) = (0, 0)
+        }
         text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency)
         text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency)
         // What a refund moved besides: of units that a hold had set aside.

@@ -74,6 +74,7 @@ struct ReportFile {
             case .csv: text += Array(ReportFile.csv(row).utf8)
             case .jsonl: text += ReportFile.json(row) + [UInt8(ascii: "\n")]
             case .hledger, .ledger, .beancount: if case .line(let line) = row { text += Array(journal.text(line).utf8) }
+            case .html: preconditionFailure("a report is no page")
             }
         }
         try file.write(text)

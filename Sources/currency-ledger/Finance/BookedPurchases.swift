@@ -24,19 +24,20 @@ struct BookedPurchases {
     private mutating func add(_ line: LedgerLine) {
         guard line.text("source") == "app_store" else { return }
         guard let id = line.text("transactionId"), let product = line.text("product"),
-            let quantity = line.integer("quantity"), let purchasedAt = line.integer("purchaseDate"),
+            let quantity = line.optionalInteger("quantity"), let purchasedAt = line.optionalInteger("purchaseDate"),
             let storefront = line.text("storefront"), let currency = line.text("priceCurrency"),
             let price = line.thousandths("price").map(Thousandths.init(rawValue:))
         else {
             withoutPrice += 1
             return
         }
-        let revoked = line.integer("revoked") ?? 0
+        let revoked = line.integer("revoked")
         all.append(
             OpenPurchase(
                 BookedTransaction(
                     id: id, product: product, storefront: storefront, currency: currency, purchasedAt: purchasedAt,
-                    quantity: quantity, price: price, refundedAt: revoked > 0 ? line.integer("revocationDate") : nil,
+                    quantity: quantity, price: price,
+                    refundedAt: revoked > 0 ? line.optionalInteger("revocationDate") : nil,
                     refundedPrice: revoked > 0 ? price.part(revoked) : nil)))
     }
 

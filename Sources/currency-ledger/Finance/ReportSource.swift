@@ -42,12 +42,16 @@ enum ReportSource {
     case service(LedgerClient)
     case folder(SQLiteReports, ProjectedState)
 
-    /// Reads a whole report. From a folder all of it is of one state, and standard error says up to which block.
-    /// - Parameter each: is given the pages.
+    /// Reads a whole report. From a folder all of it is of one state.
+    /// - Parameters:
+    ///   - isTold: whether standard error says up to which block the tables of a folder are.
+    ///   - each: is given the pages.
     /// - Returns: as of when it is: the request's time, or when it was begun.
     /// - Throws: ``Failure`` where a folder has no such report, and what a service's client throws; what `each` throws.
     @discardableResult
-    func read(_ request: ReportRequest, each: ([ReportRow]) throws -> Void) async throws -> Timestamp {
+    func read(
+        _ request: ReportRequest, isTold: Bool = true, each: ([ReportRow]) throws -> Void
+    ) async throws -> Timestamp {
         var request = request
         switch self {
         case .folder(let reports, let state):
@@ -55,7 +59,7 @@ enum ReportSource {
             let asOf = request.asOf ?? state.time
             request.asOf = asOf
             try reports.report(request) { block, time in
-                Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
+                if isTold { Console.error("the tables have all up to block \(block), \(UTCText.time(time))") }
             } each: {
                 try each($0)
             }
@@ -103,23 +107,5 @@ enum ReportSource {
         if let time = request.asOf, time > latest {
             throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
         }
-    }
-}
-
-/// A row of a report of the ledger's, where Apple's reports have rows too.
-typealias LedgerLine = ReportLine
-
-extension ReportLine {
-    /// The value of a column of texts; `nil` where there is none.
-    func text(_ column: String) -> String? { if case .text(let text)? = self[column] { text } else { nil } }
-
-    /// The value of a column of numbers or times; `nil` where there is none.
-    func integer(_ column: String) -> Int64? {
-        if case .integer(let number)? = self[column] { number } else { nil }
-    }
-
-    /// The value of a column of money of one purchase or lot; `nil` where there is none.
-    func thousandths(_ column: String) -> Int64? {
-        if case .sum(let sum)? = self[column] { Int64(exactly: sum) } else { nil }
     }
 }
