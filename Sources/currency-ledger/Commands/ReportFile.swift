@@ -33,6 +33,7 @@ struct ReportFile {
             case .csv: ReportFile.header(kind)
             case .jsonl: seal.map { String(decoding: $0.line, as: UTF8.self) } ?? ""
             case .hledger, .ledger, .beancount: (seal?.comment ?? "") + journal.header
+            case .html: preconditionFailure("a report is no page")
             }
     }
 
