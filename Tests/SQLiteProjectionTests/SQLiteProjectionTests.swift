@@ -179,10 +179,10 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         let reports = try SQLiteReports(path: store.folder.database)
         try store.run(grant("b", Workload.account(1), 6), at: 2)
         var rows: [ReportRow] = []
-        try reports.read { snapshot in
-            #expect(snapshot.block == store.blocks.last?.number && snapshot.time == 2)
-            #expect(snapshot.ledger == ledger)
-            try snapshot.report(ReportRequest(kind: .balances, asOf: 1)) { rows += $0 }
+        try reports.report(ReportRequest(kind: .balances, asOf: 1)) { block, time in
+            #expect(block == store.blocks.last?.number && time == 2)
+        } each: {
+            rows += $0
         }
         #expect(
             rows == [
@@ -201,29 +201,23 @@ private func grant(_ key: String, _ account: AccountName, _ amount: Int64, expir
         let reports = try SQLiteReports(path: store.folder.database)
         var pages: [Int] = []
         var sum: Int64 = 0
-        try reports.read { snapshot in
-            #expect(snapshot.time == 1)
-            try snapshot.report(ReportRequest(kind: .balances)) { rows in
-                pages.append(rows.count)
-                for case .balance(_, _, let available, _, _, _) in rows { sum += available }
-                // At the same time, as a block with an earlier clock has it.
-                let last = AccountName("player-\(count - 1)")!
-                try store.run(grant("later-\(pages.count)", last, 1_000), at: 1)
-            }
-            // And so do several reports.
-            try snapshot.report(ReportRequest(kind: .trial)) { rows in
-                #expect(rows.contains(.trial(currency: gems, account: .granted, debits: Int128(sum), credits: 0)))
-            }
+        try reports.report(ReportRequest(kind: .balances)) { _, time in
+            #expect(time == 1)
+        } each: { rows in
+            pages.append(rows.count)
+            for case .balance(_, _, let available, _, _, _) in rows { sum += available }
+            // At the same time, as a block with an earlier clock has it.
+            let last = AccountName("player-\(count - 1)")!
+            try store.run(grant("later-\(pages.count)", last, 1_000), at: 1)
         }
         #expect(pages == [Limits.reportPageMax, 50])
         #expect(sum == Int64(count) * 5)
-        try reports.read { snapshot in
-            try snapshot.report(ReportRequest(kind: .trial)) { rows in
-                let turnover = rows.reduce(into: Int128(0)) {
-                    if case .trial(_, .granted, let debits, _) = $1 { $0 += debits }
-                }
-                #expect(turnover == Int128(count) * 5 + 2_000)
+        try reports.report(ReportRequest(kind: .trial)) { _, _ in
+        } each: { rows in
+            let turnover = rows.reduce(into: Int128(0)) {
+                if case .trial(_, .granted, let debits, _) = $1 { $0 += debits }
             }
+            #expect(turnover == Int128(count) * 5 + 2_000)
         }
     }
 

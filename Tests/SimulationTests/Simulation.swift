@@ -581,10 +581,8 @@ final class Simulation: @unchecked Sendable {
         let extent = world.extent(through: state.position.entry)
         for kind in World.reportKinds {
             var rows: [ReportRow] = []
-            let asOf = try outside.read { snapshot in
-                try snapshot.report(ReportRequest(kind: kind)) { rows += $0 }
-                return snapshot.time
-            }
+            var asOf: Timestamp = 0
+            try outside.report(ReportRequest(kind: kind), begin: { asOf = $1 }, each: { rows += $0 })
             let expected = world.report(kind, asOf: asOf, nil, in: extent)
             if rows != expected { throw Failure("from outside, \(kind) as of \(asOf) are \(rows), not \(expected)") }
         }
