@@ -184,15 +184,14 @@ struct Export: AsyncParsableCommand {
     }
 
     func run() async throws {
+        var request = request
+        var writer = try ReportFile(output, format: format, kind: kind)
         var progress = Progress()
-        let count: Int
         if let path {
-            count = try fromFolder(path, &progress)
+            try fromFolder(path, request, &writer, &progress)
         } else {
-            count = try await server.withClient { client in
-                var request = request
-                var writer = try ReportFile(
-                    output, format: format, kind: kind, seal: try await seal(of: request, client))
+            try await server.withClient { client in
+                writer.seal = try await seal(of: request, client)
                 repeat {
                     let page = try await client.report(
                         request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
@@ -202,11 +201,10 @@ struct Export: AsyncParsableCommand {
                     progress.show(writer.count)
                     request.after = page.next
                 } while request.after != nil
-                try writer.finish()
-                return writer.count
             }
         }
-        progress.end(count)
+        try writer.finish()
+        progress.end(writer.count)
     }
 
     // MARK: Closed periods
@@ -249,23 +247,21 @@ struct Export: AsyncParsableCommand {
         throw Failure("period_open: the period through \(UTCText.time(asOf)) is open; \(last)")
     }
 
-    /// - Returns: how many rows there are.
-    private func fromFolder(_ path: String, _ progress: inout Progress) throws -> Int {
-        let query = request
+    private func fromFolder(
+        _ path: String, _ query: ReportRequest, _ writer: inout ReportFile, _ progress: inout Progress
+    ) throws {
         do {
             let folder = LedgerFolder(path)
             try folder.check()
             let reports = try SQLiteReports(path: folder.projection)
             try check(query.asOf, query.currency, try reports.state())
-            var writer = try ReportFile(output, format: format, kind: kind, seal: try seal(of: query, reports))
+            writer.seal = try seal(of: query, reports)
             try reports.report(query) { block, time in
                 Console.error("the tables have all up to block \(block), \(UTCText.time(time))")
             } each: { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
             }
-            try writer.finish()
-            return writer.count
         } catch let error as StoreError {
             throw Failure(error.description)
         } catch let error as LogError {
