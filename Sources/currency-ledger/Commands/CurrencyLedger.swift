@@ -11,7 +11,8 @@ struct CurrencyLedger: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Serve.self, Promote.self, Demo.self, Call.self, Export.self, Close.self, Audit.self, Backup.self,
+            Serve.self, Promote.self, Demo.self, Call.self, Export.self, Close.self, Import.self, Audit.self,
+            Backup.self,
             Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self,
             Load.self,
         ])
