@@ -81,7 +81,7 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     time INTEGER NOT NULL,
     kind TEXT NOT NULL,                 -- credit, refund, reinstatement, spend, grant, reversal, hold, capture,
-                                        -- release, hold_expiry, expiry, atomic, link, adjustment
+                                        -- release, hold_expiry, expiry, atomic, link, adjustment, imported
     first_transfer INTEGER NOT NULL,
     transaction_id INTEGER,             -- the purchase that it is about
     key TEXT,                           -- the request that asked for it
@@ -90,8 +90,8 @@ CREATE TABLE entry (
 ) STRICT;
 
 -- Movements between two accounts of one currency. The kinds of account are wallet, held and receivable, of which each
--- player has one, and purchased, refunded, granted, spent, expired, written_off, moved and adjusted, of which there is
--- one each.
+-- player has one, and purchased, refunded, granted, spent, expired, written_off, moved, adjusted and imported, of
+-- which there is one each.
 CREATE TABLE transfer (
     id INTEGER PRIMARY KEY CHECK (id > 0),
     entry INTEGER NOT NULL,

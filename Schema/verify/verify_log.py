@@ -23,7 +23,7 @@ SEQUENCES = ("currency", "actor", "account", "header", "entry", "transfer", "evi
              "request")
 DENSE = {2: "currency", 3: "actor", 4: "account", 5: "header", 6: "entry", 7: "transfer", 10: "evidence",
          11: "assignment", 12: "notification", 13: "request"}
-WALLET, HELD, RECEIVABLE, MOVED, ADJUSTED = 1, 2, 3, 10, 11
+WALLET, HELD, RECEIVABLE, MOVED, ADJUSTED, IMPORTED = 1, 2, 3, 10, 11, 12
 AMOUNT_MAX = 2**53 - 1
 
 
@@ -199,6 +199,9 @@ class Ledger:
                  "a purchase has no evidence, and nobody stated it for an account")
         need(sorted(self.rows[19]) == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 3),
              "what other stores sold is not what they have ids of")
+        carried = sorted(entry["transaction"] - 1 for entry in entries if entry["kind"] == 15 and entry["transaction"])
+        need(carried == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 2),
+             "the purchases that it carries over are not those of its entries")
         corrected = [self.position["entry"] + place for place, entry in enumerate(entries, 1) if entry["kind"] == 14]
         need(self.rows[18] == corrected, "its corrections are not those that its entries made")
         need((self.version == 2) == any(transfer["moved"] for transfer in transfers),
@@ -220,6 +223,8 @@ class Ledger:
             need((entry["kind"] == 14) == any(ADJUSTED in (transfer["debit"], transfer["credit"])
                                               for transfer in touched),
                  "an entry of a correction corrects nothing, or another one corrects something")
+            need((entry["kind"] == 15) == any(IMPORTED == transfer["debit"] for transfer in touched),
+                 "an entry of an import brings nothing, or another one does")
             for currency in {transfer["currency"] for transfer in touched}:
                 need(self.balances[0, currency, MOVED] == 0, "an entry moves not as much in as out")
             for transfer in touched:

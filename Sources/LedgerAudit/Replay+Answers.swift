@@ -19,6 +19,11 @@ extension Replay {
         _ entry: Entry, _ own: ArraySlice<Transfer>, _ request: BlockRows.RequestRow?, _ answer: KeyedAnswer?,
         _ block: BlockNumber
     ) {
+        if entry.kind == .imported {
+            // One request asks for several: Replay+Imports.
+            return expect(
+                entry.key == request?.key, block, "entry \(entry.id) has a key that it cannot have, or lacks one")
+        }
         let isKeyed = entry.kind.isKeyed
         expect((request != nil) == isKeyed, block, "entry \(entry.id) has a key that it cannot have, or lacks one")
         guard let request else { return }
@@ -54,7 +59,7 @@ extension Replay {
     ) -> [KeyedOperation]? {
         let account = AccountName.erased(first.player)
         switch answer {
-        case .spend, .atomic, .consent, .adjustment, .refused: return nil
+        case .spend, .atomic, .consent, .adjustment, .imported, .refused: return nil
         case .grant:
             guard case let place = Int(lotPlaces[Int(first.id) - 1]), place >= 0,
                 let amount = amount(first.amount, of: first)
@@ -131,7 +136,7 @@ extension Replay {
                     }
                 } : nil
         case .adjustment: [Operation(kind: .adjustment)]
-        case .consent, .refused: nil
+        case .consent, .imported, .refused: nil
         }
     }
 
@@ -245,7 +250,7 @@ extension EntryKind {
     fileprivate var isKeyed: Bool {
         switch self {
         case .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .adjustment: true
-        case .credit, .refund, .reinstatement, .holdExpiry, .expiry, .link: false
+        case .credit, .refund, .reinstatement, .holdExpiry, .expiry, .link, .imported: false
         }
     }
 }
@@ -262,6 +267,7 @@ extension KeyedAnswer {
         case .release: .release
         case .atomic: .atomic
         case .adjustment: .adjustment
+        case .imported: .imported
         case .consent, .refused: nil
         }
     }
@@ -276,7 +282,7 @@ extension KeyedAnswer {
         case .capture(let receipt, _): receipt.balances
         case .release(let receipt): receipt.balances
         case .adjustment(let receipt): receipt.balances
-        case .atomic, .consent, .refused: []
+        case .atomic, .consent, .imported, .refused: []
         }
     }
 }

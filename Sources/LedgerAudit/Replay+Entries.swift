@@ -144,6 +144,11 @@ extension Replay {
             mustOpen = true
             posting.purchased += 1
             lots[place].remaining &+= amount
+        case (.imported, .wallet):
+            mustOpen = true
+            // What was given is of no purchase.
+            if posting.entry.transaction != nil { posting.purchased += 1 }
+            lots[place].remaining &+= amount
         case (.granted, .wallet), (.adjusted, .wallet):
             mustOpen = true
             lots[place].remaining &+= amount
@@ -281,8 +286,8 @@ extension Replay {
             "lot \(row.id) was bought, and expires")
         expect(row.lotClass == .paid || row.price == 0, posting.block, "lot \(row.id) is free, and has a price")
         expect(
-            transfer.debit.kind == .purchased || transfer.debit.kind == .adjusted || row.lotClass == .free,
-            posting.block,
+            transfer.debit.kind == .purchased || transfer.debit.kind == .adjusted || row.lotClass == .free
+                || transfer.debit.kind == .imported && posting.entry.transaction != nil, posting.block,
             "lot \(row.id) was given, and counts as bought")
         lotPlaces[Int(transfer.id) - 1] = Int32(truncatingIfNeeded: lots.count)
         lots.append(

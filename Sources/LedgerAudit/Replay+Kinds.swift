@@ -7,7 +7,7 @@ extension Replay {
         let entry = posting.entry
         let isOfPurchase = entry.kind == .credit || entry.kind == .refund || entry.kind == .reinstatement
         expect(
-            (entry.transaction != nil) == isOfPurchase, posting.block,
+            (entry.transaction != nil) == isOfPurchase || entry.kind == .imported, posting.block,
             "entry \(entry.id) is about a purchase without naming it, or names one that it is not about")
         for transfer in own where !entry.kind.mayMove(transfer.debit.kind, transfer.credit.kind) {
             fault(posting.block, "transfer \(transfer.id) is none that an entry of kind \(entry.kind.name) has")
@@ -33,6 +33,9 @@ extension Replay {
         guard var purchase = purchases[opening], entry.transaction == opening else {
             return fault(posting.block, "entry \(entry.id) opens purchase \(opening), and does not name it")
         }
+        expect(
+            (purchase.source == .imported) == (entry.kind == .imported), posting.block,
+            "entry \(entry.id) credits purchase \(opening) as if it were from another source")
         purchase.firstLot = entry.firstTransfer
         purchases[opening] = purchase
         expect(
@@ -59,6 +62,7 @@ extension EntryKind {
         switch (debit, credit) {
         case (.purchased, .wallet): self == .credit || self == .refund
         case (.adjusted, .wallet), (.wallet, .adjusted): self == .adjustment
+        case (.imported, .wallet): self == .imported
         case (.granted, .wallet): self == .grant || self == .atomic
         case (.wallet, .spent): self == .spend || self == .atomic
         case (.spent, .wallet): self == .reversal || self == .atomic
@@ -67,7 +71,7 @@ extension EntryKind {
         case (.held, .wallet): self == .capture || self == .release || self == .holdExpiry || self == .atomic
         case (.wallet, .expired):
             switch self {
-            case .credit, .refund, .reinstatement, .spend, .hold, .link, .adjustment: false
+            case .credit, .refund, .reinstatement, .spend, .hold, .link, .adjustment, .imported: false
             case .grant, .reversal, .capture, .release, .holdExpiry, .expiry, .atomic: true
             }
         case (.wallet, .refunded), (.receivable, .refunded), (.writtenOff, .refunded): self == .refund

@@ -143,6 +143,7 @@ final class Replay {
         checkLinks(block)
         checkConsents(block, checked.answers)
         checkAdjustments(block)
+        checkImports(block, checked.answers)
         note(block, checked.answers)
         checkCalls(block)
         close(block)

@@ -116,6 +116,13 @@ extension LedgerClient {
         try await call(Methods.adjust, ApprovedAdjustment(adjustment, approval: approval))
     }
 
+    /// Posts what a player has left by the books that a game kept before. Needs the role `admin`. A refusal is not kept
+    /// with the key: the same import can be sent again when its reason is gone.
+    /// - Throws: ``WireError`` `purchase_conflict` where the ledger knows one of its purchases already.
+    public func importLots(_ carried: LotImport) async throws -> ImportReceipt {
+        try await call(Methods.importLots, carried)
+    }
+
     /// Closes the period up to a time for ever: nothing is posted in it any more. The same period has the same answer
     /// whenever it is asked for.
     /// - Parameter through: the last millisecond of the period, which is past.

@@ -60,7 +60,8 @@ extension LedgerRequest {
         switch self {
         case .credit(let credit): .transaction(credit.signedTransaction)
         case .notify(let notify): .notification(notify.signedPayload)
-        case .keyed, .atomic, .external, .link, .consent, .adjust, .consumption, .forget, .balance, .history, .report,
+        case .keyed, .atomic, .external, .link, .consent, .adjust, .importLots,
+            .consumption, .forget, .balance, .history, .report,
             .journal,
             .purchase,
             .find, .blocks, .promote, .head, .close:

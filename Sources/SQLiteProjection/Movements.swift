@@ -61,6 +61,9 @@ struct Movement {
     /// Whether it sells something.
     var isSale: Bool { id == lot && debit == .purchased }
 
+    /// Whether it carries over what other books had sold.
+    var isImport: Bool { id == lot && debit == .imported }
+
     fileprivate static let select = """
         SELECT
             t.id, t.entry, e.kind, e.time, t.account, t.currency, t.debit, t.credit, t.amount, t.lot, t.lot_left,

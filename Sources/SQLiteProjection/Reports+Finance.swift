@@ -157,7 +157,7 @@ extension Reports {
                         sold.values
                         + [
                             .text(try code(Int64(lot.stored.currency)).text), .sum(Int128(opening)), .sum(0), .sum(0),
-                            .sum(0), .sum(Int128(closing)), .sum(left > 0 ? 1 : 0), .sum(Int128(left)),
+                            .sum(0), .sum(0), .sum(Int128(closing)), .sum(left > 0 ? 1 : 0), .sum(Int128(left)),
                         ] + ages.values
                     sums.add(ReportLine(query.kind, values))
                 }
@@ -180,7 +180,8 @@ extension Reports {
                 sold.values
                 + [
                     .text(try code(movement.currency).text), .sum(0),
-                    .sum(movement.isSale ? Int128(movement.price) : 0), .sum(Int128(movement.change.refunded)),
+                    .sum(movement.isSale ? Int128(movement.price) : 0),
+                    .sum(movement.isImport ? Int128(movement.price) : 0), .sum(Int128(movement.change.refunded)),
                     .sum(Int128(movement.change.recognised)), .sum(0), .sum(0), .sum(0),
                 ] + Ages(0, 0).values
             sums.add(ReportLine(query.kind, values))
@@ -341,7 +342,7 @@ private struct RollForward {
             -balance(totals, .wallet) - balance(totals, .held) - balance(totals, .receivable) - late
         }
         let (opening, closing) = (held(before, late.before), held(after, late.after))
-        let added = [debits(.purchased), debits(.granted), debits(.refunded), debits(.spent)]
+        let added = [debits(.purchased), debits(.imported), debits(.granted), debits(.refunded), debits(.spent)]
         let adjusted = debits(.adjusted) - credits(.adjusted)
         let writtenOff = debits(.writtenOff) - credits(.writtenOff)
         let expired = credits(.expired) + late.after - late.before

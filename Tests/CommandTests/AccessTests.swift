@@ -46,6 +46,7 @@ import Testing
         external      unauthenticated  yes        forbidden  forbidden  forbidden  yes
         close         unauthenticated  forbidden  forbidden  yes        forbidden  yes
         adjust        unauthenticated  forbidden  forbidden  yes        forbidden  yes
+        import        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
@@ -66,6 +67,7 @@ import Testing
         // The time of the request: neither future nor before the ledger.
         "close": #"{"through":NOW}"#,
         "external": #"{"source":"shop","transactionId":"1","account":"a","product":"none","purchaseDate":1}"#,
+        "import": #"{"key":"i","account":"a","lots":[{"currency":"gems","amount":1}]}"#,
         // Approved by the other of the two who may.
         "adjust": #"""
         {"key":"j","account":"a","currency":"gems","class":"free","amount":1,"reason":"r","approval":"OTHER"}

@@ -160,6 +160,7 @@ extension RequestWriter {
         case .head: write(Methods.head, NoParams(), id: id)
         case .external(let purchase): write(Methods.external, purchase, id: id)
         case .adjust(let approved): write(Methods.adjust, approved, id: id)
+        case .importLots(let carried): write(Methods.importLots, carried, id: id)
         case .close(let period): write(Methods.close, period, id: id)
         case .forget(let account): write(Methods.forget, ForgetQuery(account), id: id)
         case .blocks(let query): write(Methods.blocks, query, id: id)
@@ -220,6 +221,10 @@ extension LineProperty {
         request(
             "adjust",
             #""key":"k","account":"p","currency":"gems","class":"paid","amount":-5,"reason":"r","approval":"t""#),
+        request(
+            "import",
+            #""key":"k","account":"p","lots":[{"currency":"gems","amount":5},{"currency":"gems","amount":7,"#
+                + #""transactionId":"1","product":"gems","price":990,"priceCurrency":"EUR","purchaseDate":1}]"#),
         request("close", #""through":1767225600000"#),
         request("forget", #""account":"p""#), request("promote", ""),
         request(

@@ -358,6 +358,30 @@ enum Mutation {
             }
         ),
         (
+            "an imported purchase's product",
+            { rows, generator in
+                change(&rows.purchases, &generator, where: { $0.facts.source == .imported }) {
+                    $0.facts.product += "!"
+                }
+            }
+        ),
+        (
+            "an imported purchase's date",
+            { rows, generator in
+                change(&rows.purchases, &generator, where: { $0.facts.source == .imported }) {
+                    $0.facts.purchaseDate += 1
+                }
+            }
+        ),
+        (
+            "what an import was answered",
+            { rows, generator in
+                change(&rows.requests, &generator, where: { $0.answer.first == 11 }) {
+                    $0.answer[$0.answer.endIndex - 1] += 1
+                }
+            }
+        ),
+        (
             "a correction's class",
             { rows, generator in
                 change(&rows.adjustments, &generator) { $0.lotClass = $0.lotClass == .paid ? .free : .paid }

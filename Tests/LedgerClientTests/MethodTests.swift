@@ -51,6 +51,17 @@ import Testing
         let adjusted = AdjustmentReceipt(entry: 5, replayed: false, balances: balances)
         let adjustment = Adjustment(
             key: try key("j"), account: player, currency: gems, lotClass: .paid, units: -3, reason: "r")
+        let imported = ImportReceipt(entry: 6, entries: 2, replayed: false)
+        let carried = LotImport(
+            key: try key("i"), account: player,
+            lots: [
+                ImportedLot(currency: gems, amount: try #require(Amount(3))),
+                ImportedLot(
+                    currency: gems, amount: try #require(Amount(5)),
+                    purchase: ImportedPurchase(
+                        transaction: try #require(TransactionID("9")), product: "gems", price: 990,
+                        priceCurrency: "EUR", purchaseDate: 5)),
+            ])
         let closing = ClosingReceipt(through: 7, block: 4, hash: String(repeating: "0", count: 64))
         let promotion = Promotion(promoted: true, block: 4, term: 2)
         let head = ChainHead(
@@ -83,6 +94,7 @@ import Testing
             case .ledger(.head): .outcome(.head(head))
             case .ledger(.external): .outcome(.purchase(purchase))
             case .ledger(.adjust): .outcome(.adjustment(adjusted))
+            case .ledger(.importLots): .outcome(.imported(imported))
             case .ledger(.close): .outcome(.closed(closing))
             case .ledger(.forget): .outcome(.forgotten(true))
             case .ledger(.blocks): .outcome(.blocks(blocks))
@@ -137,6 +149,7 @@ import Testing
             #expect(try await client.head() == head)
             #expect(try await client.external(external) == purchase)
             #expect(try await client.adjust(adjustment, approval: "u") == adjusted)
+            #expect(try await client.importLots(carried) == imported)
             #expect(try await client.closePeriod(through: 7) == closing)
             #expect(try await client.forget(player))
             #expect(try await client.blocks(ofBlocks) == blocks)
@@ -171,6 +184,7 @@ import Testing
                     .ledger(.journal(JournalQuery(after: 2))), .ledger(.find(.key(try key("k")))),
                     .ledger(.head), .ledger(.external(external)),
                     .ledger(.adjust(ApprovedAdjustment(adjustment, approval: "u"))),
+                    .ledger(.importLots(carried)),
                     .ledger(.close(ClosePeriod(through: 7))),
                     .ledger(.forget(player)),
                     .ledger(.blocks(ofBlocks)), .ledger(.promote),

@@ -74,6 +74,7 @@ import Testing
                 case .atomic(let atomic): keys.insert(atomic.key)
                 case .consent(let consent): keys.insert(consent.key)
                 case .adjust(let adjustment, _): keys.insert(adjustment.key)
+                case .importLots(let carried): keys.insert(carried.key)
                 case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: break
                 }
             }

@@ -136,7 +136,7 @@ package struct FinanceModel {
     private static func apply(_ transfer: Transfer, _ lot: inout LotBook) {
         let amount = transfer.amount
         switch (transfer.debit.kind, transfer.credit.kind) {
-        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet): lot.left += amount
+        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet), (.imported, .wallet): lot.left += amount
         case (.wallet, .spent), (.held, .spent), (.wallet, .receivable), (.wallet, .adjusted):
             lot.left -= amount
             lot.consumed += amount
@@ -178,7 +178,7 @@ package struct FinanceModel {
         case .sales:
             for step in steps.filter(isMeant) {
                 guard let sold = sold(step.lot) else { continue }
-                let isSale = step.transfer.lot == step.transfer.id
+                let isSale = step.transfer.lot == step.transfer.id && step.transfer.debit.kind == .purchased
                 if !isSale && step.money[0] == 0 { continue }
                 let purchase = step.lot.transaction.flatMap { purchases[$0] }
                 let time = query.dates == .effective ? step.effective : step.entry.time
@@ -219,18 +219,20 @@ package struct FinanceModel {
                 sums.add(
                     ReportLine(
                         .deferred,
-                        sold + [.text(code(end.currency)), .sum(opening), .sum(0), .sum(0), .sum(0)] + [
+                        sold + [.text(code(end.currency)), .sum(opening), .sum(0), .sum(0), .sum(0), .sum(0)] + [
                             .sum(end.money[2]), .sum(end.left > 0 ? 1 : 0), .sum(Int128(end.left)),
                         ] + (0..<5).map { .sum($0 == place ? end.money[2] : 0) }))
             }
             for step in steps.filter(isMeant) where step.lot.row.lotClass == .paid && step.money != [0, 0, 0] {
                 guard let sold = sold(step.lot) else { continue }
-                let isSale = step.transfer.lot == step.transfer.id
+                let price = step.transfer.lot == step.transfer.id ? Int128(step.lot.row.price) : 0
+                let isImport = step.transfer.debit.kind == .imported
                 sums.add(
                     ReportLine(
                         .deferred,
                         sold + [
-                            .text(code(step.lot.currency)), .sum(0), .sum(isSale ? Int128(step.lot.row.price) : 0),
+                            .text(code(step.lot.currency)), .sum(0), .sum(isImport ? 0 : price),
+                            .sum(isImport ? price : 0),
                             .sum(step.money[0]), .sum(step.money[1]), .sum(0), .sum(0), .sum(0),
                         ] + none))
             }
@@ -328,6 +330,7 @@ package struct FinanceModel {
                     let amount = Int128(step.transfer.amount)
                     switch step.transfer.debit.kind {
                     case .purchased: columns["purchased", default: 0] += amount
+                    case .imported: columns["imported", default: 0] += amount
                     case .granted: columns["granted", default: 0] += amount
                     case .refunded: columns["reinstated", default: 0] += amount
                     case .spent: columns["reversed", default: 0] += amount
@@ -357,8 +360,8 @@ package struct FinanceModel {
                     }
                 }
                 let names = [
-                    "purchased", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded", "writtenOff",
-                    "expired", "debtPaid",
+                    "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded",
+                    "writtenOff", "expired", "debtPaid",
                 ]
                 let start: [ReportValue?] = [.text(currency.code.text), .text(word(lotClass))]
                 let sums =
@@ -388,12 +391,16 @@ package struct FinanceModel {
                     revocationDate: revocationDates[row.id]))
         }
         for row in rows.statements {
+            // What other books had sold is older than whatever Apple signed of it.
+            let imported = purchases[row.transaction].flatMap { $0.facts.source == .imported ? $0.facts : nil }
             words[row.transaction, default: []].append(
-                Word(time: row.time, signedDate: row.time, revoked: row.revoked))
+                Word(time: row.time, signedDate: imported?.purchaseDate ?? row.time, revoked: row.revoked))
         }
         let assigned = Dictionary(uniqueKeysWithValues: rows.assignments.map { ($0.transaction, $0) })
         let entries = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0.time) })
-        let known = rows.purchases.compactMap { row in words[row.facts.transaction]?.first.map { (row, $0) } }.filter {
+        let known = rows.purchases.compactMap { row in
+            words[row.facts.transaction]?.min { $0.time < $1.time }.map { (row, $0) }
+        }.filter {
             $0.1.time <= query.asOf && $0.1.time >= query.from ?? Int64.min
         }
         let lines = known.compactMap { row, first -> (Timestamp, TransactionID, ReportLine)? in

@@ -84,7 +84,10 @@ package struct JournalIndex {
         for row in new.statements {
             let facts = purchases[row.transaction]?.facts
             let isFirst = new.firstStatements[row.transaction] == row
-            newest[row.transaction] = (isFirst ? facts?.order(stated: row.time) ?? row.time : row.time, row.revoked)
+            let word = (isFirst ? facts?.order(stated: row.time) ?? row.time : row.time, row.revoked)
+            // What was imported is older than what Apple signed of it, also in this block.
+            if let signed = newest[row.transaction], signed > word { continue }
+            newest[row.transaction] = word
         }
         for row in new.externals {
             purchases[row.transaction]?.facts.external = ExternalIdentity(

@@ -15,6 +15,7 @@ package struct Workload {
     private var others: [Command] = []
     private var spendKeys: [RequestKey] = []
     private var holdKeys: [RequestKey] = []
+    private var imports: [Command] = []
     /// What Apple may have asked: some were refused, or had a uuid that was used before.
     private var requests: [(uuid: String, transaction: TransactionID)] = []
     /// The time of the batch, from which expiries are chosen.
@@ -92,7 +93,8 @@ package struct Workload {
     package mutating func next() -> Command {
         let player = Workload.account(Int.random(in: 0..<players, using: &generator))
         let gamer = self.gamer()
-        switch Int.random(in: 0..<19, using: &generator) {
+        switch Int.random(in: 0..<20, using: &generator) {
+        case 19: return carried()
         case 18: return generator.chance(60) ? stated() : adjustment(gamer)
         case 10..<15: return game(gamer)
         case 15: return .expire
@@ -164,6 +166,41 @@ package struct Workload {
             purchaseDate: 700 + Int64(number) * 11,
             revoked: shares.randomElement(using: &generator)!)
         return .external(StatedPurchase(purchase, Workload.hash))
+    }
+
+    /// What an account had by other books, perhaps once more, or with a purchase that is known by now. The App Store
+    /// signs some of these purchases anew.
+    private mutating func carried() -> Command {
+        if generator.chance(20), let old = imports.randomElement(using: &generator) { return old }
+        issued += 1
+        let number = Int.random(in: 0..<purchases, using: &generator)
+        let account =
+            number % 6 == 2 ? Workload.token(number % Workload.guests).account : Workload.account(number % players)
+        let purchase = { (price: Int64) in
+            ImportedPurchase(
+                transaction: Workload.transaction(number), product: number % 3 == 0 ? "bundle" : "gems500",
+                price: price, priceCurrency: "USD", purchaseDate: Int64(number % 30))
+        }
+        var lots = [
+            ImportedLot(
+                currency: CurrencyCode("gems")!, amount: Amount(Int64.random(in: 1...400, using: &generator))!,
+                purchase: purchase(number % 7 == 5 ? 0 : Int64.random(in: 0...3_000, using: &generator)))
+        ]
+        if number % 3 == 0 {
+            lots.append(
+                ImportedLot(
+                    currency: CurrencyCode("gold")!, amount: Amount(3)!, purchase: purchase(number % 7 == 5 ? 0 : 37)))
+        }
+        if generator.chance(50) {
+            lots.insert(
+                ImportedLot(
+                    currency: CurrencyCode("gems")!, amount: Amount(Int64.random(in: 1...30, using: &generator))!),
+                at: 0)
+        }
+        let command = Command.importLots(
+            LotImport(key: RequestKey("import-\(issued)")!, account: account, lots: lots))
+        imports.append(command)
+        return command
     }
 
     /// A correction by hand, perhaps once more.

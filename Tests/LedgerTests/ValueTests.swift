@@ -105,21 +105,21 @@ import Testing
         #expect(account.kind == .receivable && account.currency == 255 && account.player == 1 << 40)
         #expect(LedgerAccount(number: account.number) == account)
         #expect(LedgerAccount(.spent, 3, player: 7).player == 0)
-        for number in [-1, 0, 12, 15, 0x1C] as [Int64] { #expect(LedgerAccount(number: number) == nil) }
+        for number in [-1, 0, 13, 15, 0x1D] as [Int64] { #expect(LedgerAccount(number: number) == nil) }
     }
 
     @Test func storedNumbersAndNamesNeverChange() {
-        #expect(AccountKind.allCases.map(\.rawValue) == Array(1...11))
+        #expect(AccountKind.allCases.map(\.rawValue) == Array(1...12))
         #expect(
             AccountKind.allCases.map(\.name) == [
                 "wallet", "held", "receivable", "purchased", "refunded", "granted", "spent", "expired", "written_off",
-                "moved", "adjusted",
+                "moved", "adjusted", "imported",
             ])
-        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...14))
+        #expect(EntryKind.allCases.map(\.rawValue) == Array(1...15))
         #expect(
             EntryKind.allCases.map(\.name) == [
                 "credit", "refund", "reinstatement", "spend", "grant", "reversal", "hold", "capture", "release",
-                "hold_expiry", "expiry", "atomic", "link", "adjustment",
+                "hold_expiry", "expiry", "atomic", "link", "adjustment", "imported",
             ])
         #expect([LotClass.paid.rawValue, LotClass.free.rawValue] == [1, 2])
     }

@@ -26,6 +26,14 @@ import Testing
         #"{"key":"k","account":"p","currency":"gems","class":"\#(lotClass)",\#(members)}"#
     }
 
+    /// An import of these lots.
+    private static func lots(_ lots: String) -> String { #"{"key":"k","account":"p","lots":[\#(lots)]}"# }
+
+    /// A lot of a purchase with these members besides.
+    private static func bought(_ members: String) -> String {
+        #"{"currency":"gems","amount":1,"product":"p","price":1,"priceCurrency":"EUR",\#(members)}"#
+    }
+
     /// A purchase of another store with these members besides.
     private static func external(_ members: String) -> String {
         #"{"account":"p","product":"gems","purchaseDate":1,\#(members)}"#
@@ -254,6 +262,25 @@ import Testing
         Case("adjust", adjust(#""amount":1,"reason":"r","approval":"""#), "approval", "must be 1 to"),
         Case(
             "adjust", adjust(#""amount":1,"reason":"r","approval":"t""#, of: "given"), "class", "must be paid or free"),
+        Case("import", lots(""), "lots", "must be 1 to 256 lots"),
+        Case("import", lots(#"{"currency":"gems","amount":0}"#), "lots[0].amount", "must be an integer from 1"),
+        Case("import", lots(#"{"currency":"gems","amount":1,"price":5}"#), "lots[0].transactionId", "is missing"),
+        Case(
+            "import", lots(bought(#""transactionId":"4611686018427387904","purchaseDate":1"#)),
+            "lots[0].transactionId", "below 2^62"),
+        Case("import", lots(bought(#""transactionId":"1""#)), "lots[0].purchaseDate", "is missing"),
+        Case(
+            "import",
+            lots(
+                bought(#""transactionId":"1","purchaseDate":1"#) + ","
+                    + bought(#""transactionId":"1","purchaseDate":1"#)),
+            "lots[1]", "must be of another currency"),
+        Case(
+            "import",
+            lots(
+                bought(#""transactionId":"1","purchaseDate":1"#) + ","
+                    + bought(#""transactionId":"1","purchaseDate":2"#)),
+            "lots[1]", "must say the same of its purchase"),
         Case("close", "{}", "through", "is missing"),
         Case("close", #"{"through":-1}"#, "through", "milliseconds"),
         Case("close", #"{"through":"2026-01-31"}"#, "through", "must be a number"),

@@ -453,8 +453,24 @@ private struct RecordedConversation {
             for approval in ["ann's", "nobody's"] {
                 try await talk.say(client, Self.adjustment("j4", "a", "paid", "1", "a mistake", approval))
             }
+            let ben = try await server.connect()
+            try await talk.say(ben, Requests.authenticate("ben's"))
+            let gift = #"{"currency":"gems","amount":3}"#
+            let bought =
+                #"{"currency":"gems","amount":9,"transactionId":"77","product":"p","price":990,"priceCurrency":"EUR","#
+                + #""purchaseDate":1}"#
+            for (key, lots) in [("i1", gift + "," + bought), ("i1", gift + "," + bought), ("i2", bought), ("i1", gift)]
+            {
+                try await talk.say(
+                    ben, Requests.call("import", #"{"key":"\#(key)","account":"a","lots":[\#(lots)]}"#))
+            }
+            for wrong in ["", #"{"currency":"gems","amount":0}"#, #"{"currency":"gems","amount":1,"price":1}"#] {
+                try await talk.say(
+                    ben, Requests.call("import", #"{"key":"i3","account":"a","lots":[\#(wrong)]}"#), malformed: true)
+            }
             try await talk.say(client, Requests.history("a"))
             try await talk.say(client, Requests.report("trial"))
+            try await talk.say(client, Requests.report("deferred"))
             for wrong in [
                 Self.adjustment("j", "a", "free", "0", "a mistake", "ben's"),
                 Self.adjustment("j", "a", "free", "1.5", "a mistake", "ben's"),

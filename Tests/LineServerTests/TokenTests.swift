@@ -67,7 +67,7 @@ extension ServerTests {
             let changes: Set = [
                 "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link",
                 "relink",
-                "consent", "external", "close", "adjust", "forget", "blocks", "promote",
+                "consent", "external", "close", "adjust", "import", "forget", "blocks", "promote",
             ]
             #expect(Set(Methods.all.map(\.description)) == reads.union(changes))
             for method in Methods.all { #expect(method.changes == changes.contains("\(method)"), "\(method)") }

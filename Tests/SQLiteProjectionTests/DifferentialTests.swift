@@ -45,7 +45,9 @@ import Testing
                     entry: row.entry)
             }
             for row in rows.statements[told.statements...] {
-                note(0, row.transaction, .stated, row.time, revoked: row.revoked, entry: row.entry)
+                // What was imported is the first that is told of its purchase.
+                let isImported = books.purchases[row.transaction]?.facts.source == .imported
+                note(isImported ? -1 : 0, row.transaction, .stated, row.time, revoked: row.revoked, entry: row.entry)
             }
             let posted = Set(batch.compactMap(\.event.entry))
             for row in rows.assignments[told.assignments...] where !posted.contains(row.entry) {

@@ -144,7 +144,8 @@ import Testing
                 }
                 for line in try Self.lines(reports, ReportQuery(kind: .rollforward, asOf: end, from: begin)) {
                     let added = [
-                        "purchased", "granted", "reinstated", "reversed", "adjusted", "writtenOff", "debtPaid",
+                        "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "writtenOff",
+                        "debtPaid",
                     ]
                     let change =
                         added.reduce(Int128(0)) { $0 + sum(line, $1) }
@@ -157,7 +158,7 @@ import Testing
                 for line in deferred {
                     #expect(
                         sum(line, "closing")
-                            == sum(line, "opening") + sum(line, "sold") - sum(line, "refunded")
+                            == sum(line, "opening") + sum(line, "sold") + sum(line, "imported") - sum(line, "refunded")
                             - sum(line, "recognised"))
                     #expect(sum(line, "opening") == closing[line.key] ?? 0, "\(line)")
                     let ages = ["upTo30Days", "upTo90Days", "upTo180Days", "upTo365Days", "older"]

@@ -273,7 +273,7 @@ struct World {
                     lots[debtLot!].owed -= units
                     if debit == .wallet { lots[lot].repaid += units }
                 }
-            case .purchased, .granted, .expired, .moved, .adjusted: break
+            case .purchased, .granted, .expired, .moved, .adjusted, .imported: break
             }
         }
         change(debit, units, isDebit: true)

@@ -27,6 +27,8 @@ extension Books {
             return decide(consent, at: now)
         case .adjust(let adjustment, let approver):
             return decide(adjustment, approvedBy: approver, at: now)
+        case .importLots(let carried):
+            return decide(carried, at: now)
         case .record(let call):
             return record(call, at: now)
         case .expire:
@@ -49,6 +51,7 @@ extension Books {
         case .atomic(let atomic): answers[atomic.key] != nil
         case .consent(let consent): answers[consent.key] != nil
         case .adjust(let adjustment, _): answers[adjustment.key] != nil
+        case .importLots(let carried): answers[carried.key] != nil
         case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: false
         }
     }
@@ -91,6 +94,13 @@ extension Books {
         return decide(adjustment.key, adjustment.fingerprint(of: account, hash)) {
             KeyedAnswer($0.post(adjustment, approvedBy: approver, at: now))
         }
+    }
+
+    /// A refusal is no answer of the key: see ``refusal(of:at:)``.
+    private mutating func decide(_ carried: LotImport, at now: Timestamp) -> Outcome {
+        if answers[carried.key] == nil, let refusal = refusal(of: carried, at: now) { return .refused(refusal) }
+        guard let account = number(carried.account, for: carried.key) else { return .refused(Refusal(.keyReused)) }
+        return decide(carried.key, carried.fingerprint(of: account, hash)) { $0.post(carried, at: now) }
     }
 
     /// The number of the account that a keyed request names, which is made now where the name is new: a refusal is

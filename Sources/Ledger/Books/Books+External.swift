@@ -37,14 +37,16 @@ extension Books {
     }
 
     /// The first statement of a purchase.
-    private mutating func record(
-        _ stated: StatedPurchase, grants: [PurchaseRegister.Grant], at now: Timestamp
+    /// - Parameter key: of the request that its entry is the first of.
+    mutating func record(
+        _ stated: StatedPurchase, grants: [PurchaseRegister.Grant], key: RequestKey? = nil, at now: Timestamp
     ) -> PurchaseReceipt {
         let time = entryTime(now)
         var register = PurchaseRegister(
-            facts: stated.facts, grants: grants, account: openAccount(stated.account), signedDate: time,
+            facts: stated.facts, grants: grants, account: openAccount(stated.account),
+            signedDate: stated.facts.order(stated: time),
             revoked: stated.revoked ?? 0, lots: [], lastEntry: nil)
-        let posted = open(&register, at: now)
+        let posted = open(&register, key: key, at: now)
         if let external = register.facts.external {
             rows.externals.append(
                 BlockRows.ExternalRow(

@@ -69,7 +69,7 @@ extension Books {
         switch kind {
         case .expiry, .holdExpiry: return nil
         case .credit, .refund, .reinstatement, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
-            .adjustment:
+            .adjustment, .imported:
             return actorID()
         }
     }

@@ -139,11 +139,18 @@ extension Books {
 
     /// Opens the lots of a purchase that has found its account. What is revoked already is taken back in the same
     /// entry: sales and refunds then stand in the books in full, whichever message came first.
-    mutating func open(_ register: inout PurchaseRegister, at now: Timestamp) -> [PostedAmount] {
+    /// - Parameter key: of the request that asked for it, where one did.
+    mutating func open(
+        _ register: inout PurchaseRegister, key: RequestKey? = nil, at now: Timestamp
+    ) -> [PostedAmount] {
         guard let player = register.account else { preconditionFailure("a purchase is opened for an account") }
         precondition(register.lots.isEmpty, "a purchase is opened twice")
         let facts = register.facts
-        beginEntry(register.revoked == 0 ? .credit : .refund, at: now, transaction: facts.transaction)
+        let isImported = facts.source == .imported
+        precondition(!isImported || register.revoked == 0, "what was carried over was not refunded")
+        beginEntry(
+            isImported ? .imported : register.revoked == 0 ? .credit : .refund, at: now,
+            transaction: facts.transaction, key: key)
         for (grant, price) in zip(register.grants, register.priceShares) {
             let id = position.transfer + 1
             register.lots.append(id)
@@ -151,8 +158,8 @@ extension Books {
                 id: id, lotClass: facts.lotClass, transaction: facts.transaction, time: position.time, price: price,
                 granted: grant.units, remaining: 0)
             post(
-                debit: .purchased, credit: .wallet, grant.units, lot: id, player: player, currency: grant.currency,
-                opening: lot)
+                debit: isImported ? .imported : .purchased, credit: .wallet, grant.units, lot: id, player: player,
+                currency: grant.currency, opening: lot)
         }
         var posted: [PostedAmount] = []
         for (grant, lot) in zip(register.grants, register.lots) {
@@ -306,6 +313,10 @@ extension PurchaseFacts {
     /// The first fact that differs between two words on one transaction id.
     func conflict(with other: PurchaseFacts) -> String? {
         if product != other.product { return "productId" }
+        // Other books say what is left of a purchase, not how many were bought, and may round its date.
+        if (source == .imported) != (other.source == .imported) {
+            return source == .external || other.source == .external ? "source" : nil
+        }
         if quantity != other.quantity { return "quantity" }
         if purchaseDate != other.purchaseDate { return "purchaseDate" }
         // A purchase of another store has a number of its own, which Apple never signs.

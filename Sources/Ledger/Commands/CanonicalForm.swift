@@ -141,6 +141,27 @@ extension Adjustment {
     }
 }
 
+extension LotImport {
+    /// The same lots in another order are the same request.
+    /// - Parameter account: the number of the account that it names.
+    package func fingerprint(of account: PlayerID, _ hash: HashFunction) -> Digest {
+        CanonicalForm.digest("import", hash) { form in
+            form.add(account)
+            form.add(Int64(lots.count))
+            for lot in ordered {
+                form.add(lot.currency.text)
+                form.add(lot.amount.units)
+                form.add(lot.purchase?.transaction.number)
+                guard let purchase = lot.purchase else { continue }
+                form.add(purchase.product)
+                form.add(purchase.price)
+                form.add(purchase.priceCurrency)
+                form.add(purchase.purchaseDate)
+            }
+        }
+    }
+}
+
 extension Atomic {
     /// Operations in another order are another request.
     /// - Parameter accounts: for each operation the number of the account that it names.

@@ -11,6 +11,8 @@ package enum Command: Sendable {
     case consent(Consent)
     /// With the name of the token that approved it. Apart, for it is large and rare.
     indirect case adjust(Adjustment, approvedBy: String)
+    /// Apart, for it is large and rare.
+    indirect case importLots(LotImport)
     /// What Apple was told, which only the service itself records. Apart, for it is large and rare.
     indirect case record(AppStoreCall)
     /// Posts what has expired by now of the players that the store found due.
@@ -74,6 +76,10 @@ package struct Needs {
         case .adjust(let adjustment, _):
             keys.append(adjustment.key)
             accounts.append(adjustment.account)
+        case .importLots(let carried):
+            keys.append(carried.key)
+            accounts.append(carried.account)
+            transactions += carried.lots.compactMap { $0.purchase?.transaction }
         case .record(let call):
             transactions.append(call.transaction)
             calls.append(Books.CallKey(call))

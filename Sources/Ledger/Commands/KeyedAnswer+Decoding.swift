@@ -110,6 +110,7 @@ private struct AnswerReader {
             return balances().map { .release(ReleaseReceipt(entry: entry, replayed: false, balances: $0)) }
         case 7: return atomic(entry, name)
         case 10: return balances().map { .adjustment(AdjustmentReceipt(entry: entry, replayed: false, balances: $0)) }
+        case 11: return .imported(ImportReceipt(entry: entry, entries: integer(), replayed: false))
         default: return nil
         }
     }

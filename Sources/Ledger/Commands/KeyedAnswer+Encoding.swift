@@ -58,6 +58,10 @@ private struct AnswerWriter: ~Copyable {
             integer(10)
             integer(receipt.entry)
             balances(receipt.balances)
+        case .imported(let receipt):
+            integer(11)
+            integer(receipt.entry)
+            integer(receipt.entries)
         case .refused(let reason, let operation):
             if let operation {
                 integer(8)

@@ -37,6 +37,7 @@ package enum KeyedAnswer: Hashable, Sendable {
     case atomic(AtomicReceipt, [Trace?], players: [PlayerID])
     case consent(ConsentReceipt)
     case adjustment(AdjustmentReceipt)
+    case imported(ImportReceipt)
     case refused(Refusal.Reason, operation: Int? = nil)
 
     package var entry: EntryID? {
@@ -49,6 +50,7 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .release(let receipt): receipt.entry
         case .atomic(let receipt, _, _): receipt.entry
         case .adjustment(let receipt): receipt.entry
+        case .imported(let receipt): receipt.entry
         case .consent, .refused: nil
         }
     }
@@ -88,6 +90,9 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .adjustment(var receipt):
             receipt.replayed = replayed
             return .adjustment(receipt)
+        case .imported(var receipt):
+            receipt.replayed = replayed
+            return .imported(receipt)
         case .refused(let reason, let operation):
             return .refused(Refusal(reason, operation: operation, replayed: replayed))
         }
@@ -112,7 +117,7 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let drawn = item.0.drawn, let trace = item.1 else { return nil }
                 return (index, DrawnSpend(drawn: drawn, trace: trace))
             }
-        case .grant, .reversal, .hold, .release, .consent, .adjustment, .refused: []
+        case .grant, .reversal, .hold, .release, .consent, .adjustment, .imported, .refused: []
         }
     }
 
@@ -125,14 +130,14 @@ package enum KeyedAnswer: Hashable, Sendable {
                 guard let expiresAt = item.0.expiresAt, let trace = item.1 else { return nil }
                 return (index, NamedHold(trace: trace, expiresAt: expiresAt))
             }
-        case .spend, .grant, .reversal, .capture, .release, .consent, .adjustment, .refused: []
+        case .spend, .grant, .reversal, .capture, .release, .consent, .adjustment, .imported, .refused: []
         }
     }
 
     private var isAtomic: Bool {
         switch self {
         case .atomic: true
-        case .spend, .grant, .reversal, .hold, .capture, .release, .consent, .adjustment, .refused: false
+        case .spend, .grant, .reversal, .hold, .capture, .release, .consent, .adjustment, .imported, .refused: false
         }
     }
 
@@ -152,7 +157,7 @@ package enum KeyedAnswer: Hashable, Sendable {
         case .hold(let receipt, let trace): (.hold(expiresAt: receipt.expiresAt), trace)
         case .capture(let receipt, let trace): (.capture(drawn: receipt.drawn), trace)
         case .release: (.release, nil)
-        case .atomic, .consent, .adjustment, .refused:
+        case .atomic, .consent, .adjustment, .imported, .refused:
             preconditionFailure("an operation of an atomic is one of six, and was carried out")
         }
     }

@@ -1,4 +1,4 @@
-/// What was stated of one purchase of another store by whoever may post purchases: nobody signed it.
+/// What was stated of one purchase of another store, or of one that other books had credited: nobody signed it.
 package struct StatedPurchase: Sendable {
     package var facts: PurchaseFacts
     package var account: AccountName

@@ -19,7 +19,7 @@ package struct TransferEffect: Sendable {
     /// `nil` where no event debits and credits these kinds of account.
     package init?(debit: AccountKind, credit: AccountKind, amount: Int64) {
         switch (debit, credit) {
-        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet):
+        case (.purchased, .wallet), (.granted, .wallet), (.adjusted, .wallet), (.imported, .wallet):
             available = amount
         case (.wallet, .spent):
             available = -amount

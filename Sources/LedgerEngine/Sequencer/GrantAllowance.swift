@@ -77,7 +77,8 @@ extension Command {
         switch self {
         case .keyed(.grant(let grant)): return [grant.currency: grant.amount.units]
         case .atomic(let atomic): operations = atomic.operations
-        case .keyed, .credit, .notify, .external, .link, .consent, .adjust, .record, .expire, .balance, .consumption,
+        case .keyed, .credit, .notify, .external, .link, .consent, .adjust, .importLots, .record, .expire, .balance,
+            .consumption,
             .forget:
             return [:]
         }

@@ -61,7 +61,8 @@ extension LedgerOperation {
         case .refused: false
         case .command(let command, _):
             switch command {
-            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .adjust, .record, .expire, .forget:
+            case .credit, .notify, .keyed, .atomic, .external, .link, .consent, .adjust, .importLots, .record,
+                .expire, .forget:
                 true
             case .balance, .consumption: false
             }
@@ -91,6 +92,7 @@ extension LedgerOperation {
         case .adjust(let approved):
             guard let approver else { preconditionFailure("a correction that nobody approved") }
             self = .command(.adjust(approved.adjustment, approvedBy: approver), by: actor)
+        case .importLots(let carried): self = .command(.importLots(carried), by: actor)
         case .consumption(let query): self = .command(.consumption(query))
         case .forget(let account): self = .command(.forget(account), by: actor)
         case .balance(let query):

@@ -141,8 +141,8 @@ extension ReportKind {
     private static let rollforwardColumns =
         [ReportColumn("currency", .text), ReportColumn("class", .text)]
         + [
-            "opening", "purchased", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded", "writtenOff",
-            "expired", "debtPaid", "closing", "available", "held", "debt",
+            "opening", "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded",
+            "writtenOff", "expired", "debtPaid", "closing", "available", "held", "debt",
         ].map { ReportColumn($0, .units) }
 
     private static let salesColumns =
@@ -155,7 +155,9 @@ extension ReportKind {
 
     private static let deferredColumns =
         sold + [ReportColumn("currency", .text)]
-        + ["opening", "sold", "refunded", "recognised", "closing"].map { ReportColumn($0, .money, isSum: true) }
+        + ["opening", "sold", "imported", "refunded", "recognised", "closing"].map {
+            ReportColumn($0, .money, isSum: true)
+        }
         + [ReportColumn("lots", .units, isSum: true), ReportColumn("units", .units, isSum: true)]
         + ["upTo30Days", "upTo90Days", "upTo180Days", "upTo365Days", "older"].map {
             ReportColumn($0, .money, isSum: true)

@@ -13,6 +13,7 @@ package enum Outcome: Sendable {
     indirect case link(LinkReceipt)
     case consent(ConsentReceipt)
     case adjustment(AdjustmentReceipt)
+    case imported(ImportReceipt)
     /// A call to the App Store Server API; a duplicate changed nothing.
     case recorded(duplicate: Bool)
     /// How many players had something expired; `Limits.expirationsPerBatchMax` where there may be more.

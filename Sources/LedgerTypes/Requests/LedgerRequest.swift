@@ -17,6 +17,7 @@ package enum LedgerRequest: Hashable, Sendable {
     case find(FindQuery)
     case close(ClosePeriod)
     case adjust(ApprovedAdjustment)
+    case importLots(LotImport)
     case external(ExternalPurchase)
     /// The last block, signed.
     case head

@@ -22,6 +22,8 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
     case moved = 10
     /// Currency that corrections by hand added, less what they took.
     case adjusted = 11
+    /// Currency that players brought along from the books that a game kept before.
+    case imported = 12
 
     /// The name used on the wire, in exports and in the database's views.
     public var name: String {
@@ -37,18 +39,24 @@ public enum AccountKind: Int64, CaseIterable, Sendable {
         case .writtenOff: "written_off"
         case .moved: "moved"
         case .adjusted: "adjusted"
+        case .imported: "imported"
         }
     }
 
     /// Whether lists of all accounts leave it out while it has no turnover: so the reports and the signed heads of
     /// ledgers that never needed it stay what they were.
-    package var isListedOnceUsed: Bool { self == .moved || self == .adjusted }
+    package var isListedOnceUsed: Bool {
+        switch self {
+        case .moved, .adjusted, .imported: true
+        case .wallet, .held, .receivable, .purchased, .refunded, .granted, .spent, .expired, .writtenOff: false
+        }
+    }
 
     /// Whether each player has an account of this kind (the others exist once per currency).
     package var isPersonal: Bool {
         switch self {
         case .wallet, .held, .receivable: true
-        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved, .adjusted: false
+        case .purchased, .refunded, .granted, .spent, .expired, .writtenOff, .moved, .adjusted, .imported: false
         }
     }
 }

@@ -28,6 +28,8 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
     case link = 13
     /// A correction by hand, which two people asked for.
     case adjustment = 14
+    /// A purchase, or what was given, was carried over from the books that a game kept before.
+    case imported = 15
 
     /// The name used on the wire and in the database's views.
     public var name: String {
@@ -46,6 +48,7 @@ public enum EntryKind: Int64, CaseIterable, Sendable {
         case .atomic: "atomic"
         case .link: "link"
         case .adjustment: "adjustment"
+        case .imported: "imported"
         }
     }
 }

@@ -43,6 +43,9 @@ public struct TransactionID: Hashable, Comparable, Sendable, CustomStringConvert
 
     package init(number: Int64) { self.number = number }
 
+    /// The App Store's ids are below this: from there on the ledger numbers purchases of other stores.
+    package static let ownNumbers: Int64 = 1 << 62
+
     /// Ids are ordered by number, which for the App Store's is roughly by time.
     public static func < (left: TransactionID, right: TransactionID) -> Bool { left.number < right.number }
 

@@ -34,6 +34,8 @@ public enum Limits {
     /// wallet may have any number of small lots. So the largest receipt has a size, and a batch of the longest has
     /// place in what the server holds for one (`ServerLimits.batchReplyBytesMax`).
     public static let lotsPerReceiptMax = 16
+    /// Lots of one `import`: the lots of nearly every player, decided while others wait. Who has more needs several.
+    public static let importedLotsMax = 256
     /// A revocation's share is given in thousandths of a percent of the full quantity.
     public static let wholeShare: Int64 = 100_000
     /// Operations of one `atomic`: a trade or a shopping basket, decided while others wait.

@@ -74,7 +74,7 @@ extension Outcome {
         case .blocks(let page): .written(text(of: page))
         case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
             .consent, .recorded, .expired, .balance, .consumption, .forgotten, .finding, .appStoreWork, .promoted,
-            .head, .closed, .adjustment, .refused, .written:
+            .head, .closed, .adjustment, .imported, .refused, .written:
             self
         }
     }
@@ -91,7 +91,8 @@ extension Outcome {
     fileprivate var isOfWrite: Bool {
         switch self {
         case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
-            .consent, .recorded, .forgotten, .promoted, .closed, .adjustment:
+            .consent, .recorded, .forgotten, .promoted, .closed, .adjustment,
+            .imported:
             true
         case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
             .blocks, .head, .refused, .written:
@@ -135,6 +136,7 @@ extension JSONWriter {
         case .link(let receipt): result(receipt)
         case .consent(let receipt): result(receipt)
         case .adjustment(let receipt): result(receipt)
+        case .imported(let receipt): result(receipt)
         case .expired: preconditionFailure("a sweep of what has expired is nobody's request")
         case .recorded, .appStoreWork: preconditionFailure("what Apple is told is no client's business")
         case .balance(let balances): result(balances)

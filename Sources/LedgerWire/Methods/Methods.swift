@@ -81,6 +81,10 @@ package enum Methods {
         "adjust", .roles([.finance]), ApprovedAdjustment.self, AdjustmentReceipt.self, changes: true
     ) { .ledger(.adjust($0)) }
 
+    package static let importLots = TypedMethod(
+        "import", .roles([.admin]), LotImport.self, ImportReceipt.self, changes: true
+    ) { .ledger(.importLots($0)) }
+
     /// Repeatable: the same period has the same answer.
     package static let close = TypedMethod(
         "close", .roles([.finance]), ClosePeriod.self, ClosingReceipt.self, changes: true
@@ -105,7 +109,7 @@ package enum Methods {
         reverse.method,
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
-        head.method, close.method, adjust.method, forget.method, blocks.method, promote.method,
+        head.method, close.method, adjust.method, importLots.method, forget.method, blocks.method, promote.method,
     ]
 
     /// `nil` where there is no such method.

@@ -42,7 +42,8 @@ extension LedgerRequest {
         switch self {
         case .purchase, .history, .report, .journal, .find, .blocks, .head, .close: true
         case .balance(let query): query.asOf != nil
-        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .adjust, .consumption, .forget, .promote:
+        case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .adjust, .importLots, .consumption, .forget,
+            .promote:
             false
         }
     }
@@ -61,7 +62,7 @@ extension LedgerRequest {
         case .balance(let query) where query.asOf == nil:
             ReplyBytes.envelope + ReplyBytes.account
                 + (query.currency == nil ? Limits.currenciesMax : 1) * ReplyBytes.balance
-        case .consent, .consumption, .forget, .promote, .head, .close: ReplyBytes.error
+        case .importLots, .consent, .consumption, .forget, .promote, .head, .close: ReplyBytes.error
         case .balance, .purchase, .history, .report, .journal, .find, .blocks: ReplyBytes.error
         }
     }

@@ -104,6 +104,7 @@ extension Request {
     /// The currencies that it names as those to be moved.
     fileprivate var currenciesMoved: [CurrencyCode] {
         if case .ledger(.adjust(let approved)) = self { return [approved.adjustment.currency] }
+        if case .ledger(.importLots(let carried)) = self { return carried.lots.map(\.currency) }
         return operations.flatMap { operation -> [CurrencyCode] in
             switch operation {
             case .spend(let spend): spend.debits.map(\.currency)

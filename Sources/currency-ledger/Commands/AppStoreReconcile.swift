@@ -197,7 +197,9 @@ final class Reconciling: Sendable {
         while after < last {
             let page = try await ledger.journal(after: after, limit: Limits.journalPageMax)
             guard let end = page.entries.last else { break }
-            let purchases = page.entries.filter { $0.kind == .credit }.compactMap(\.transaction)
+            // Of other stores' purchases Apple knows nothing.
+            let purchases = page.entries.filter { $0.kind == .credit || $0.kind == .imported }
+                .compactMap(\.transaction).filter { $0.number < TransactionID.ownNumbers }
             try await readRefunds(of: purchases)
             after = end.entry
             progress(after - first, last - first)

@@ -12,7 +12,7 @@ struct CurrencyLedger: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             Serve.self, Promote.self, Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
-            Audit.self, Backup.self, Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self,
+            Import.self, Audit.self, Backup.self, Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self,
             AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 

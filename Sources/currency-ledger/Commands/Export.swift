@@ -223,18 +223,18 @@ struct Export: AsyncParsableCommand {
 
     private func run(_ kind: ReportKind) async throws {
         let request = request(kind)
+        // Before anything is asked: it may be that nothing can be written there.
+        var writer = try ReportFile(output, format: format ?? .csv, kind: kind)
         var progress = Progress()
-        let count = try await place.withReports { source in
-            var writer = try ReportFile(
-                output, format: format ?? .csv, kind: kind, seal: try await seal(of: request, source))
+        try await place.withReports { source in
+            writer.seal = try await seal(of: request, source)
             _ = try await source.read(request) { rows in
                 try writer.write(rows)
                 progress.show(writer.count)
             }
-            try writer.finish()
-            return writer.count
         }
-        progress.end(count)
+        try writer.finish()
+        progress.end(writer.count)
     }
 
     // MARK: A month

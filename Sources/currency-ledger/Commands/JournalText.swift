@@ -51,7 +51,7 @@ struct JournalText {
         if let part = Part(debit) {
             debited = max(0, -(left[part] ?? 0))
             left[part, default: 0] += debited
-        } else if debit == "purchased" || debit == "moved" {
+        } else if debit == "purchased" || debit == "imported" || debit == "moved" {
             debited = max(0, left[.deferred] ?? 0)
         }
         if let part = Part(credit) {

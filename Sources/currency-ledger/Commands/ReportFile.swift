@@ -8,33 +8,23 @@ struct ReportFile {
     private let file: OutputFile
     /// Where the file is; `nil` where it is a stream.
     private let path: String?
-    private let seal: ReportSeal?
+    /// Of a report of a closed period: to be set before the first rows.
+    var seal: ReportSeal?
     private let format: Export.Format
-    /// Written with the first rows: a report that cannot be had has no header either.
-    private var header: String
+    /// It is written with the first rows: a report that cannot be had has no header either.
+    private var hasHeader = false
     private let kind: ReportKind
     /// Where rows of several pages add up: written at the end.
     private var sums = ReportSums()
     private var journal: JournalText
     private(set) var count = 0
 
-    /// - Parameter seal: of a report of a closed period.
-    init(
-        _ path: String?, format: Export.Format, kind: ReportKind, seal: ReportSeal? = nil
-    ) throws(FileError) {
+    init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
         self.format = format
-        self.seal = seal
         self.kind = kind
         file = try OutputFile(path)
         self.path = file.isFile ? path : nil
         journal = JournalText(format)
-        header =
-            switch format {
-            case .csv: ReportFile.header(kind)
-            case .jsonl: seal.map { String(decoding: $0.line, as: UTF8.self) } ?? ""
-            case .hledger, .ledger, .beancount: (seal?.comment ?? "") + journal.header
-            case .html: preconditionFailure("a report is no page")
-            }
     }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
@@ -84,14 +74,21 @@ struct ReportFile {
     /// What was deferred at the end was counted lot by lot, and what changed it transfer by transfer.
     private static func check(_ line: ReportLine) throws {
         func sum(_ column: String) -> Int128 { if case .sum(let sum)? = line[column] { sum } else { 0 } }
-        guard sum("closing") == sum("opening") + sum("sold") - sum("refunded") - sum("recognised") else {
+        guard sum("closing") == sum("opening") + sum("sold") + sum("imported") - sum("refunded") - sum("recognised")
+        else {
             throw Failure("the report does not add up: the tables are damaged; run currency-ledger audit")
         }
     }
 
     private mutating func takeHeader() -> [UInt8] {
-        defer { header = "" }
-        return Array(header.utf8)
+        if hasHeader { return [] }
+        hasHeader = true
+        switch format {
+        case .csv: return Array(ReportFile.header(kind).utf8)
+        case .jsonl: return seal?.line ?? []
+        case .hledger, .ledger, .beancount: return Array(((seal?.comment ?? "") + journal.header).utf8)
+        case .html: preconditionFailure("a report is no page")
+        }
     }
 
     private static func header(_ kind: ReportKind) -> String {

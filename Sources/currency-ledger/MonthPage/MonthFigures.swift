@@ -122,7 +122,8 @@ struct MonthFigures {
         for figures in money.values {
             let end = figures.deferredByDay.last ?? 0
             let sums = figures.days.reduce(into: Money.Day()) { $0.add($1) }
-            guard figures.closing == figures.opening + figures.sold - figures.refunded - figures.recognised,
+            let added = figures.sold + figures.imported
+            guard figures.closing == figures.opening + added - figures.refunded - figures.recognised,
                 end == figures.closing, sums.sold == figures.sold, sums.refunded == figures.refunded,
                 sums.recognised == figures.recognised
             else { throw damaged }
@@ -220,6 +221,7 @@ extension MonthFigures {
         // As `deferred` has them.
         private(set) var opening: Int128 = 0
         private(set) var sold: Int128 = 0
+        private(set) var imported: Int128 = 0
         private(set) var refunded: Int128 = 0
         private(set) var recognised: Int128 = 0
         private(set) var closing: Int128 = 0
@@ -242,9 +244,9 @@ extension MonthFigures {
 
         fileprivate init(_ days: Int) { self.days = Array(repeating: Day(), count: days) }
 
-        /// What was deferred at the end of each day.
+        /// What was deferred at the end of each day. What was carried over from other books counts from the first on.
         var deferredByDay: [Int128] {
-            var deferred = opening
+            var deferred = opening + imported
             return days.map { day in
                 deferred += day.sold - day.refunded - day.recognised
                 return deferred
@@ -276,6 +278,7 @@ extension MonthFigures {
         fileprivate mutating func addDeferred(_ line: ReportLine) {
             opening += line.sum("opening")
             sold += line.sum("sold")
+            imported += line.sum("imported")
             refunded += line.sum("refunded")
             recognised += line.sum("recognised")
             closing += line.sum("closing")

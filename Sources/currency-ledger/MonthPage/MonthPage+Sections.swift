@@ -100,12 +100,13 @@ extension MonthPage {
     }
 
     private func statement(_ code: String, _ money: MonthFigures.Money) -> FigureTable {
-        let lines: [(String, Int128, Bool)] = [
-            ("Deferred at first", money.opening, false), ("+ sold", money.sold, false),
-            ("\u{2212} refunded", money.refunded, false), ("\u{2212} recognised", money.recognised, false),
-            ("= deferred at the end", money.closing, true), ("Recognised: earned", money.earned, false),
-            ("\u{2212} given back", money.reversed, false), ("= recognised", money.recognised, true),
-        ]
+        let imported = money.imported == 0 ? [] : [("+ imported", money.imported, false)]
+        let lines: [(String, Int128, Bool)] =
+            [("Deferred at first", money.opening, false), ("+ sold", money.sold, false)] + imported + [
+                ("\u{2212} refunded", money.refunded, false), ("\u{2212} recognised", money.recognised, false),
+                ("= deferred at the end", money.closing, true), ("Recognised: earned", money.earned, false),
+                ("\u{2212} given back", money.reversed, false), ("= recognised", money.recognised, true),
+            ]
         return FigureTable(
             caption: "\(code), deferred and recognised", columns: ["Movement", code],
             rows: lines.map { .init(header: .text($0.0), cells: [.number($0.1, .money)], isSum: $0.2) })

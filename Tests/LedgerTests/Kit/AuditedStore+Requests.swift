@@ -143,6 +143,17 @@ extension AuditedStore {
     }
 
     @discardableResult
+    mutating func importLots(
+        _ key: RequestKey, _ account: AccountName, _ lots: ImportedLot...
+    ) throws -> ImportReceipt {
+        switch ask(.importLots(LotImport(key: key, account: account, lots: lots))) {
+        case .imported(let receipt): return receipt
+        case .refused(let refusal): throw refusal
+        case let other: throw UnexpectedOutcome(other)
+        }
+    }
+
+    @discardableResult
     mutating func link(
         _ token: AppAccountToken, to account: AccountName, moves: Bool = false
     ) throws -> LinkReceipt {

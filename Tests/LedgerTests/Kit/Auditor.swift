@@ -149,6 +149,7 @@ struct Auditor {
     }
 
     private mutating func readPurchases(_ rows: BlockRows) {
+        var imported: Set<TransactionID> = []
         for row in rows.purchases {
             let id = row.facts.transaction
             expect(purchases[id] == nil, "purchase \(id) is recorded twice")
@@ -158,6 +159,11 @@ struct Auditor {
                 let first = rows.statements.first { $0.transaction == id }
                 expect(row.facts.source != .appStore && row.account != nil, "purchase \(id) has no evidence")
                 expect(first != nil && first?.entry == row.entry, "purchase \(id) and its statement differ")
+                if row.facts.source == .imported {
+                    // Older than whatever Apple signed of it, also in this block.
+                    purchases[id]?.newest = (row.facts.purchaseDate, first?.revoked ?? 0)
+                    imported.insert(id)
+                }
                 continue
             }
             let first = rows.evidence.first { $0.id == row.evidence }
@@ -176,7 +182,7 @@ struct Auditor {
             expect((row.signedDate, row.revoked) > book.newest, "evidence \(row.id) says nothing new")
             purchases[row.transaction]?.newest = (row.signedDate, row.revoked)
         }
-        for row in rows.statements {
+        for row in rows.statements where imported.remove(row.transaction) == nil {
             let former = purchases[row.transaction]?.newest.signedDate ?? .max
             expect(row.time > former, "a statement of \(row.transaction) says nothing new")
             purchases[row.transaction]?.newest = (row.time, row.revoked)
@@ -252,12 +258,14 @@ struct Auditor {
     }
 
     private mutating func open(_ transfer: Transfer, _ entry: Entry, _ row: BlockRows.LotRow?) {
-        let isPaid = transfer.debit.kind == .purchased
+        let isPaid = transfer.debit.kind == .purchased || transfer.debit.kind == .imported && entry.transaction != nil
         let isAdjusted = transfer.debit.kind == .adjusted
         let expiresAt = row?.expiresAt
         expect(isPaid || isAdjusted || row?.lotClass == .free, "lot \(transfer.id) was given, and is of class paid")
         expect(row?.lotClass == .paid || row?.price == 0, "lot \(transfer.id) is free, and has a price")
-        expect(isPaid || isAdjusted || transfer.debit.kind == .granted, "lot \(transfer.id) is opened by no credit")
+        expect(
+            isPaid || isAdjusted || transfer.debit.kind == .granted || transfer.debit.kind == .imported,
+            "lot \(transfer.id) is opened by no credit")
         expect(isPaid == (entry.transaction != nil), "lot \(transfer.id) is paid without a purchase, or free with one")
         lots[transfer.id] = LotBook(
             player: transfer.credit.player, currency: transfer.credit.currency, isPaid: row?.lotClass == .paid,
@@ -278,7 +286,7 @@ struct Auditor {
             (paysDebt || movesDebt) == (transfer.debtLot != nil),
             "transfer \(transfer.id) names a debt that it does not pay")
         switch (transfer.debit.kind, transfer.credit.kind) {
-        case (.purchased, .wallet), (.granted, .wallet):
+        case (.purchased, .wallet), (.granted, .wallet), (.imported, .wallet):
             expect(id == transfer.id, "transfer \(transfer.id) credits without a new lot")
             lots[id]?.remaining += amount
         case (.refunded, .wallet):

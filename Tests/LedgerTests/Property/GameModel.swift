@@ -105,7 +105,8 @@ struct GameModel {
         case .expire, .balance:
             for account in Set(lots.keys.map(\.account)) { settle(account) }
             return nil
-        case .notify, .record, .consumption, .forget: preconditionFailure("the model takes no such command")
+        case .notify, .record, .consumption, .forget, .importLots:
+            preconditionFailure("the model takes no such command")
         }
     }
 

@@ -90,6 +90,7 @@ extension Command {
         case .atomic(let atomic): atomic.key
         case .consent(let consent): consent.key
         case .adjust(let adjustment, _): adjustment.key
+        case .importLots(let carried): carried.key
         case .credit, .notify, .external, .link, .record, .expire, .balance, .consumption, .forget: nil
         }
     }
@@ -165,7 +166,8 @@ struct GameWorkload {
         case .atomic:
             holdKeys.append(key)
             spendKeys.append(key)
-        case .keyed, .credit, .notify, .external, .adjust, .link, .consent, .record, .expire, .balance, .consumption,
+        case .keyed, .credit, .notify, .external, .adjust, .importLots, .link, .consent, .record, .expire, .balance,
+            .consumption,
             .forget:
             break
         }

@@ -79,7 +79,8 @@ import Testing
             switch command {
             case .credit(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
             case .notify(let signed, _): (Double(signed.signedDate) + .random(in: 0..<2, using: &random), command)
-            case .keyed, .atomic, .external, .adjust, .link, .consent, .record, .expire, .balance, .consumption,
+            case .keyed, .atomic, .external, .adjust, .importLots, .link, .consent, .record, .expire, .balance,
+                .consumption,
                 .forget:
                 (.random(in: 1..<7, using: &random), command)
             }

@@ -64,7 +64,7 @@ struct Model {
         case .granted: granted[currency] ?? 0
         case .spent: -spent.filter { $0.key.currency == currency }.values.reduce(0, +)
         case .writtenOff: purchases.values.reduce(0) { $0 + ($1.borne[currency] ?? 0) }
-        case .held, .expired, .moved, .adjusted: 0
+        case .held, .expired, .moved, .adjusted, .imported: 0
         }
     }
 
@@ -92,7 +92,7 @@ struct Model {
         case .keyed(.grant(let grant)): return take(grant, outcome)
         case .keyed, .atomic, .expire:
             return "the model takes purchases, spends and grants"
-        case .external, .adjust, .link, .consent, .record, .balance, .consumption, .forget:
+        case .external, .adjust, .importLots, .link, .consent, .record, .balance, .consumption, .forget:
             return "the model takes no such command"
         }
     }

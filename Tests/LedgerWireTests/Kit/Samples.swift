@@ -82,6 +82,22 @@ enum Samples {
         return Asked(Methods.adjust, approved, .ledger(.adjust(approved)))
     }
 
+    private static func importLots(_ lots: [ImportedLot]) throws -> Asked {
+        let carried = LotImport(key: try key("i"), account: try account("player"), lots: lots)
+        return Asked(Methods.importLots, carried, .ledger(.importLots(carried)))
+    }
+
+    /// What is left of a purchase.
+    static func imported(
+        _ number: String, _ units: Int64, price: Int64, of currency: String = "gems", on date: Timestamp = 5
+    ) throws -> ImportedLot {
+        ImportedLot(
+            currency: try #require(CurrencyCode(currency)), amount: try #require(Amount(units)),
+            purchase: ImportedPurchase(
+                transaction: try transaction(number), product: "gems500", price: price, priceCurrency: "EUR",
+                purchaseDate: date))
+    }
+
     private static func external(_ purchase: ExternalPurchase) -> Asked {
         Asked(Methods.external, purchase, .ledger(.external(purchase)))
     }
@@ -187,6 +203,13 @@ enum Samples {
                 Adjustment(
                     key: try key("a"), account: player, currency: gems, lotClass: .free, units: 1,
                     reason: String(repeating: "x", count: 256))),
+            try importLots([
+                try imported("1", 5, price: 990), try imported("1", 7, price: 0, of: "gold"),
+                try imported("4611686018427387903", Limits.amountMax, price: Limits.amountMax, on: Limits.amountMax),
+                ImportedLot(currency: gems, amount: try #require(Amount(1))),
+            ]),
+            try importLots(
+                (1...Limits.importedLotsMax).map { try imported("\($0)", 1, price: Int64($0)) }),
             Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
             Asked(
                 Methods.close, ClosePeriod(through: Limits.amountMax),
