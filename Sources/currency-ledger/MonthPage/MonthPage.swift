@@ -176,8 +176,8 @@ struct MonthPage {
             + "and exact for each purchase, and it is indicative: the source for recognising revenue is App Store "
             + "Connect's reports.",
         "What was sold is deferred until its units are spent, which recognises it, or refunded. For each money: "
-            + "opening + sold (and imported) \u{2212} refunded \u{2212} recognised = closing. Closing was counted lot by lot, the "
-            + "rest transfer by transfer, and they agree.",
+            + "opening + sold (and imported) \u{2212} refunded \u{2212} recognised = closing. Closing was counted lot "
+            + "by lot, the rest transfer by transfer, and they agree.",
         "Issued is what was bought and what was given for free. In circulation is what players have, set aside ones "
             + "included, less what they owe.",
         "Everything is cut by when the ledger posted it, in UTC: what came late is in the period in which it came, "
