@@ -58,10 +58,11 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
                         account = String(line[..<bar])
                         amount = line[line.index(after: bar)...]
                     }
-                    let parts = amount.split(separator: " ", maxSplits: 1)
-                    // An account of nothing has a zero without a commodity.
-                    let commodity = parts.count == 2 ? parts[1].filter { $0 != "\"" } : ""
-                    return (account, String(commodity), String(try #require(parts.first)))
+                    // The commodity stands behind the number, or in front of it without a space; an account of
+                    // nothing has a zero without one.
+                    let parts = try #require(amount.wholeMatch(of: /([A-Z]*)(-?[0-9.,]+)(?:\ (.*))?/), "\(line)")
+                    let commodity = parts.1.isEmpty ? parts.3 ?? "" : parts.1
+                    return (account, String(commodity.filter { $0 != "\"" }), String(parts.2))
                 })
         case .beancount:
             // As text it has all of its digits: numbers are rounded to those that most of them have.

@@ -37,13 +37,13 @@ import Testing
     /// A name leads to the account of its last link, and from there over the first links of accounts that were linked.
     @Test func linksOfLinksHold() async throws {
         try await apart {
-            func link(_ token: Int, _ account: AccountName, moves: Bool = false) -> Command {
-                .link(Link(token: Workload.token(token), account: account, moves: moves))
+            func link(_ token: Int, _ account: String, moves: Bool = false) -> Command {
+                .link(Link(token: Workload.token(token), account: AccountName(account)!, moves: moves))
             }
             func consent(_ key: String, _ token: Int) -> Command {
                 .consent(Consent(key: RequestKey(key)!, account: Workload.token(token).account, consumption: true))
             }
-            let (second, third) = (Workload.token(1).account, Workload.token(2).account)
+            let (second, third) = (Workload.token(1).account.text, Workload.token(2).account.text)
             let web = [
                 link(0, second), link(1, "a"), link(1, "b", moves: true), consent("c", 0), link(0, "b", moves: true),
                 consent("d", 0), link(2, "a"), link(2, second, moves: true), consent("e", 2), link(3, third),
