@@ -19,7 +19,8 @@ import Testing
             #/
             (?: ^ \h* | ` ) currency-ledger \h
             (
-                app-store \h [a-z-]+ | sandbox \h [a-z]+ (?: -consumption )? | catalog \h import | [a-z][a-z-]*
+                app-store \h [a-z-]+ | reconcile \h [a-z]+ | sandbox \h [a-z]+ (?: -consumption )? | catalog \h import
+                | [a-z][a-z-]*
                 (?: \h (?: init | sign | notify ) \b )?
             ) ( [^`\n]* )
             /#.anchorsMatchLineEndings()

@@ -147,19 +147,23 @@ import Testing
         let shop = try await Shop()
         let files = try shop.reports("apple", "--kind", "financial", "--plain")
         let path = try #require(files.first { $0.hasSuffix("_US.txt") })
-        // A unit more than was sold of one, and no row of another.
-        let text = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
-        let changed = text.filter { !$0.contains("\t4.99\t") }.map { row in
-            row.replacing("\t3\t0.69\t2.07\t", with: "\t4\t0.69\t2.76\t")
-        }.filter { !$0.hasPrefix("Total") }
-        try changed.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
-        let finished = try shop.reconcile(["sales", path])
-        #expect(finished.status == 1, "\(finished)")
-        #expect(finished.output.contains("Apple pays 0.69 USD for 1 com.example.game.gems500 in US"), "\(finished)")
-        #expect(
-            finished.output.contains(
-                "1 of 2000000000000001 are not paid by any Financial Report of their month or a later one"),
-            "\(finished)")
+        let rows = try String(contentsOfFile: path, encoding: .utf8).components(separatedBy: "\n").filter {
+            !$0.hasPrefix("Total")
+        }
+        func finding(_ name: String, _ rows: [String]) throws -> Finished {
+            try shop.folder.write("\(name)_US.txt", rows.joined(separator: "\n"))
+            return try shop.reconcile(["sales", shop.folder.path("\(name)_US.txt")], evidence: name)
+        }
+        let more = rows.map { $0.replacing("\t3\t0.69\t2.07\t", with: "\t4\t0.69\t2.76\t") }
+        let pays = try finding("more", more)
+        #expect(pays.status == 1, "\(pays)")
+        #expect(pays.output.contains("Apple pays 0.69 USD for 1 com.example.game.gems500 in US"), "\(pays)")
+        let unpaid = try finding("unpaid", rows.filter { !$0.contains("\t4.99\t") })
+        #expect(unpaid.status == 1, "\(unpaid)")
+        let why = "1 of 2000000000000001 are not paid by any Financial Report of their month or a later one"
+        #expect(unpaid.output.contains(why), "\(unpaid)")
+        let other = try finding("other", more.filter { !$0.contains("\t4.99\t") })
+        #expect(other.output.contains("1 of 2000000000000001 can only be paid at another price"), "\(other)")
         try shop.stop()
     }
 

@@ -93,7 +93,7 @@ extension Reconcile {
                 \(findings.count { $0.kind == .agrees }) lines agree, \
                 \(findings.count { $0.isToBeLookedAt }) things are to be looked at
                 """)
-            if !reconciliation.agrees { throw ExitCode(1) }
+            if findings.contains(where: \.isToBeLookedAt) { throw ExitCode(1) }
         }
     }
 
@@ -107,7 +107,8 @@ extension Reconcile {
                 pays in the customer's currency, signed = unsettled + settled + withheld in each column; and in each \
                 row opening + sold - refunded - recognised = closing.
 
-                It is made of the files that "reconcile sales" has kept: with more of them, more is settled.
+                It is made of the files that "reconcile sales" has kept: with more of them, more is settled. A month \
+                that is not over ends now.
                 """)
 
         @Argument(help: "The month in UTC, as 2026-01.")
@@ -133,7 +134,9 @@ extension Reconcile {
                     if let fault = file.fault { throw Failure("\(file.name): \(fault)") }
                 }
                 var settled = SettledMonth(reconciliation.settlement, purchases.all)
-                try await settled.read(source, from: month.first, through: month.last)
+                // Of a month that is not over, what there is by now.
+                try await settled.read(
+                    source, from: month.first, through: month.last < Clock.now() ? month.last : nil)
                 return settled
             }
             let writer = try OutputFile(output)

@@ -17,6 +17,8 @@ struct ReportFinding: CustomStringConvertible {
         case noReport = "no_report"
         /// Apple pays, or takes back, what the ledger does not have.
         case unassigned
+        /// Apple pays for a purchase at another price than the one that was signed.
+        case otherPrice = "other_price"
         /// What the ledger has and no Financial Report of its month or a later one pays.
         case unpaid
         /// The same of months of which no Financial Report was given yet.
@@ -44,7 +46,7 @@ struct ReportFinding: CustomStringConvertible {
 
     var isToBeLookedAt: Bool {
         switch kind {
-        case .file, .row, .difference, .unassigned, .unpaid: true
+        case .file, .row, .difference, .unassigned, .otherPrice, .unpaid: true
         case .agrees, .aroundMidnight, .noReport, .notYet: false
         }
     }
@@ -55,6 +57,7 @@ struct ReportFinding: CustomStringConvertible {
             + reconciliation.match.daysWithoutReport.map { day in
                 ReportFinding(kind: .noReport, days: "\(day)", description: "\(day): there is no report of the day")
             } + reconciliation.settlement.unassigned.map { of($0, files) }
+            + reconciliation.settlement.parts.filter(\.isOtherPrice).map { of($0, files) }
             + reconciliation.settlement.open.map(of)
     }
 
@@ -111,6 +114,17 @@ struct ReportFinding: CustomStringConvertible {
             description: """
                 \(name), line \(rest.source.line): Apple \(what) \(rest.share) \(rest.shareCurrency) for \(rest.units) \
                 \(rest.key.product) in \(rest.key.country), and the ledger has no such \(of)
+                """)
+    }
+
+    private static func of(_ part: Settlement.Part, _ files: [Reconciliation.File]) -> ReportFinding {
+        let name = files[part.source.file].name
+        return ReportFinding(
+            kind: .otherPrice, file: name, line: part.source.line, direction: part.isReturn ? .refunded : .sold,
+            units: part.units, money: part.share, moneyCurrency: part.shareCurrency, transactions: [part.transaction],
+            description: """
+                \(name), line \(part.source.line): \(part.units) of \(part.transaction) can only be \
+                \(part.isReturn ? "taken back" : "paid") at another price than the one that was signed
                 """)
     }
 

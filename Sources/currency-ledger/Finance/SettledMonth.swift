@@ -120,13 +120,13 @@ struct SettledMonth {
 
     // MARK: Reading
 
-    /// Reads lots as they were before a period, and at its end.
-    mutating func read(_ source: ReportSource, from: Timestamp?, through asOf: Timestamp) async throws {
-        if let from { opening = try await sums(source, asOf: from - 1) }
+    /// Reads lots as they were before a period, and at its end; where that is `nil`, now.
+    mutating func read(_ source: ReportSource, from: Timestamp, through asOf: Timestamp?) async throws {
+        opening = try await sums(source, asOf: from - 1)
         closing = try await sums(source, asOf: asOf)
     }
 
-    private func sums(_ source: ReportSource, asOf: Timestamp) async throws -> [Key: Parts] {
+    private func sums(_ source: ReportSource, asOf: Timestamp?) async throws -> [Key: Parts] {
         let request = ReportRequest(kind: .lots, asOf: asOf, scope: .all, limit: Limits.reportPageMax)
         var sums: [Key: Parts] = [:]
         var current = Current()
