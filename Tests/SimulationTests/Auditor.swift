@@ -85,6 +85,8 @@ final class Auditor: @unchecked Sendable {
         var time: Timestamp
         /// Whether nothing could be made durable when it was decided.
         var isReading: Bool
+        /// Those of the items that were not carried out, since what they need is damaged.
+        var damaged: Set<Int> = []
     }
 
     private enum Result {
@@ -151,6 +153,14 @@ final class Auditor: @unchecked Sendable {
         batches += 1
         undone.append(Batch(number: batches, items: items, time: lastTime, isReading: lastFault))
         return batches
+    }
+
+    /// The ledger tells who decides a batch what of it cannot be carried out, since what it needs is damaged.
+    func isDeciding(_ number: Int, of life: Int, faults: [StoreError?]) {
+        guard life == self.life, !faults.isEmpty, let index = undone.firstIndex(where: { $0.number == number }) else {
+            return
+        }
+        undone[index].damaged = Set(faults.indices.filter { faults[$0] != nil })
     }
 
     /// A batch is done.
@@ -314,7 +324,13 @@ final class Auditor: @unchecked Sendable {
                 leftOut = choice
                 var world = before
                 var mismatch: String?
-                for (item, result) in zip(batch.items, results) {
+                for (index, (item, result)) in zip(batch.items, results).enumerated() {
+                    if case .answer(.failure(.store)) = result {
+                        if batch.isReading || batch.damaged.contains(index) { continue }
+                        let ask = item.ask.map { "\($0)" } ?? "the sweep"
+                        mismatch = "nothing kept \(ask) from being carried out, but \(result)"
+                        break
+                    }
                     guard let text = step(&world, item, result, batch) else { continue }
                     mismatch = text
                     break
@@ -362,27 +378,17 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
-    /// Worlds that are told apart for one batch.
-    private static let imaginedMax = 1_000
-
     /// What may become of the worlds if a batch became durable of which nothing was told.
     private func imagine(_ batch: Batch) -> [World] {
         let imagined = worlds.flatMap { before in
-            choices(before, batch).flatMap { choice in
+            choices(before, batch).map { choice in
                 leftOut = choice
-                var possible = [before]
-                for item in batch.items {
-                    // A request that met a damaged row was not carried out, and here nobody is told which did.
-                    let mayBeLeftOut = mayLeaveOut && possible.count < Auditor.imaginedMax
-                    possible = possible.flatMap { world in
-                        var next = world
-                        _ = step(&next, item, nil, batch)
-                        return mayBeLeftOut ? [next, world] : [next]
-                    }
-                    if mayBeLeftOut { possible = Auditor.distinct(possible) }
+                var world = before
+                for (index, item) in batch.items.enumerated() where !batch.damaged.contains(index) {
+                    _ = step(&world, item, nil, batch)
                 }
-                for index in possible.indices { remember(before, in: &possible[index]) }
-                return possible
+                remember(before, in: &world)
+                return world
             }
         }
         return Auditor.distinct(imagined)
@@ -392,7 +398,6 @@ final class Auditor: @unchecked Sendable {
     /// - Parameter result: what the ledger says of it; `nil` where nobody knows.
     /// - Returns: how that differs from what it must say.
     private func step(_ world: inout World, _ item: Item, _ result: Result?, _ batch: Batch) -> String? {
-        if case .answer(.failure(.store))? = result { return nil }
         let now = batch.time
         world.actor = item.connection?.actor
         let expected: Outcome
@@ -516,7 +521,13 @@ final class ObservedStore: Store {
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
         let batch = auditor.life == life ? auditor.decided(each()) : 0
-        base.commit(needs, each: each, isLast: isLast, decide) { [auditor, life] result in
+        base.commit(
+            needs, each: each, isLast: isLast,
+            { books, faults in
+                auditor.isDeciding(batch, of: life, faults: faults)
+                return decide(&books, faults)
+            }
+        ) { [auditor, life] result in
             // What the sequencer decides is generic to a store.
             let decisions = result.map { Mirror(reflecting: $0).children.first?.value as? [Decision] ?? [] }
             auditor.done(batch, of: life, decisions)
