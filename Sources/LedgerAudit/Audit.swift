@@ -220,6 +220,8 @@ private struct AuditRun {
     }
 
     /// Blocks that are only computed, without their signatures.
+    /// - Parameter first: blocks up to this one were computed before. The names that are gone from them since are those
+    ///   that a service erased meanwhile.
     private func read(from first: BlockNumber, through last: BlockNumber, into replay: Replay) throws {
         let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
@@ -227,7 +229,11 @@ private struct AuditRun {
             let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes)
         {
             for block in workers.map(chunk.blocks, { [hash] in CheckedBlock($0, hash) })
-            where block.sealed.number > first && block.sealed.number <= last {
+            where block.sealed.number <= last {
+                if block.sealed.number <= first {
+                    replay.forgetNames(goneFrom: block)
+                    continue
+                }
                 chunk.passLost(before: block.sealed.number, replay)
                 replay.apply(block)
             }

@@ -106,7 +106,12 @@ extension Replay {
                     isItsOwn, block.number,
                     "a statement of purchase \(transaction) names entry \(entry), which is not its purchase's")
             }
-            if stated.remove(transaction) != nil { continue }
+            if stated.remove(transaction) != nil {
+                expect(
+                    row.revoked == 0 || purchases[transaction]?.source == .external, block.number,
+                    "purchase \(transaction) was carried over as refunded")
+                continue
+            }
             guard let book = purchases[transaction], book.source == .external else {
                 fault(block.number, "purchase \(transaction) is stated, and is none of another store")
                 continue
@@ -146,6 +151,7 @@ extension Replay {
 
     private func checkPosted(_ transaction: TransactionID, _ block: BlockNumber) {
         guard let book = purchases[transaction], book.account != nil else { return }
+        if book.grants.isEmpty { return }
         guard book.firstLot > 0 else {
             return fault(block, "purchase \(transaction) has an account, and nothing of it is posted")
         }

@@ -238,6 +238,13 @@ final class Replay {
         accountNames[Int(account) - 1] == nil && !erased.contains(account)
     }
 
+    /// Forgets the names that a block does not have any more, which it had when it was applied.
+    func forgetNames(goneFrom block: CheckedBlock) {
+        for row in block.block?.rows.accounts ?? [] where row.name == nil && row.id <= accountNames.count {
+            accountNames[Int(row.id) - 1] = nil
+        }
+    }
+
     /// Accounts of which nobody can say what name the tables must have.
     var unknownNames: Set<PlayerID> {
         Set(stride(from: PlayerID(1), through: PlayerID(accountNames.count), by: 1).filter(isNameUnknown))

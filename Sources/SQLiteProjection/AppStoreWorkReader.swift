@@ -120,20 +120,35 @@ struct AppStoreWorkReader {
             FROM assignment AS a JOIN purchase AS p ON p.transaction_id = a.transaction_id
             WHERE p.source = 'app_store' AND a.id > ? ORDER BY a.id LIMIT ?
             """, after: after, limit)
-        let names = try AccountNames(db)
+        let (names, links) = (try AccountNames(db), try StoredLinks(db))
         var rows: [AppStoreWork.Assignment] = []
         try select.forEach { row in
             let transaction = TransactionID(number: row.integer(1))
-            let name = try names.name(of: row.integer(2))
+            let token = try token(of: row.integer(2), names, links)
             let end = try calls.last(of: transaction, .accountTokenSet, 0)
             rows.append(
                 AppStoreWork.Assignment(
                     number: row.integer(0), transaction: transaction,
                     originalTransaction: row.optionalInteger(3).map { TransactionID(number: $0) },
-                    time: row.integer(4), account: name.isErased ? nil : name,
+                    time: row.integer(4), token: token,
                     isFinishTold: try calls.last(of: transaction, .finished, 0) != nil, isTold: end?.isFinal ?? false,
                     refusalCode: end?.code))
         }
         return rows
+    }
+
+    /// The account's own name, where that is a token; else the token that became its last, and still is.
+    private func token(
+        of account: PlayerID, _ names: AccountNames, _ links: StoredLinks
+    ) throws -> AppAccountToken? {
+        let owner = try links.owner(of: account)
+        for member in [account] + (try links.members(of: owner).sorted(by: >)) {
+            let name = try names.name(of: member)
+            if name.isErased { continue }
+            let newest = try links.links(of: member).last?.account
+            guard newest == nil || newest == owner || member == account else { continue }
+            if let token = AppAccountToken(name.text) { return token }
+        }
+        return nil
     }
 }

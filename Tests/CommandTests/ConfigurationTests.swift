@@ -434,7 +434,6 @@ import Testing
             #"{"currencies": {"g": {}}, "products": {"p": {"g": 1.5}}}"#,
             "1:51: products.p.g: must be an integer from 1 to 900719925474099, not 1.5"
         ),
-        (#"{"currencies": {"g": {}}, "products": {"p": {}}}"#, "1:45: products.p: must grant something"),
         (
             #"{"currencies": {"g": {}}, "products": {"p": true}}"#,
             "1:45: products.p: must be the amounts that it grants, a list of offers, or a product with its type, not "

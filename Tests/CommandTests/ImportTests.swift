@@ -36,7 +36,14 @@ import Testing
             ("ann,coals,free,5,,,,,\r\n", "the ledger has no currency coals"),
             ("ann,g ems,free,5,,,,,\r\n", "currency 'g ems' is no currency's code"),
             ("ann,gems,lent,5,,,,,\r\n", "class must be paid or free, not 'lent'"),
-            ("ann,gems,free,0,,,,,\r\n", "amount must be an integer from 1"),
+            ("ann,gems,free,-1,,,,,\r\n", "amount must be an integer from 0"),
+            ("ann,,,0,,,,,\r\n", "amount 0 is for a purchase of which nothing is left, and needs product"),
+            ("ann,,,0,p,1.00,,2025-01-01,11\r\n", "price is what is not earned yet"),
+            ("ann,,,0,p,,,2025-01-01,12\r\n", ""),
+            ("ann,,,0,q,,,2025-01-01,12\r\n", "must say the same of its purchase as line 11"),
+            ("kim,,,0,p,,,2025-01-01,12\r\n", "transaction 12 is another account's already, on line 11"),
+            ("zoe,gems,free,1,,,,,\r\n", ""),
+            ("zoe,gems,free,9007199254740991,,,,,\r\n", "account zoe would have 9007199254740992 gems"),
             ("ann,gems,paid,5,,,,,\r\n", "a paid lot needs product, price"),
             ("ann,gems,free,5,p,,,,7\r\n", "it is of a purchase, and has no price, no priceCurrency, no purchaseDate"),
             ("ann,gems,paid,5,p,4.9999,USD,2025-01-01,7\r\n", "price must be a decimal"),
@@ -49,6 +56,7 @@ import Testing
             (Self.line("eve", 2, 6), "must be of another currency than the other lots of its purchase"),
             (Self.line("kim", 3, 5, price: "0"), "a paid lot has a price above 0"),
             (Self.line("lea", 9, 5), "the ledger has transaction 2000000000000009 already"),
+            (Self.line("lea", 9, 0, price: "0"), ""),
         ]
         let finished = try Self.run(studio, Self.header + lines.map(\.0).joined(), service)
         #expect(finished.status == 1 && finished.output.isEmpty)
@@ -98,6 +106,72 @@ import Testing
         #expect(try await client.head().entry == 3)
         try await client.close()
         #expect(service.stop() == 0)
+    }
+
+    @Test func anAccountIsImportedOnceUnderEachName() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let dan = try #require(AccountName("dan"))
+        let text = Self.header + "dan,gems,free,100,,,,,\r\n"
+        #expect(try Self.run(studio, text, service).status == 0)
+        for more in ["dan,tickets,free,7,,,,,\r\n", Self.line("dan", 1, 5), Self.line("dan", 1, 0, price: "")] {
+            try studio.folder.write("more.csv", text + more)
+            for option in [["--dry-run"], []] {
+                let finished = try Command.run(
+                    ["import", studio.folder.path("more.csv"), "--server", service.address] + option)
+                #expect(finished.status == 1, "\(finished.output)")
+                #expect(finished.error.contains("account dan was imported before, and not the same of it"))
+            }
+        }
+        #expect(try await client.head().entry == 1)
+        let second = Self.header + "dan,tickets,free,7,,,,,\r\n"
+        for output in ["imported 1 accounts: 0 purchases, 1 gifts\ntickets free 7\n", "imported 0 accounts"] {
+            let finished = try Self.run(studio, second, service, "--name", "tickets")
+            #expect(finished.status == 0 && finished.output.hasPrefix(output), "\(finished.error)\(finished.output)")
+        }
+        #expect(try await client.head().entry == 2)
+        #expect(try await client.balance(dan).balances.map(\.balance.available) == [100, 7])
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    @Test func aPurchaseOfWhichNothingIsLeftIsKnown() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let count = 600
+        // Of the last one gems are left and tickets are not.
+        let text =
+            Self.header + (0..<count).map { Self.line("ann", $0, 0, price: $0 % 2 == 0 ? "" : "0.00") }.joined()
+            + Self.line("ann", count, 3) + Self.line("ann", count, 0, price: "0").replacing("gems", with: "tickets")
+        let done = try Self.run(studio, text, service)
+        let told = "imported 1 accounts: 1 purchases, 0 gifts, \(count) purchases that are used up\n"
+        #expect(done.status == 0 && done.output.hasPrefix(told), "\(done.error)\(done.output)")
+        #expect(try Self.run(studio, text, service).output.hasSuffix("imported before: 3 of 3 requests\n"))
+        #expect(try await client.head().entry == 1)
+        let ann = try #require(AccountName("ann"))
+        for number in [0, count - 1, count] {
+            let jws = try studio.chain.sign(
+                TransactionPayload(
+                    transactionID: String(Self.transaction(number)), bundleID: "com.example.game",
+                    productID: Self.product, purchaseDate: 1_740_830_400_123, signedDate: studio.now - 50_000,
+                    environment: .sandbox))
+            #expect(try await client.credit(signedTransaction: jws, account: ann).outcome == .alreadyCredited)
+        }
+        #expect(try await client.balance(ann).balances.map(\.balance.available) == [3])
+        let view = try await client.purchase(TransactionID(number: Int64(Self.transaction(0))))
+        #expect(view.source == .imported && view.grants.isEmpty)
+        try await client.close()
+        let purchases = try Command.run(["export", "purchases", "--server", service.address])
+        #expect(purchases.output.split(separator: "\r\n").count == count + 2, "\(purchases.error)")
+        #expect(service.stop() == 0)
+        let audited = try Command.run(["audit", "--config", studio.folder.path("ledger.json")])
+        #expect(audited.status == 0 && audited.output.hasSuffix("everything holds\n"), "\(audited.output)")
+        let script = Command.root.appendingPathComponent("Schema/verify/verify_log.py").path
+        let verified = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"), ["python3", script, studio.folder.path("ledger")])
+        #expect(verified.status == 0, "\(verified.output)\(verified.error)")
     }
 
     @Test func aKillInTheMiddleDoublesNothingAndRefundsTakeTheLotsBack() async throws {

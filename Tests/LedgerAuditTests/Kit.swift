@@ -26,6 +26,8 @@ final class TemporaryFolder: Sendable {
 final class RandomLedger {
     let folder: TemporaryFolder
     let blocks: [SealedBlock]
+    /// What the log was, each time before names were erased.
+    private(set) var beforeErasures: [[SealedBlock]] = []
     var tables: String { folder.path("projection.sqlite") }
 
     /// - Parameters:
@@ -80,6 +82,10 @@ final class RandomLedger {
                     batch.append(workload.next())
                 }
             }
+            let forgets = batch.contains { command in
+                if case .forget = command { true } else { false }
+            }
+            if forgets { beforeErasures.append(log.blocks) }
             try run(
                 batch, closes: workload.generator.chance(5), names: workload.generator.chance(20), at: now)
             done += batch.count

@@ -99,6 +99,34 @@ import Testing
         }
     }
 
+    /// The tables are of a later block than the audit reads, and between the two a name was erased that it has read.
+    @Test func aNameThatIsErasedBeforeTheTablesAreReadIsNoFault() async throws {
+        try await apart {
+            let seed = Seed.drawn()
+            let ledger = try RandomLedger(seed: seed, commands: 400)
+            var tried = 0
+            let (blocks, tables) = (ledger.blocks, ledger.tables)
+            for early in ledger.beforeErasures where early.count < blocks.count - 1 {
+                tried += 1
+                let identity = Digest(
+                    of: BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox"), Workload.hash)
+                let opened = Opened()
+                let audit = Audit(Audit.Configuration(jobs: 2), hash: Workload.hash) {
+                    Steps(opened.next() == 1 ? early : blocks, identity: identity)
+                } openTables: {
+                    try SQLiteTables(path: tables, connections: 2)
+                }
+                var own: [String] = []
+                let summary = try audit.run(progress: { _, _ in }) { finding in
+                    if finding.block == nil || "\(finding)".contains("name") { own.append("\(finding)") }
+                }
+                #expect(own == [], "seed \(seed): after block \(early.count)")
+                #expect(summary.tables == blocks.last?.number)
+            }
+            #expect(tried > 0, "seed \(seed)")
+        }
+    }
+
     /// One block: two lots of 100, a spend of both (transfers 3 and 4) and one of the second (5), two holds of it
     /// (6 and 7), then what is to be changed: a reversal (8) of the spend 5, a release (9) of the hold 7, and among
     /// several operations a reversal (10) of the spend 3.

@@ -245,7 +245,7 @@ import Testing
 }
 
 /// How often something was opened.
-private final class Opened: Sendable {
+final class Opened: Sendable {
     private let count = Mutex(0)
 
     func next() -> Int {

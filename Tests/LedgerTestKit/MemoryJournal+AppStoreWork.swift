@@ -65,10 +65,16 @@ extension MemoryJournal {
     private func assignment(_ row: BlockRows.AssignmentRow) -> AppStoreWork.Assignment? {
         guard let register = register(row.transaction), register.facts.source == .appStore else { return nil }
         let end = end(row.transaction, .accountToken)
-        let name = name(row.account)
+        let owner = owner(of: row.account)
+        // Those that are the account's, the newest first; but the one to which it was credited before them.
+        let others = rows.accounts.map(\.id).filter { account in
+            self.owner(of: account) == owner && links(of: account).last ?? owner == owner
+        }
+        let token = ([row.account] + others.reversed()).lazy.map { self.name($0) }
+            .compactMap { $0.isErased ? nil : AppAccountToken($0.text) }.first
         return AppStoreWork.Assignment(
             number: row.id, transaction: row.transaction, originalTransaction: register.facts.original, time: row.time,
-            account: name.isErased ? nil : name, isFinishTold: self.end(row.transaction, .finish) != nil,
+            token: token, isFinishTold: self.end(row.transaction, .finish) != nil,
             isTold: end?.isFinal ?? false, refusalCode: end?.code)
     }
 }

@@ -197,8 +197,19 @@ package struct Workload {
                     currency: CurrencyCode("gems")!, amount: Amount(Int64.random(in: 1...30, using: &generator))!),
                 at: 0)
         }
+        // Of some nothing is left, at times beside what is left of others.
+        var usedUp: [UsedUpPurchase] = []
+        if generator.chance(30) {
+            let other = Int.random(in: 0..<purchases, using: &generator)
+            if other != number {
+                usedUp.append(
+                    UsedUpPurchase(
+                        transaction: Workload.transaction(other), product: "gems500", purchaseDate: Int64(other % 30)))
+                if generator.chance(50) { lots = [] }
+            }
+        }
         let command = Command.importLots(
-            LotImport(key: RequestKey("import-\(issued)")!, account: account, lots: lots))
+            LotImport(key: RequestKey("import-\(issued)")!, account: account, lots: lots, usedUp: usedUp))
         imports.append(command)
         return command
     }

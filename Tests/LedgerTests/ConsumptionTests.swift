@@ -35,6 +35,21 @@ import Testing
         }
     }
 
+    /// 22 of 300 and 56 of 210 are 17 percent, though neither share is a decimal that ends.
+    @Test func aWholeSumOfBrokenSharesIsNotOneTooLow() throws {
+        let catalog = Catalog(
+            currencies: ["gems": CurrencySettings(), "tickets": CurrencySettings()],
+            products: ["bundle": Catalog.Product(offers: [.always(["gems": 300, "tickets": 210])])])
+        var store = AuditedStore(catalog)
+        try store.credit(jws(1, "bundle"), "ann")
+        try store.spend("s", "ann", 22)
+        try store.spend("t", "ann", 56, of: "tickets")
+        #expect(try body(&store).consumptionPercentage == 17_000)
+        try store.spend("u", "ann", 277)
+        try store.spend("v", "ann", 154, of: "tickets")
+        #expect(try body(&store).consumptionPercentage == 99_833)
+    }
+
     @Test func currenciesWeighTheSameUnlessTheCatalogSaysOtherwise() throws {
         var equal = try store()
         try equal.spend("s", "ann", 500)

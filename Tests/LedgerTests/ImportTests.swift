@@ -75,6 +75,42 @@ import Testing
         #expect(try store.view(1).events.map(\.kind) == [.stated, .signed, .signed, .signed])
     }
 
+    @Test func aPurchaseOfWhichNothingIsLeftIsKnownForEver() throws {
+        var store = AuditedStore()
+        let usedUp = [
+            UsedUpPurchase(transaction: 4, product: "gems500", purchaseDate: 300),
+            UsedUpPurchase(transaction: 3, product: "gems100", purchaseDate: 200),
+        ]
+        let receipt = try store.importLots("i", "ann", Self.gift(7), Self.lot(5, 10), usedUp: usedUp)
+        #expect(receipt == ImportReceipt(entry: 1, entries: 2, usedUp: 2, replayed: false))
+        #expect(store.index.rows.entries.map(\.transaction) == [5, nil])
+        #expect(store.index.rows.purchases.map(\.facts.transaction) == [5, 3, 4])
+        let another = UsedUpPurchase(transaction: 6, product: "gems100", purchaseDate: 1)
+        let nothing = ImportReceipt(entry: nil, entries: 0, usedUp: 1, replayed: false)
+        #expect(try store.importLots("k", "ben", usedUp: [another]) == nothing)
+        store.restart()
+        #expect(
+            try store.importLots("i", "ann", Self.lot(5, 10), Self.gift(7), usedUp: usedUp.reversed()).replayed)
+        #expect(throws: Refusal(.keyReused)) { try store.importLots("i", "ann", Self.lot(5, 10), Self.gift(7)) }
+        #expect(throws: Refusal(.purchaseConflict(member: "transactionId"))) {
+            try store.importLots("l", "ann", usedUp: [usedUp[0]])
+        }
+        #expect(throws: Refusal(.futurePurchase)) {
+            try store.importLots(
+                "l", "ann", usedUp: [.init(transaction: 8, product: "p", purchaseDate: Limits.amountMax)])
+        }
+        #expect(try store.credit(jws(4), "ann").outcome == .alreadyCredited)
+        #expect(throws: Refusal(.accountMismatch)) { try store.credit(jws(4), "ben") }
+        // There is nothing to take back, and nothing to give back.
+        let refunded = try store.notify("r", jws(3, signed: 700, revoked: 100_000)).purchase
+        #expect(refunded?.outcome == .reversed && refunded?.posted.isEmpty == true)
+        #expect(try store.credit(jws(3, signed: 800), "ann").posted.isEmpty)
+        #expect(try store.standing("ann") == [17, 0])
+        let view = try store.view(3)
+        #expect(view.source == .imported && view.grants.isEmpty)
+        #expect(view.events.map(\.kind) == [.stated, .signed, .signed])
+    }
+
     @Test func aRefusalPostsNothingAndIsNotKept() throws {
         var store = AuditedStore()
         try store.credit(jws(9), "ben")

@@ -106,6 +106,38 @@ import Testing
         #expect(shared.posted.map(\.units) == [4, 1])
     }
 
+    /// A member's share names the purchase that it comes from, at times.
+    @Test func whatAFamilySharesIsNotThePurchaseOfWhoBoughtIt() throws {
+        var store = AuditedStore(Self.catalog)
+        func signed(_ ownership: String, at date: Timestamp, revoked: Int64 = 0) -> SignedPurchase {
+            let isShared = ownership == "FAMILY_SHARED"
+            var purchase = bought(
+                1, "vip", .nonConsumable, isFamilyShared: isShared, signed: date, revoked: revoked)
+            purchase.facts.ownership = ownership
+            return purchase
+        }
+        try store.credit(signed("PURCHASED", at: 1), "ann")
+        #expect(try store.notify("n", signed("FAMILY_SHARED", at: 2, revoked: 100_000)).purchase == nil)
+        #expect(throws: Refusal(.familyShared(product: "vip"))) {
+            try store.credit(signed("FAMILY_SHARED", at: 3), "ben")
+        }
+        #expect(try store.standing("ann") == [9, 0])
+        try store.credit(signed("PURCHASED", at: 4, revoked: 100_000), "ann")
+        #expect(try store.notify("m", signed("FAMILY_SHARED", at: 5)).purchase == nil)
+        #expect(try store.standing("ann") == [0, 0])
+    }
+
+    @Test func aConsumableMayBeListedThatGrantsNothing() throws {
+        let skip = Catalog.Product(offers: [.always([:])])
+        var store = AuditedStore(Catalog(currencies: Self.gems, products: ["skip": skip]))
+        #expect(try store.notify("n", bought(1, "skip", .consumable), "ann").purchase == nil)
+        #expect(throws: Refusal(.notConsumable)) { try store.credit(bought(1, "skip", .consumable), "ann") }
+        #expect(throws: Refusal(.unknownProduct(product: "other"))) {
+            try store.notify("m", bought(2, "other", .consumable), "ann")
+        }
+        #expect(store.index.rows.purchases.isEmpty && store.index.rows.notifications.count == 1)
+    }
+
     @Test func itemsGrantBySKUTogether() throws {
         var store = AuditedStore(Self.catalog)
         let one = try store.credit(bought(1, "monthly", .autoRenewable, sold: ["monthly"]), "ann")

@@ -247,7 +247,7 @@ import Testing
             let end = lastEnd(row.transaction, .accountToken, nil)
             return AppStoreWork.Assignment(
                 number: row.id, transaction: row.transaction, originalTransaction: nil, time: row.time,
-                account: books.players[row.account]!.name,
+                token: AppAccountToken(books.players[row.account]!.name.text),
                 isFinishTold: lastEnd(row.transaction, .finish, nil) != nil, isTold: isFinal(end),
                 refusalCode: end?.code)
         }

@@ -59,9 +59,10 @@ extension World {
             throw .accountMismatch
         }
         if let known {
-            // A notification that names no account reaches the owner; and so does whoever comes after the owner was
-            // forgotten.
-            let claimed = isNobodys ? named : isCredit ? name : named
+            // A notification whose request names no account reaches the owner; and so does whoever comes after the
+            // owner was forgotten. Else it is the token's word that counts, and the named account is the same as it is
+            // now: a token that was linked to another account since still fits what was bought under it before.
+            let claimed = isNobodys ? named : isCredit || named != nil ? name : nil
             if let owner = known.account.map({ owner($0) }), let claimed, !mayBe(claimed, owner),
                 !names[owner].isErased
             {

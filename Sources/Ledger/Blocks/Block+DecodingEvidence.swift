@@ -59,7 +59,10 @@ extension BlockDecoder {
             let account = flags & BlockForm.PurchaseFlag.account == 0 ? nil : self.account()
             let named = flags & BlockForm.PurchaseFlag.entry == 0 ? nil : someStep(&entry)
             let grants = self.grants()
-            reader.require((account == nil) == (named == nil), "it has an account without an entry, or the reverse")
+            // What grants nothing has an account, and no entry.
+            reader.require(
+                grants.isEmpty ? named == nil : (account == nil) == (named == nil),
+                "it has an account without an entry, or the reverse")
             try check(.purchases, row: row)
             let isEvidenced = flags & BlockForm.PurchaseFlag.evidence != 0
             if isEvidenced { firstEvidence.append(facts.transaction) }

@@ -2,8 +2,9 @@
 extension Books {
     /// What all that was sold grants, by currency.
     ///
-    /// Each consumable must be listed. Of other products only those need be that grant something: a game sells
-    /// subscriptions that have nothing to do with its currency.
+    /// Each consumable must be listed, also one that grants nothing: else it may be one that was forgotten. Of other
+    /// products only those need be that grant something: a game sells subscriptions that have nothing to do with its
+    /// currency.
     /// - Throws: why there is nothing to grant.
     func grants(of signed: SignedPurchase) throws(Refusal) -> [PurchaseRegister.Grant] {
         var offers: [Catalog.Offer] = []
@@ -25,6 +26,7 @@ extension Books {
         guard let grants = grants(offers, quantity: signed.facts.quantity) else {
             throw Refusal(.unknownProduct(product: signed.facts.product))
         }
+        if grants.isEmpty { throw Refusal(.notConsumable) }
         return grants
     }
 
@@ -34,6 +36,7 @@ extension Books {
         guard let offer = catalog.products[facts.product]?.offer(purchasedAt: facts.purchaseDate),
             let grants = grants([offer], quantity: facts.quantity)
         else { throw Refusal(.unknownProduct(product: facts.product)) }
+        if grants.isEmpty { throw Refusal(.notConsumable) }
         return grants
     }
 

@@ -46,7 +46,8 @@ extension Books {
             facts: stated.facts, grants: grants, account: openAccount(stated.account),
             signedDate: stated.facts.order(stated: time),
             revoked: stated.revoked ?? 0, lots: [], lastEntry: nil)
-        let posted = open(&register, key: key, at: now)
+        // What grants nothing posts nothing.
+        let posted = grants.isEmpty ? [] : open(&register, key: key, at: now)
         if let external = register.facts.external {
             rows.externals.append(
                 BlockRows.ExternalRow(

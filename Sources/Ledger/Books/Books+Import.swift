@@ -4,9 +4,11 @@ extension Books {
     /// was done, and the same may be asked again when the reason is gone.
     mutating func refusal(of carried: LotImport, at now: Timestamp) -> Refusal? {
         settle(account(carried.account), at: now)
-        let bought = carried.lots.compactMap(\.purchase)
-        if bought.contains(where: { $0.purchaseDate > latestTime(now) }) { return Refusal(.futurePurchase) }
-        if bought.contains(where: { purchases[$0.transaction] != nil }) {
+        let bought =
+            carried.lots.compactMap(\.purchase).map { ($0.transaction, $0.purchaseDate) }
+            + carried.usedUp.map { ($0.transaction, $0.purchaseDate) }
+        if bought.contains(where: { $0.1 > latestTime(now) }) { return Refusal(.futurePurchase) }
+        if bought.contains(where: { purchases[$0.0] != nil }) {
             return Refusal(.purchaseConflict(member: "transactionId"))
         }
         var sums: [CurrencyID: Int64] = [:]
@@ -26,7 +28,8 @@ extension Books {
 
     /// Posts it. The first entry has the key; a purchase has an entry of its own, in which its lots come first.
     mutating func post(_ carried: LotImport, at now: Timestamp) -> KeyedAnswer {
-        precondition(1...Limits.importedLotsMax ~= carried.lots.count, "an import of nothing, or of too much")
+        let count = carried.lots.count + carried.usedUp.count
+        precondition(1...Limits.importedLotsMax ~= count, "an import of nothing, or of too much")
         precondition(carried.conflict == nil, "an import whose lots do not fit each other")
         let player = openAccount(carried.account)
         let first = position.entry + 1
@@ -42,12 +45,25 @@ extension Books {
             _ = record(stated, grants: lots.map(grant), key: key, at: now)
             key = nil
         }
+        for purchase in carried.orderedUsedUp {
+            // What is not earned yet of its price is nothing, and nobody knows what that was.
+            let stated = StatedPurchase(
+                facts: PurchaseFacts(
+                    transaction: purchase.transaction, product: purchase.product, quantity: 1,
+                    purchaseDate: purchase.purchaseDate, source: .imported),
+                account: carried.account, revoked: nil)
+            _ = record(stated, grants: [], at: now)
+        }
         let gifts = carried.gifts
         if !gifts.isEmpty {
             beginEntry(.imported, at: now, key: key)
             for lot in gifts { give(grant(lot), to: player) }
         }
-        return .imported(ImportReceipt(entry: first, entries: position.entry - first + 1, replayed: false))
+        let entries = position.entry - first + 1
+        return .imported(
+            ImportReceipt(
+                entry: entries > 0 ? first : nil, entries: entries, usedUp: Int64(carried.usedUp.count),
+                replayed: false))
     }
 
     /// The lot's own price is its weight, so that its share of the purchase's price is that.

@@ -28,7 +28,8 @@ extension Books {
     /// 3, of a purchase whose lots are in memory.
     func assertPosted(_ register: PurchaseRegister) {
         precondition(
-            register.lots.isEmpty == (register.account == nil), "a purchase has lots and no account, or the reverse")
+            register.lots.isEmpty == (register.account == nil || register.grants.isEmpty),
+            "a purchase has lots and no account, or the reverse")
         guard let player = register.account.map({ owner(of: $0) }) else { return }
         for (grant, id) in zip(register.grants, register.lots) {
             guard let lot = place(player, grant.currency).flatMap({ self[$0].lot(id) }) else {

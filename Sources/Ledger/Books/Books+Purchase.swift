@@ -20,6 +20,10 @@ extension Books {
         // name was erased.
         let isNobodys = owner != nil && former == nil && facts.token.map { playerIDs[$0] == nil } ?? false
         let name = facts.token ?? named
+        if let known, signed.isFamilyShared, known.facts.ownership != facts.ownership {
+            // What a member of the family is given, or loses, is not the purchase of who bought it.
+            return .failure(Refusal(.familyShared(product: facts.product)))
+        }
         if requiresAccount && name == nil { return .failure(Refusal(.accountRequired)) }
         if let token = facts.token, let named, !isNobodys, !isSame(token, named) {
             return .failure(Refusal(.accountMismatch))

@@ -40,10 +40,11 @@ extension PurchaseRegister {
         let weighted = zip(grants, lots).reduce(UInt128(0)) { sum, part in
             let (grant, lot) = part
             let spent = UInt128(min(max(lot.spent, 0), grant.units))
-            // Millionths of a thousandth keep the sum of several parts from being rounded down twice.
-            let share = spent * UInt128(Limits.wholeShare) * 1_000_000 / UInt128(max(grant.units, 1))
+            // Parts of 10^12 of a thousandth of a percent: so little is missing of each share that is rounded down.
+            let share = spent * UInt128(Limits.wholeShare) * 1_000_000_000_000 / UInt128(max(grant.units, 1))
             return sum + share * UInt128(grant.weight)
         }
-        return Int64(weighted / (UInt128(total) * 1_000_000))
+        // Less than one such part is missing of each share: with it a whole sum is not one too low.
+        return Int64((weighted + UInt128(total)) / (UInt128(total) * 1_000_000_000_000))
     }
 }

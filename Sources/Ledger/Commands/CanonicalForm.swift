@@ -158,6 +158,11 @@ extension LotImport {
                 form.add(purchase.priceCurrency)
                 form.add(purchase.purchaseDate)
             }
+            for purchase in orderedUsedUp {
+                form.add(purchase.transaction.number)
+                form.add(purchase.product)
+                form.add(purchase.purchaseDate)
+            }
         }
     }
 }

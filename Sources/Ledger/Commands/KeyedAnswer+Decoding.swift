@@ -110,7 +110,14 @@ private struct AnswerReader {
             return balances().map { .release(ReleaseReceipt(entry: entry, replayed: false, balances: $0)) }
         case 7: return atomic(entry, name)
         case 10: return balances().map { .adjustment(AdjustmentReceipt(entry: entry, replayed: false, balances: $0)) }
-        case 11: return .imported(ImportReceipt(entry: entry, entries: integer(), replayed: false))
+        case 11, 12:
+            let entries = integer()
+            let usedUp = tag == 12 ? integer() : 0
+            return (entry == 0) == (entries == 0) && entries + usedUp > 0
+                ? .imported(
+                    ImportReceipt(
+                        entry: entry == 0 ? nil : entry, entries: entries, usedUp: usedUp, replayed: false))
+                : nil
         default: return nil
         }
     }

@@ -59,9 +59,10 @@ private struct AnswerWriter: ~Copyable {
             integer(receipt.entry)
             balances(receipt.balances)
         case .imported(let receipt):
-            integer(11)
-            integer(receipt.entry)
+            integer(receipt.usedUp > 0 ? 12 : 11)
+            integer(receipt.entry ?? 0)
             integer(receipt.entries)
+            if receipt.usedUp > 0 { integer(receipt.usedUp) }
         case .refused(let reason, let operation):
             if let operation {
                 integer(8)

@@ -91,8 +91,9 @@ package enum AppStoreWork: Hashable, Sendable {
         package var originalTransaction: TransactionID?
         /// When the ledger recorded it.
         package var time: Timestamp
-        /// To which it was credited, also where that is linked to another since; `nil` where the name was erased.
-        package var account: AccountName?
+        /// What Apple can be told of whose it is: the name of the account to which it was credited, where that is a
+        /// token, or else the last token that is the account's; `nil` where it has none.
+        package var token: AppAccountToken?
         /// Whether Apple was told that the purchase is finished, and how that ended is no longer in question.
         package var isFinishTold: Bool
         /// Whether Apple took the token, or its time was recorded to be over.
@@ -102,13 +103,13 @@ package enum AppStoreWork: Hashable, Sendable {
 
         package init(
             number: Int64, transaction: TransactionID, originalTransaction: TransactionID?, time: Timestamp,
-            account: AccountName?, isFinishTold: Bool, isTold: Bool, refusalCode: Int64?
+            token: AppAccountToken?, isFinishTold: Bool, isTold: Bool, refusalCode: Int64?
         ) {
             self.number = number
             self.transaction = transaction
             self.originalTransaction = originalTransaction
             self.time = time
-            self.account = account
+            self.token = token
             self.isFinishTold = isFinishTold
             self.isTold = isTold
             self.refusalCode = refusalCode

@@ -4,14 +4,34 @@ public struct LotImport: Hashable, Sendable {
     public var key: RequestKey
     /// Whose it is.
     public var account: AccountName
-    /// What is left of each purchase and of each gift, 1 … ``Limits/importedLotsMax``.
+    /// What is left of each purchase and of each gift; with ``usedUp`` 1 … ``Limits/importedLotsMax``.
     public var lots: [ImportedLot]
+    /// Purchases of which nothing is left. They are known from then on, and give nothing.
+    public var usedUp: [UsedUpPurchase]
 
     /// An import. The server refuses as `invalid_params` what ``ImportedLot`` does not allow.
-    public init(key: RequestKey, account: AccountName, lots: [ImportedLot]) {
+    public init(key: RequestKey, account: AccountName, lots: [ImportedLot], usedUp: [UsedUpPurchase] = []) {
         self.key = key
         self.account = account
         self.lots = lots
+        self.usedUp = usedUp
+    }
+}
+
+/// A purchase of the App Store that other books had credited, and of which nothing is left.
+public struct UsedUpPurchase: Hashable, Sendable {
+    /// The App Store's id of it, once for ever.
+    public var transaction: TransactionID
+    /// The App Store's product id.
+    public var product: String
+    /// When the customer bought it.
+    public var purchaseDate: Timestamp
+
+    /// A purchase of which nothing is left.
+    public init(transaction: TransactionID, product: String, purchaseDate: Timestamp) {
+        self.transaction = transaction
+        self.product = product
+        self.purchaseDate = purchaseDate
     }
 }
 
@@ -88,11 +108,23 @@ extension LotImport {
         return purchases
     }
 
+    /// The purchases of which nothing is left, in the order in which they are recorded: by date and id, the oldest
+    /// first.
+    package var orderedUsedUp: [UsedUpPurchase] {
+        usedUp.sorted { ($0.purchaseDate, $0.transaction.number) < ($1.purchaseDate, $1.transaction.number) }
+    }
+
     /// The ordered lots that nobody bought.
     package var gifts: [ImportedLot] { ordered.filter { $0.purchase == nil } }
 
-    /// The first lot that may not stand beside those before it, and why; `nil` where all may.
-    package var conflict: (lot: Int, rule: String)? {
+    /// What of an import may not stand beside what is before it.
+    package enum Conflict: Equatable, Sendable {
+        case lot(Int, rule: String)
+        case usedUp(Int, rule: String)
+    }
+
+    /// The first lot or purchase that may not stand beside those before it, and why; `nil` where all may.
+    package var conflict: Conflict? {
         var known: [TransactionID: [ImportedLot]] = [:]
         for (index, lot) in lots.enumerated() {
             guard let purchase = lot.purchase else { continue }
@@ -101,17 +133,25 @@ extension LotImport {
                 let isSame =
                     (first.product, first.priceCurrency, first.purchaseDate)
                     == (purchase.product, purchase.priceCurrency, purchase.purchaseDate)
-                if !isSame { return (index, "must say the same of its purchase as the lot before") }
+                if !isSame { return .lot(index, rule: "must say the same of its purchase as the lot before") }
                 if others.contains(where: { $0.currency == lot.currency }) {
-                    return (index, "must be of another currency than the other lots of its purchase")
+                    return .lot(index, rule: "must be of another currency than the other lots of its purchase")
                 }
                 if others.count == Limits.currenciesPerOperationMax {
-                    return (index, "must be one of at most \(Limits.currenciesPerOperationMax) of its purchase")
+                    let most = Limits.currenciesPerOperationMax
+                    return .lot(index, rule: "must be one of at most \(most) of its purchase")
                 }
             }
             let paid = others.reduce(purchase.price) { $0 + ($1.purchase?.price ?? 0) }
-            if paid > Limits.amountMax { return (index, "must not make its purchase dearer than 2^53 - 1") }
+            if paid > Limits.amountMax {
+                return .lot(index, rule: "must not make its purchase dearer than 2^53 - 1")
+            }
             known[purchase.transaction] = others + [lot]
+        }
+        var usedUp: Set<TransactionID> = []
+        for (index, purchase) in self.usedUp.enumerated() {
+            if known[purchase.transaction] != nil { return .usedUp(index, rule: "must not be a lot's purchase too") }
+            if !usedUp.insert(purchase.transaction).inserted { return .usedUp(index, rule: "must not be there twice") }
         }
         return nil
     }
@@ -119,17 +159,21 @@ extension LotImport {
 
 /// The answer to `import`.
 public struct ImportReceipt: Hashable, Sendable {
-    /// The first entry that posted it.
-    public var entry: EntryID
-    /// How many entries did, one after the other: one for each purchase, and one for all that was given.
+    /// The first entry that posted it; `nil` where nothing was posted, since all of its purchases are used up.
+    public var entry: EntryID?
+    /// How many entries did, one after the other: one for each purchase of which something is left, and one for all
+    /// that was given.
     public var entries: Int64
+    /// How many purchases of which nothing is left are known from then on.
+    public var usedUp: Int64
     /// Whether this is the first answer given again.
     public var replayed: Bool
 
     /// The answer to `import`.
-    public init(entry: EntryID, entries: Int64, replayed: Bool) {
+    public init(entry: EntryID?, entries: Int64, usedUp: Int64 = 0, replayed: Bool) {
         self.entry = entry
         self.entries = entries
+        self.usedUp = usedUp
         self.replayed = replayed
     }
 }

@@ -147,7 +147,7 @@ extension WireError {
         switch reason {
         case .notConsumable:
             self.init(
-                .notConsumable, "this is not the purchase of a consumable, nor of another product that grants something"
+                .notConsumable, "this is no purchase of a product that grants something"
             )
         case .wrongProductType(let product, let listed, let signed):
             self.init(

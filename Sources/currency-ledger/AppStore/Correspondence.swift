@@ -265,7 +265,7 @@ struct Correspondence {
             do { try await finish(assignment.transaction) } catch { failure = error }
         }
         if settings.setsAccountTokens, !assignment.isTold, assignment.refusalCode == nil,
-            let token = assignment.account.flatMap({ AppAccountToken($0.description) })
+            let token = assignment.token
         {
             try await tell(.accountToken, assignment.transaction) {
                 try await client.setAppAccountToken(

@@ -4,10 +4,22 @@ import LedgerWire
 
 /// A file of lots that are to be carried over from other books, checked as far as it says by itself.
 struct ImportFile {
-    /// One request, with the lines that its lots stand on, in the order of its lots.
+    /// One request, with the lines that its lots stand on, and its purchases of which nothing is left, in their order.
     struct Part {
         var carried: LotImport
-        var lines: [Int]
+        var lotLines: [Int]
+        var usedUpLines: [Int]
+
+        var firstLine: Int { (lotLines + usedUpLines).min() ?? 0 }
+
+        /// Each purchase with the line that it stands on first.
+        var purchases: [TransactionID: Int] {
+            let lots = zip(carried.lots, lotLines).compactMap { lot, line in
+                lot.purchase.map { ($0.transaction, line) }
+            }
+            let usedUp = zip(carried.usedUp, usedUpLines).map { ($0.transaction, $1) }
+            return Dictionary(lots + usedUp, uniquingKeysWith: min)
+        }
     }
 
     /// A line that is wrong, and why.
@@ -39,14 +51,24 @@ struct ImportFile {
         var lot: ImportedLot
     }
 
-    private var rows: [AccountName: [Row]] = [:]
+    /// The lines of one account.
+    private struct Rows {
+        var lots: [Row] = []
+        var usedUp: [(line: Int, purchase: UsedUpPurchase)] = []
+    }
+
+    private var rows: [AccountName: Rows] = [:]
     /// Whose each purchase is, and on which line it stood first.
     private var owners: [TransactionID: (account: AccountName, line: Int)] = [:]
     private let now: Timestamp
+    private let name: String
 
-    /// - Parameter now: no purchase is later.
-    init(_ bytes: [UInt8], now: Timestamp) {
+    /// - Parameters:
+    ///   - name: what the import is called: each account is imported once under each name.
+    ///   - now: no purchase is later.
+    init(_ bytes: [UInt8], name: String, now: Timestamp) {
         self.now = now
+        self.name = name
         var reader = CSVReader(bytes)
         do throws(CSVReader.Fault) {
             guard let header = try reader.next() else {
@@ -59,7 +81,7 @@ struct ImportFile {
             faults.append(Fault(line: error.line, words: error.words))
         }
         for (account, rows) in rows { divide(rows, of: account) }
-        parts.sort { ($0.carried.account.text, $0.lines[0]) < ($1.carried.account.text, $1.lines[0]) }
+        parts.sort { ($0.carried.account.text, $0.firstLine) < ($1.carried.account.text, $1.firstLine) }
         faults.sort()
     }
 
@@ -99,12 +121,13 @@ struct ImportFile {
         if account == nil {
             fault(&self, "account must be 1 to \(Limits.accountBytesMax) bytes of text without control characters")
         }
+        if text(.amount) == "0" { return readUsedUp(text, line: record.line, account) { fault(&$0, $1) } }
         let currency = CurrencyCode(text(.currency))
         if currency == nil { fault(&self, "currency '\(text(.currency))' is no currency's code") }
         let lotClass = LotClass.allCases.first { $0.name == text(.class) }
         if lotClass == nil { fault(&self, "class must be paid or free, not '\(text(.class))'") }
         let amount = Int64(text(.amount)).flatMap { Amount($0) }
-        if amount == nil { fault(&self, "amount must be an integer from 1 to 2^53 - 1, not '\(text(.amount))'") }
+        if amount == nil { fault(&self, "amount must be an integer from 0 to 2^53 - 1, not '\(text(.amount))'") }
         var purchase: ImportedPurchase?
         let missing = Column.allCases.filter { $0.isOfPurchase && text($0).isEmpty }
         if missing.count < Column.allCases.count(where: \.isOfPurchase) {
@@ -117,23 +140,64 @@ struct ImportFile {
             fault(&self, "a paid lot needs \(missing.map(\.rawValue).joined(separator: ", "))")
         }
         guard !wrong, let account, let currency, let lotClass, let amount else { return }
-        if let purchase {
-            let first = owners[purchase.transaction]
-            if let first, first.account != account {
-                return fault(
-                    &self, "transaction \(purchase.transaction) is another account's already, on line \(first.line)")
-            }
-            if first == nil { owners[purchase.transaction] = (account, record.line) }
+        if let purchase, let other = take(purchase.transaction, of: account, line: record.line) {
+            return fault(&self, other)
         }
-        rows[account, default: []].append(
+        rows[account, default: Rows()].lots.append(
             Row(
                 line: record.line, lotClass: lotClass,
                 lot: ImportedLot(currency: currency, amount: amount, purchase: purchase)))
     }
 
+    /// A purchase of which nothing is left.
+    private mutating func readUsedUp(
+        _ text: (Column) -> String, line: Int, _ account: AccountName?, _ fault: (inout ImportFile, String) -> Void
+    ) {
+        let missing = [Column.product, .purchaseDate, .transactionId].filter { text($0).isEmpty }
+        guard missing.isEmpty else {
+            let names = missing.map(\.rawValue).joined(separator: ", ")
+            return fault(&self, "amount 0 is for a purchase of which nothing is left, and needs \(names)")
+        }
+        if !text(.price).isEmpty, ImportFile.thousandths(text(.price)) != 0 {
+            fault(&self, "price is what is not earned yet: of a purchase of which nothing is left 0, or empty")
+        }
+        guard let (transaction, product, date) = identity(text, fault), let account else { return }
+        if let other = take(transaction, of: account, line: line) { return fault(&self, other) }
+        rows[account, default: Rows()].usedUp.append(
+            (line, UsedUpPurchase(transaction: transaction, product: product, purchaseDate: date)))
+    }
+
+    /// Notes whose a purchase is.
+    /// - Returns: what is wrong with that.
+    private mutating func take(_ transaction: TransactionID, of account: AccountName, line: Int) -> String? {
+        guard let first = owners[transaction] else {
+            owners[transaction] = (account, line)
+            return nil
+        }
+        if first.account == account { return nil }
+        return "transaction \(transaction) is another account's already, on line \(first.line)"
+    }
+
     private mutating func purchase(
         _ text: (Column) -> String, _ fault: (inout ImportFile, String) -> Void
     ) -> ImportedPurchase? {
+        let identity = identity(text, fault)
+        let price = ImportFile.thousandths(text(.price))
+        if price == nil {
+            fault(&self, "price must be a decimal with at most three digits behind the point, not '\(text(.price))'")
+        }
+        let currency = text(.priceCurrency)
+        let isCode = currency.utf8.count == 3 && currency.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+        if !isCode { fault(&self, "priceCurrency must be three capital letters, as USD, not '\(currency)'") }
+        guard let (transaction, product, date) = identity, let price else { return nil }
+        return ImportedPurchase(
+            transaction: transaction, product: product, price: price, priceCurrency: currency, purchaseDate: date)
+    }
+
+    /// Which purchase it is, of what and when.
+    private mutating func identity(
+        _ text: (Column) -> String, _ fault: (inout ImportFile, String) -> Void
+    ) -> (TransactionID, product: String, date: Timestamp)? {
         let transaction = TransactionID(text(.transactionId)).flatMap {
             $0.number < TransactionID.ownNumbers ? $0 : nil
         }
@@ -144,13 +208,6 @@ struct ImportFile {
         if product.utf8.count > Limits.codeBytesMax {
             fault(&self, "product must be 1 to \(Limits.codeBytesMax) bytes of text")
         }
-        let price = ImportFile.thousandths(text(.price))
-        if price == nil {
-            fault(&self, "price must be a decimal with at most three digits behind the point, not '\(text(.price))'")
-        }
-        let currency = text(.priceCurrency)
-        let isCode = currency.utf8.count == 3 && currency.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-        if !isCode { fault(&self, "priceCurrency must be three capital letters, as USD, not '\(currency)'") }
         let date = TimeText.milliseconds(text(.purchaseDate)).flatMap { 0...Limits.amountMax ~= $0 ? $0 : nil }
         if date == nil {
             fault(
@@ -159,9 +216,8 @@ struct ImportFile {
         } else if let date, date > now {
             fault(&self, "purchaseDate \(UTCText.time(date)) has not come")
         }
-        guard let transaction, let price, let date else { return nil }
-        return ImportedPurchase(
-            transaction: transaction, product: product, price: price, priceCurrency: currency, purchaseDate: date)
+        guard let transaction, let date else { return nil }
+        return (transaction, product, date)
     }
 
     /// A price as people write it: `4.99`, `4` or `4.990`.
@@ -178,12 +234,76 @@ struct ImportFile {
 
     // MARK: Requests
 
-    /// Makes an account's rows requests, each of which the service takes whole.
-    private mutating func divide(_ rows: [Row], of account: AccountName) {
-        let placeholder = LotImport(key: RequestKey(stored: "import"), account: account, lots: rows.map(\.lot))
-        if let conflict = placeholder.conflict {
-            return faults.append(Fault(line: rows[conflict.lot].line, words: "it \(conflict.rule)"))
+    /// Makes an account's lines requests, each of which the service takes whole.
+    private mutating func divide(_ rows: Rows, of account: AccountName) {
+        var rows = rows
+        mergeUsedUp(&rows)
+        let whole = LotImport(
+            key: RequestKey(stored: "import"), account: account, lots: rows.lots.map(\.lot),
+            usedUp: rows.usedUp.map(\.purchase))
+        switch whole.conflict {
+        case .lot(let index, let rule)?:
+            return faults.append(Fault(line: rows.lots[index].line, words: "it \(rule)"))
+        case .usedUp(let index, let rule)?:
+            return faults.append(Fault(line: rows.usedUp[index].line, words: "its purchase \(rule)"))
+        case nil: break
         }
+        checkClasses(rows.lots)
+        var lotLines = Dictionary(grouping: rows.lots) { $0.lot }.mapValues { $0.map(\.line) }
+        let usedUpLines = Dictionary(uniqueKeysWithValues: rows.usedUp.map { ($0.purchase, $0.line) })
+        func line(_ lot: ImportedLot) -> Int {
+            lotLines[lot]?.isEmpty == false ? lotLines[lot]?.removeFirst() ?? 0 : 0
+        }
+        var lots: [ImportedLot] = []
+        var usedUp: [UsedUpPurchase] = []
+        var number = 0
+        func flush(_ file: inout ImportFile) {
+            if lots.isEmpty && usedUp.isEmpty { return }
+            let carried = LotImport(key: file.key(account, number), account: account, lots: lots, usedUp: usedUp)
+            file.parts.append(
+                Part(
+                    carried: carried, lotLines: lots.map(line), usedUpLines: usedUp.map { usedUpLines[$0] ?? 0 }))
+            number += 1
+            (lots, usedUp) = ([], [])
+        }
+        for together in whole.purchases + whole.gifts.map({ [$0] }) {
+            if lots.count + together.count > Limits.importedLotsMax { flush(&self) }
+            lots += together
+        }
+        for purchase in whole.orderedUsedUp {
+            if lots.count + usedUp.count == Limits.importedLotsMax { flush(&self) }
+            usedUp.append(purchase)
+        }
+        flush(&self)
+    }
+
+    /// Of a bundle one currency may be used up and another not: then the purchase is that of what is left.
+    private mutating func mergeUsedUp(_ rows: inout Rows) {
+        let left = Dictionary(
+            rows.lots.compactMap { row in row.lot.purchase.map { ($0.transaction, (row.line, $0)) } },
+            uniquingKeysWith: { first, _ in first })
+        var seen: [TransactionID: (line: Int, purchase: UsedUpPurchase)] = [:]
+        var kept: [(line: Int, purchase: UsedUpPurchase)] = []
+        for row in rows.usedUp {
+            let same: (line: Int, purchase: UsedUpPurchase)
+            if let (line, purchase) = left[row.purchase.transaction] {
+                let of = UsedUpPurchase(
+                    transaction: purchase.transaction, product: purchase.product, purchaseDate: purchase.purchaseDate)
+                same = (line, of)
+            } else if let before = seen[row.purchase.transaction] {
+                same = before
+            } else {
+                seen[row.purchase.transaction] = row
+                kept.append(row)
+                continue
+            }
+            if same.purchase == row.purchase { continue }
+            faults.append(Fault(line: row.line, words: "it must say the same of its purchase as line \(same.line)"))
+        }
+        rows.usedUp = kept
+    }
+
+    private mutating func checkClasses(_ rows: [Row]) {
         var paid: [TransactionID: Int64] = [:]
         for case let purchase? in rows.map(\.lot.purchase) { paid[purchase.transaction, default: 0] += purchase.price }
         for row in rows {
@@ -194,38 +314,13 @@ struct ImportFile {
                     line: row.line,
                     words: price > 0 ? "a lot that was paid for is not free" : "a paid lot has a price above 0"))
         }
-        var lines = Dictionary(grouping: rows) { $0.lot }.mapValues { $0.map(\.line) }
-        func line(_ lot: ImportedLot) -> Int { lines[lot]?.isEmpty == false ? lines[lot]?.removeFirst() ?? 0 : 0 }
-        var pending: [ImportedLot] = []
-        var number = 0
-        func flush(_ file: inout ImportFile) {
-            if pending.isEmpty { return }
-            file.parts.append(
-                Part(
-                    carried: LotImport(
-                        key: ImportFile.key(account, pending, number), account: account, lots: pending),
-                    lines: pending.map(line)))
-            number += 1
-            pending = []
-        }
-        for lots in placeholder.purchases + placeholder.gifts.map({ [$0] }) {
-            if pending.count + lots.count > Limits.importedLotsMax { flush(&self) }
-            pending += lots
-        }
-        flush(&self)
     }
 
-    /// The same for the same lots of an account, in whichever order and file they stand: so a second run finds what the
-    /// first one did.
+    /// The same for the same account under the same name, whatever is imported: so a second run finds what the first
+    /// one did, and what differs from it is refused.
     /// - Parameter number: which of the account's requests it is.
-    private static func key(_ account: AccountName, _ lots: [ImportedLot], _ number: Int) -> RequestKey {
-        var text = "\(account.text.utf8.count):\(account.text)/\(number)"
-        for lot in lots {
-            text += "/\(lot.currency):\(lot.amount.units)"
-            guard let purchase = lot.purchase else { continue }
-            text += ":\(purchase.transaction):\(purchase.price):\(purchase.priceCurrency):\(purchase.purchaseDate)"
-            text += ":\(purchase.product.utf8.count):\(purchase.product)"
-        }
+    private func key(_ account: AccountName, _ number: Int) -> RequestKey {
+        let text = "\(name.utf8.count):\(name)/\(account.text)/\(number)"
         let digest = SHA256.hash(Array(text.utf8)).prefix(28).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }.joined()

@@ -228,7 +228,6 @@ struct CatalogFile {
     /// `nil` where there is a fault in them.
     private mutating func grants(_ value: JSONValue) -> [CurrencyAmount]? {
         guard let members = json.members(value) else { return nil }
-        if members.isEmpty { json.note("must grant something", value) }
         if members.count > Limits.currenciesPerOperationMax {
             json.note("must grant at most \(Limits.currenciesPerOperationMax) currencies", value)
         }

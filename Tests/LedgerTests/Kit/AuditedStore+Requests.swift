@@ -144,9 +144,9 @@ extension AuditedStore {
 
     @discardableResult
     mutating func importLots(
-        _ key: RequestKey, _ account: AccountName, _ lots: ImportedLot...
+        _ key: RequestKey, _ account: AccountName, _ lots: ImportedLot..., usedUp: [UsedUpPurchase] = []
     ) throws -> ImportReceipt {
-        switch ask(.importLots(LotImport(key: key, account: account, lots: lots))) {
+        switch ask(.importLots(LotImport(key: key, account: account, lots: lots, usedUp: usedUp))) {
         case .imported(let receipt): return receipt
         case .refused(let refusal): throw refusal
         case let other: throw UnexpectedOutcome(other)

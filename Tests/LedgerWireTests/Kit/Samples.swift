@@ -82,8 +82,8 @@ enum Samples {
         return Asked(Methods.adjust, approved, .ledger(.adjust(approved)))
     }
 
-    private static func importLots(_ lots: [ImportedLot]) throws -> Asked {
-        let carried = LotImport(key: try key("i"), account: try account("player"), lots: lots)
+    private static func importLots(_ lots: [ImportedLot], usedUp: [UsedUpPurchase] = []) throws -> Asked {
+        let carried = LotImport(key: try key("i"), account: try account("player"), lots: lots, usedUp: usedUp)
         return Asked(Methods.importLots, carried, .ledger(.importLots(carried)))
     }
 
@@ -96,6 +96,10 @@ enum Samples {
             purchase: ImportedPurchase(
                 transaction: try transaction(number), product: "gems500", price: price, priceCurrency: "EUR",
                 purchaseDate: date))
+    }
+
+    private static func usedUp(_ number: String) throws -> UsedUpPurchase {
+        UsedUpPurchase(transaction: try transaction(number), product: "gems500", purchaseDate: 5)
     }
 
     private static func external(_ purchase: ExternalPurchase) -> Asked {
@@ -210,6 +214,8 @@ enum Samples {
             ]),
             try importLots(
                 (1...Limits.importedLotsMax).map { try imported("\($0)", 1, price: Int64($0)) }),
+            try importLots([try imported("1", 5, price: 990)], usedUp: [try usedUp("2"), try usedUp("3")]),
+            try importLots([], usedUp: (1...Limits.importedLotsMax).map { try usedUp("\($0)") }),
             Asked(Methods.close, ClosePeriod(through: 0), .ledger(.close(ClosePeriod(through: 0)))),
             Asked(
                 Methods.close, ClosePeriod(through: Limits.amountMax),
