@@ -350,7 +350,8 @@ CREATE TABLE notification (
     signed_date INTEGER NOT NULL,
     reason TEXT,                        -- of a CONSUMPTION_REQUEST
     time INTEGER NOT NULL,
-    transaction_id INTEGER,             -- the consumable purchase that it carries
+    transaction_id INTEGER,             -- the purchase that it carries, where that grants something
+    subject INTEGER,                    -- the transaction that it is about, where that grants nothing
     entry INTEGER,                      -- what the JWS in it posted; NULL where that changed nothing
     block INTEGER NOT NULL              -- where it stands
 ) STRICT, WITHOUT ROWID;

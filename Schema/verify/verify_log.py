@@ -389,7 +389,7 @@ class Ledger:
         self.step(reader, optional=False)
 
     def notification_row(self, reader, row):
-        flags = reader.flags(15)
+        flags = reader.flags(31)
         reader.text()
         kind = reader.text()
         if flags & 1:
@@ -399,6 +399,9 @@ class Ledger:
             reader.text()
         reader.time(self.now)
         transaction = reader.number() if flags & 4 else None
+        if flags & 16:
+            need(transaction is None, "it is about another purchase than it carries")
+            reader.number()
         if kind == "CONSUMPTION_REQUEST" and transaction is not None:
             self.asked[self.position["notification"] + row + 1] = transaction
         header, payload = self.header_number(reader), reader.bytes()

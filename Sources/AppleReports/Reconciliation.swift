@@ -47,7 +47,8 @@ public struct Reconciliation: Sendable {
     /// The purchases are gone through up to three times. Where there are Financial Reports they are kept in memory;
     /// otherwise what is kept grows with products, storefronts, prices and days alone.
     /// - Parameters:
-    ///   - files: names and bytes. The same file twice is counted twice.
+    ///   - files: names and bytes. A sales report that is there twice is counted twice, which is found; of two
+    ///     Financial Reports that pay the same storefront's month the first counts.
     ///   - purchases: ours, with what of them earlier reports have settled.
     ///   - lines: our own sales report, its days in the options' time zone; where it is `nil` it is made of the
     ///     purchases.
@@ -56,7 +57,8 @@ public struct Reconciliation: Sendable {
         lines: [BookedLine]? = nil, options: Options
     ) {
         var sides = Sides(options)
-        for (place, file) in files.enumerated() { self.files.append(sides.read(file, place)) }
+        let names = files.map(\.name)
+        for (place, file) in files.enumerated() { self.files.append(sides.read(file, place, names)) }
         if let lines {
             for line in lines { sides.matching.add(line) }
         } else {
@@ -78,6 +80,8 @@ public struct Reconciliation: Sendable {
         var matching: SalesMatching
         var settling: Settling
         var hasFinancials = false
+        /// Of which times there are Financial Reports, by storefront, each with its place among the files.
+        private var paid: [CountryCode: [(days: ClosedRange<CivilDay>, file: Int)]] = [:]
 
         init(_ options: Options) {
             self.options = options
@@ -91,8 +95,26 @@ public struct Reconciliation: Sendable {
                 limits: options.limits)
         }
 
+        private func isNoted(_ line: FinancialLine, _ place: Int) -> Bool {
+            paid[line.country]?.contains { $0.file == place && $0.days == line.days } ?? false
+        }
+
+        /// Apple pays each storefront's month once: by one file of its region, or by a detailed one of all.
+        private func checkOverlap(_ lines: [FinancialLine], _ names: [String]) throws(ReportFault) {
+            for line in lines {
+                guard let other = paid[line.country]?.first(where: { $0.days.overlaps(line.days) }) else { continue }
+                throw ReportFault(
+                    .format, line: line.row.line,
+                    """
+                    pays \(line.country) for \(line.days.lowerBound) to \(line.days.upperBound), which \
+                    '\(names[other.file])' pays already: give one of the two
+                    """)
+            }
+        }
+
         /// Counts all of a file, or nothing of it.
-        mutating func read(_ file: (name: String, input: ReportInput), _ place: Int) -> File {
+        /// - Parameter names: those of all files that were given.
+        mutating func read(_ file: (name: String, input: ReportInput), _ place: Int, _ names: [String]) -> File {
             var sales = Sides.matching(options)
             var financial: [FinancialLine] = []
             var fault: ReportFault?
@@ -105,7 +127,11 @@ public struct Reconciliation: Sendable {
                     }
                 }
                 if let fault { throw fault }
+                try checkOverlap(financial, names)
                 try matching.add(reportsOf: sales)
+                for line in financial where !isNoted(line, place) {
+                    paid[line.country, default: []].append((line.days, place))
+                }
                 for line in financial { settling.add(line, file: place) }
                 hasFinancials = hasFinancials || facts.kind != .salesSummary
                 return File(name: file.name, facts: facts, fault: nil)

@@ -9,6 +9,8 @@ public struct ReportLimits: Hashable, Sendable {
     public var columnsMax = 256
     /// Lines before the header: a "Financial Detail" has four.
     public var preambleLinesMax = 16
+    /// Lines without anything that a file has: Apple's have a few.
+    public var emptyLinesMax = 10_000
     /// Faults of one file that are told. A file with as many is another kind of file.
     public var faultsMax = 100
     /// Transactions that are named for one difference; more are counted.

@@ -168,8 +168,13 @@ extension EvidenceCheck.Item {
         if payload.signedDate != row.signedDate { return "signedDate" }
         if payload.data?.consumptionRequestReason?.rawValue != row.reason { return "consumptionRequestReason" }
         let carried = signed.transaction?.payload
-        // What is no consumable may be recorded without a purchase: the catalog says which grant something.
-        if row.transaction == nil, carried?.type != .consumable { return nil }
+        guard row.transaction != nil else {
+            // It may be recorded without a purchase: the catalog says which products grant something. Blocks of before
+            // 2026-11-26 do not say what such a one is about.
+            let about = carried.flatMap { TransactionID($0.transactionID) }
+            return row.subject == nil && carried?.type != .consumable || row.subject == about
+                ? nil : "signedTransactionInfo"
+        }
         return carried?.purchaseID == row.transaction.map({ String($0.number) }) ? nil : "signedTransactionInfo"
     }
 }

@@ -113,6 +113,7 @@ extension Replay {
             row.add(notification.reason)
             row.add(notification.time)
             row.add(notification.transaction?.number)
+            row.add(notification.subject?.number)
             row.add(entry)
             row.add(block)
         }

@@ -58,8 +58,8 @@ enum AuditedTable: String, CaseIterable, Sendable {
             ]
         case .notification:
             [
-                "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "entry",
-                "block",
+                "uuid", "number", "type", "subtype", "signed_date", "reason", "time", "transaction_id", "subject",
+                "entry", "block",
             ]
         case .walletPast: ["account", "currency", "transfer", "available", "paid", "held", "debt", "version"]
         case .totalPast: ["transfer", "currency", "class", "kind", "debits", "credits"]

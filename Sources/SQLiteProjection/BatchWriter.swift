@@ -329,8 +329,9 @@ final class BatchWriter {
             parameters.bind(6, notification.reason)
             parameters.bind(7, notification.time)
             parameters.bind(8, notification.transaction?.number)
-            parameters.bind(9, row.pointee.entry)
-            parameters.bind(10, row.pointee.block)
+            parameters.bind(9, notification.subject?.number)
+            parameters.bind(10, row.pointee.entry)
+            parameters.bind(11, row.pointee.block)
         }
     }
 

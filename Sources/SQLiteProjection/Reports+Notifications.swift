@@ -10,7 +10,7 @@ extension Reports {
             """
             SELECT
                 n.time, n.number, n.uuid, n.type, n.subtype, n.signed_date, n.transaction_id, n.entry, p.account,
-                opening.time, p.transaction_id IS NOT NULL
+                opening.time, p.transaction_id IS NOT NULL, n.subject
             FROM notification AS n
                 LEFT JOIN purchase AS p ON p.transaction_id = n.transaction_id
                 LEFT JOIN entry AS opening ON opening.id = p.entry
@@ -44,7 +44,8 @@ extension Reports {
             let posting = try select.optionalInteger(7).map { try postings.read($0, of: transaction) }
             let row = ReportRow.Notification(
                 uuid: select.text(2), type: select.text(3), subtype: select.optionalText(4),
-                signedDate: select.integer(5), time: time, transaction: transaction,
+                signedDate: select.integer(5), time: time,
+                transaction: transaction ?? select.optionalInteger(11).map { TransactionID(number: $0) },
                 account: try owner.map { try names.name(of: $0) },
                 verdict: transaction == nil
                     ? .recorded : posting?.verdict ?? (openedAt.map { $0 <= time } == true ? .unchanged : .unassigned),

@@ -50,7 +50,8 @@ enum StoredTable: Int, CaseIterable, Sendable {
             transaction_id, number, kind, record, time, signed_date, revoked, revocation_date, entry, reason, result,
             code, body, block
             """
-        case .notification: "uuid, number, type, subtype, signed_date, reason, time, transaction_id, entry, block"
+        case .notification:
+            "uuid, number, type, subtype, signed_date, reason, time, transaction_id, subject, entry, block"
         case .account: "id, name"
         case .wallet: StoredWallet.columns
         case .lot: StoredLot.columns

@@ -56,6 +56,24 @@ import Testing
         #expect(reconciliation.match.lines.map(\.key.product) == [Samples.gems])
     }
 
+    /// The same report with another name or compressed anew, a corrected one, or a region's beside the one of all.
+    @Test func aFinancialReportThatPaysWhatAnotherPaysCountsForNothing() throws {
+        let corrected = Samples.file(Samples.financialHeader, Samples.financial(quantity: 1, extended: "3.49"))
+        for second in [Self.monthly, Gzip.compress(Self.monthly), corrected] {
+            let reconciliation = Self.reconcile(
+                [("monthly", Self.monthly), ("second", second)], ["1", "2", "3", "4"].map { Self.purchase($0) })
+            #expect(reconciliation.files.map { $0.fault?.kind } == [nil, .format])
+            #expect(reconciliation.files[1].fault?.words.contains("'monthly' pays already") == true)
+            #expect(reconciliation.settlement.parts.map(\.share) == ["3.49", "3.49"])
+        }
+    }
+
+    @Test func manyEmptyLinesAreNoReport() throws {
+        let file = Self.daily + Array(repeating: UInt8(ascii: "\n"), count: 10_001)
+        let reconciliation = Self.reconcile([("daily", Gzip.compress(file))], [])
+        #expect(reconciliation.files.map { $0.fault?.kind } == [.tooLarge])
+    }
+
     @Test func rowsWithFaultsAreToldAndTheOthersCompared() throws {
         let file = Samples.file(Samples.salesHeader, Samples.sales(units: "?"), Samples.sales(units: "2"))
         let reconciliation = Self.reconcile([("daily", file)], [Self.purchase("1"), Self.purchase("2")])

@@ -78,7 +78,7 @@ extension MemoryJournal {
         return .notification(
             ReportRow.Notification(
                 uuid: row.uuid, type: row.type, subtype: row.subtype, signedDate: row.signedDate, time: row.time,
-                transaction: row.transaction,
+                transaction: row.transaction ?? row.subject,
                 account: row.transaction.flatMap { owner($0, query) }.map { name($0) }, verdict: verdict,
                 entry: posted?.id, posted: amounts.filter { $0.units != 0 }))
     }

@@ -117,6 +117,13 @@ package struct Workload {
             let type = ["REFUND", "CONSUMPTION_REQUEST", "REFUND_DECLINED"].randomElement(using: &generator) ?? "TEST"
             let evidence = signed.evidence.with(
                 payload: Array("{\"signedTransactionInfo\":\"".utf8) + signed.evidence.jws + Array("\"}".utf8))
+            if generator.chance(10) {
+                // Of a product that grants nothing.
+                return .notify(
+                    SignedNotification(
+                        uuid: uuid, type: "REVOKE", subtype: nil, signedDate: signed.signedDate, evidence: evidence,
+                        purchase: nil, subject: signed.facts.transaction), account: nil)
+            }
             if type == "CONSUMPTION_REQUEST" { requests.append((uuid, signed.facts.transaction)) }
             return .notify(
                 SignedNotification(

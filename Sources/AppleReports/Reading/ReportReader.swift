@@ -16,9 +16,14 @@ public struct ReportReader: Sendable {
         let lines = try LineReader(input, limits: limits)
         let (header, preamble) = try readHeader(lines)
         var state = RowState(header: header, preamble: preamble, limits: limits)
+        var empty = 0
         while let (number, text) = try lines.next() {
             let cells = try cells(text, line: number)
-            if cells.allSatisfy(\.trimmed.isEmpty) { continue }
+            if cells.allSatisfy(\.trimmed.isEmpty) {
+                empty += 1
+                if empty <= limits.emptyLinesMax { continue }
+                throw ReportFault(.tooLarge, line: number, "is one of more than \(limits.emptyLinesMax) empty lines")
+            }
             do throws(ReportFault) {
                 if let line = try state.take(cells, line: number) { each(line) }
             } catch { state.facts.note(error, limits: limits) }

@@ -71,8 +71,9 @@ struct SettlingPass {
         }
         assign { demand, supply in demand.isPrice(of: supply) && supply.day >= demand.previousMonth }
         assign { demand, supply in demand.isPrice(of: supply) }
-        assign { demand, supply in supply.day >= demand.previousMonth }
-        assign { _, _ in true }
+        // What was free Apple pays at no price.
+        assign { demand, supply in supply.unitPrice != .zero && supply.day >= demand.previousMonth }
+        assign { _, supply in supply.unitPrice != .zero }
         for demand in demands { divide(demand) }
     }
 

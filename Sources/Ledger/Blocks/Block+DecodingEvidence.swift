@@ -217,6 +217,8 @@ extension BlockDecoder {
             let reason = flags & BlockForm.NotificationFlag.reason == 0 ? nil : reader.text()
             let received = reader.time(from: time)
             let transaction = flags & BlockForm.NotificationFlag.transaction == 0 ? nil : reader.transaction()
+            let subject = flags & BlockForm.NotificationFlag.subject == 0 ? nil : reader.transaction()
+            reader.require(transaction == nil || subject == nil, "it is about another purchase than it carries")
             let header = self.header()
             let payload = reader.blob()
             var nested: BlockRows.NotificationRow.Nested?
@@ -231,7 +233,7 @@ extension BlockDecoder {
             rows.notifications.append(
                 BlockRows.NotificationRow(
                     id: id, uuid: uuid, type: type, subtype: subtype, signedDate: signedDate, reason: reason,
-                    time: received, transaction: transaction, header: header,
+                    time: received, transaction: transaction, subject: subject, header: header,
                     payload: isWhole ? sealed.body[payload] : [], nested: nested,
                     signature: isWhole ? sealed.body[signature] : []))
         }

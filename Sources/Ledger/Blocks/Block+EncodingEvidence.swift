@@ -119,6 +119,7 @@ extension Block {
             if row.reason != nil { flags |= BlockForm.NotificationFlag.reason }
             if row.transaction != nil { flags |= BlockForm.NotificationFlag.transaction }
             if row.nested != nil { flags |= BlockForm.NotificationFlag.nested }
+            if row.subject != nil { flags |= BlockForm.NotificationFlag.subject }
             writer.add(byte: flags)
             writer.add(text: row.uuid)
             writer.add(text: row.type)
@@ -127,6 +128,7 @@ extension Block {
             if let reason = row.reason { writer.add(text: reason) }
             writer.add(time: row.time, from: time)
             if let transaction = row.transaction { writer.add(number: transaction.number) }
+            if let subject = row.subject { writer.add(number: subject.number) }
             writer.add(number: distance(row.header))
             writer.add(bytes: row.payload)
             if let nested = row.nested {

@@ -171,6 +171,8 @@ package struct BlockRows: Sendable {
         package var time: Timestamp
         /// The purchase that it carries, where that grants currency.
         package var transaction: TransactionID?
+        /// The transaction that it is about, where that grants nothing.
+        package var subject: TransactionID?
         package var header: HeaderID
         package var payload: ArraySlice<UInt8>
         package var nested: Nested?
@@ -179,8 +181,8 @@ package struct BlockRows: Sendable {
 
         package init(
             id: Int64, uuid: String, type: String, subtype: String?, signedDate: Timestamp, reason: String?,
-            time: Timestamp, transaction: TransactionID?, header: HeaderID, payload: ArraySlice<UInt8>,
-            nested: Nested?, signature: ArraySlice<UInt8>
+            time: Timestamp, transaction: TransactionID?, subject: TransactionID? = nil, header: HeaderID,
+            payload: ArraySlice<UInt8>, nested: Nested?, signature: ArraySlice<UInt8>
         ) {
             self.id = id
             self.uuid = uuid
@@ -190,6 +192,7 @@ package struct BlockRows: Sendable {
             self.reason = reason
             self.time = time
             self.transaction = transaction
+            self.subject = subject
             self.header = header
             self.payload = payload
             self.nested = nested

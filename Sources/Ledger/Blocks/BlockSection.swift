@@ -122,7 +122,8 @@ enum BlockForm {
         static let reason: UInt8 = 0x02
         static let transaction: UInt8 = 0x04
         static let nested: UInt8 = 0x08
-        static let all: UInt8 = 0x0F
+        static let subject: UInt8 = 0x10
+        static let all: UInt8 = 0x1F
     }
 
     enum LinkFlag {

@@ -169,7 +169,8 @@ extension Books {
             BlockRows.NotificationRow(
                 id: position.notification, uuid: signed.uuid, type: signed.type, subtype: signed.subtype,
                 signedDate: signed.signedDate, reason: signed.reason, time: time,
-                transaction: signed.purchase?.facts.transaction, header: headerID(of: signed.evidence),
+                transaction: signed.purchase?.facts.transaction,
+                subject: signed.purchase == nil ? signed.subject : nil, header: headerID(of: signed.evidence),
                 payload: payload, nested: nested, signature: signed.evidence.signature[...]))
     }
 

@@ -130,11 +130,14 @@ package struct SignedNotification: Sendable {
     package var evidence: JWSParts
     /// The purchase it carries, if it carries one.
     package var purchase: SignedPurchase?
+    /// The transaction that it is about, as Apple numbers it, whether or not that grants something.
+    package var subject: TransactionID?
 
     package init(
         uuid: String, type: String, subtype: String?, signedDate: Timestamp, reason: String? = nil, evidence: JWSParts,
-        purchase: SignedPurchase?
+        purchase: SignedPurchase?, subject: TransactionID? = nil
     ) {
+        self.subject = subject
         self.reason = reason
         self.uuid = uuid
         self.type = type

@@ -71,7 +71,8 @@ extension SignedNotification {
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, signedDate: payload.signedDate,
             reason: payload.data?.consumptionRequestReason?.rawValue,
-            evidence: JWSParts(notification.evidence), purchase: purchase)
+            evidence: JWSParts(notification.evidence), purchase: purchase,
+            subject: notification.transaction.flatMap { TransactionID($0.payload.transactionID) })
     }
 }
 

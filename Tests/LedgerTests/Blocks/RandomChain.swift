@@ -304,11 +304,13 @@ struct RandomChain {
     private mutating func notification() {
         position.notification += 1
         let payload = bytes(0...200)
+        let carried = maybe { $0.transaction() }
         rows.notifications.append(
             BlockRows.NotificationRow(
                 id: position.notification, uuid: uuid(), type: text(), subtype: maybe { $0.text() },
                 signedDate: anyTime(), reason: maybe { $0.text() }, time: anyTime(),
-                transaction: maybe { $0.transaction() }, header: header(), payload: payload,
+                transaction: carried, subject: carried == nil ? maybe { $0.transaction() } : nil, header: header(),
+                payload: payload,
                 nested: maybe {
                     BlockRows.NotificationRow.Nested(header: $0.header(), at: $0.number(upTo: Int64(payload.count)))
                 }, signature: bytes(64...64)))
