@@ -58,7 +58,7 @@ import Testing
 
     /// The same report with another name or compressed anew, a corrected one, or a region's beside the one of all.
     @Test func aFinancialReportThatPaysWhatAnotherPaysCountsForNothing() throws {
-        let corrected = Samples.file(Samples.financialHeader, Samples.financial(quantity: 1, extended: "3.49"))
+        let corrected = Samples.file(Samples.financialHeader, Samples.financial(quantity: "1", extended: "3.49"))
         for second in [Self.monthly, Gzip.compress(Self.monthly), corrected] {
             let reconciliation = Self.reconcile(
                 [("monthly", Self.monthly), ("second", second)], ["1", "2", "3", "4"].map { Self.purchase($0) })

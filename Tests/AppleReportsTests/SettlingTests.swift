@@ -119,6 +119,13 @@ import Testing
         #expect(other.parts.map(\.transaction) == ["new", "old"] && other.parts.map(\.isOtherPrice) == [false, true])
     }
 
+    @Test func whatWasFreeIsPaidByNoLine() throws {
+        let settlement = Self.settle(
+            [Self.purchase("free", price: "0")], try Samples.financialLines([Samples.financial()]))
+        #expect(settlement.parts == [] && settlement.open == [])
+        #expect(settlement.unassigned.map(\.units) == [2] && settlement.unassigned.map(\.share) == ["6.98"])
+    }
+
     @Test func aDetailedLineTakesPurchasesOfItsDay() throws {
         let purchases = ["2026-11-18", "2026-11-19", "2026-11-20", "2026-11-21"].enumerated().map {
             Self.purchase("\($0.offset)", day: CivilDay(iso: $0.element)!)
