@@ -355,8 +355,12 @@ class Ledger:
             self.known("account", reader.number())
         if flags & 0x20:
             self.step(reader, optional=False)
-        need(bool(flags & 0x10) == bool(flags & 0x20), "it has an account without an entry, or the reverse")
-        for _ in range(reader.number()):
+        grants = reader.number()
+        if grants:
+            need(bool(flags & 0x10) == bool(flags & 0x20), "it has an account without an entry, or the reverse")
+        else:
+            need(flags & 0x37 == 0x12, "it grants nothing, and is none that was carried over, or has an entry")
+        for _ in range(grants):
             self.known("currency", reader.u8())
             need(1 <= reader.number() <= AMOUNT_MAX and reader.number() <= AMOUNT_MAX, "it grants what cannot be")
         return {"evidence": flags >> 3 & 1, "source": flags & 7, "transaction": transaction, "account": flags >> 4 & 1}
