@@ -200,7 +200,7 @@ class Ledger:
         need(sorted(self.rows[19]) == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 3),
              "what other stores sold is not what they have ids of")
         carried = sorted(entry["transaction"] - 1 for entry in entries if entry["kind"] == 15 and entry["transaction"])
-        need(carried == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 2),
+        need(carried == sorted(row["transaction"] for row in self.rows[9] if row["source"] == 2 and row["grants"]),
              "the purchases that it carries over are not those of its entries")
         corrected = [self.position["entry"] + place for place, entry in enumerate(entries, 1) if entry["kind"] == 14]
         need(self.rows[18] == corrected, "its corrections are not those that its entries made")
@@ -363,7 +363,8 @@ class Ledger:
         for _ in range(grants):
             self.known("currency", reader.u8())
             need(1 <= reader.number() <= AMOUNT_MAX and reader.number() <= AMOUNT_MAX, "it grants what cannot be")
-        return {"evidence": flags >> 3 & 1, "source": flags & 7, "transaction": transaction, "account": flags >> 4 & 1}
+        return {"evidence": flags >> 3 & 1, "source": flags & 7, "transaction": transaction, "account": flags >> 4 & 1,
+                "grants": grants}
 
     def rebuild(self, header, payload, signature):
         """A JWS from its stored parts: three segments of base64url, each of which must decode to what is stored."""
