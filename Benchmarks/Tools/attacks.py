@@ -2,6 +2,7 @@
 """Measures what an honest client's latency is while another client does its worst.
 
     attacks.py attack --binary PATH --work FOLDER --pin --runs 3 --out runs.jsonl
+    attacks.py attack --binary PATH --work FOLDER --beside --runs 3 --out runs.jsonl
     attacks.py overload --binary PATH --work FOLDER --pin --out runs.jsonl
     attacks.py table runs.jsonl
 
@@ -15,6 +16,9 @@ when the honest client begins to measure, and ends with it.
 
 `table` prints medians of recorded runs, and the ratio of each 99th percentile to that of quiet in the same series.
 "others" is the part of the service's core that other processes had: where that is much, the run says little.
+
+With --beside the attackers attack a second service, of the same build and with a copy of the same ledger, on the same
+machine: what the honest client waits for then it waits for because the machine is shared, and not the service.
 
 With --pin the service has the first core alone, and the generator and the attackers share the second, where the
 attackers run only when the generator does not (SCHED_IDLE): a shared core would measure the scheduler. What is random
@@ -618,12 +622,12 @@ class Bench:
             token, member = self.call("token", "new", name, "--role", role).strip().splitlines()
             self.tokens[name] = token
             members.update(json.loads("{" + member + "}"))
-        config = {
-            "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "path": "ledger",
-            "listen": [f"{HOST}:0"], "anchors": ["chain/root.der"], "catalog": "catalog.json", "tokens": members,
-        }
-        self.config = self.work / "ledger.json"
-        self.config.write_text(json.dumps(config))
+        for path in ("ledger", "beside"):
+            config = {
+                "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "path": path,
+                "listen": [f"{HOST}:0"], "anchors": ["chain/root.der"], "catalog": "catalog.json", "tokens": members,
+            }
+            (self.work / f"{path}.json").write_text(json.dumps(config))
 
     @contextlib.contextmanager
     def lock(self):
@@ -635,8 +639,8 @@ class Bench:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def start(self):
-        return Service(self.binary, str(self.config), str(self.work / "serve.log"), self.cores)
+    def start(self, path="ledger"):
+        return Service(self.binary, str(self.work / f"{path}.json"), str(self.work / f"{path}.log"), self.cores)
 
     def load(self, service, name, *arguments, begun=None):
         """Runs the generator; calls `begun` when it begins to measure. Its summary."""
@@ -701,14 +705,14 @@ class Bench:
         note.write_text(json.dumps(self.filled))
         print(f"filled a ledger: {self.filled}", file=sys.stderr)
 
-    def fresh(self):
+    def fresh(self, path="ledger"):
         """A service on a copy of the filled ledger, whose chain has its table."""
-        ledger = self.work / "ledger"
+        ledger = self.work / path
         shutil.rmtree(ledger, ignore_errors=True)
         shutil.copytree(self.work / "filled", ledger)
         # Otherwise the service's first checkpoint writes the whole copy out, and is measured.
         os.sync()
-        service = self.start()
+        service = self.start(path)
         try:
             line = Line(service.port, self.tokens["honest-purchases"])
             line.ask([request("credit", {"signedTransaction": self.jws, "account": "first"})] * PRIMING_CREDITS)
@@ -738,9 +742,10 @@ class Bench:
         options = self.options
         with self.lock():
             service = self.fresh()
+            attacked_service = self.fresh("beside") if options.beside else service
             context = {
-                "port": service.port, "tokens": self.tokens, "jws": self.jws, "seed": seed, "cores": self.cores,
-                "filled": self.filled,
+                "port": attacked_service.port, "tokens": self.tokens, "jws": self.jws, "seed": seed,
+                "cores": self.cores, "filled": self.filled,
             }
             core = Core(self.cores[0], service.pid) if self.cores else None
 
@@ -773,11 +778,14 @@ class Bench:
                 if attacker:
                     attacker.join(5)
                     attacker.kill()
+                if attacked_service is not service:
+                    attacked_service.stop()
                 status, ending = service.stop()
         result = {
-            "mode": "attack", "label": self.label, "pinned": bool(self.cores), "attack": attack, "workload": workload,
-            "run": number, "seed": seed, "honest": trimmed(summary), "attacker": attacked, "resident": resident,
-            "peak": peak, "foreign": foreign, "status": status, "ending": round(ending, 2),
+            "mode": "attack", "label": self.label + (" beside" if options.beside else ""), "pinned": bool(self.cores),
+            "attack": attack, "workload": workload, "run": number, "seed": seed, "honest": trimmed(summary),
+            "attacker": attacked, "resident": resident, "peak": peak, "foreign": foreign, "status": status,
+            "ending": round(ending, 2),
         }
         return result
 
@@ -966,6 +974,7 @@ def parse():
         "--repeats", type=int, default=3, help="how often a run is repeated that others disturbed, with --pin (3)")
     attack.add_argument(
         "--foreign-max", type=float, default=0.05, help="the part of the service's core that others may have (0.05)")
+    attack.add_argument("--beside", action="store_true", help="attack another service on the same machine")
     attack.add_argument("--duration", type=float, default=10, help="seconds of each run (10)")
     overload = modes.add_parser("overload", parents=[shared], help="twice of what can be sustained")
     overload.add_argument("--max-seconds", type=float, default=8, help="seconds of the unpaced run (8)")
