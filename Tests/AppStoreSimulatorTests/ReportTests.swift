@@ -81,7 +81,7 @@ import Testing
             if facts.isSound { #expect(facts.checkedTotals >= 2) }
             faults += facts.faults
         }
-        for transaction in books { settling.add(OpenPurchase(transaction)) }
+        for transaction in books { settling.add(transaction) }
         return (settling.result(), faults)
     }
 

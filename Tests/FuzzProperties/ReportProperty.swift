@@ -25,7 +25,7 @@ enum ReportProperty {
         }
         for purchase in purchases {
             matching.add(purchase)
-            settling.add(OpenPurchase(purchase))
+            settling.add(purchase)
         }
         _ = matching.result(explainedBy: purchases).differences.map(\.description)
         let settlement = settling.result()

@@ -1,6 +1,7 @@
 import Foundation
 import Ledger
 import LedgerClient
+import LedgerWire
 import StrictJSON
 
 /// What a report of a closed period says of itself: whose books it is of, which period, and what fixes that.
@@ -11,27 +12,37 @@ struct ReportSeal {
     /// The version of the header's own form, and of the columns behind it.
     static let version: Int64 = 1
 
+    /// What was asked, and of which time.
+    struct Subject {
+        /// The report's name, as `export` or another command has it.
+        var report: String
+        /// Its period; from the beginning on where that is `nil`.
+        var from: Timestamp?
+        var through: Timestamp
+        /// What else its figures follow from.
+        var details: [(name: StaticString, value: Value)] = []
+    }
+
     /// What a service calls the ledger, where it has several.
     var ledger: LedgerName?
     var bundleID: String
     var environment: String
-    var request: ReportRequest
+    var subject: Subject
     var closing: PeriodClosing
 
     /// The members of the header; `nil` stands where there is none.
     private var members: [(name: StaticString, value: Value)] {
-        var members: [(StaticString, Value)] = [
-            ("report", .text(request.kind.rawValue)),
+        let members: [(StaticString, Value)] = [
+            ("report", .text(subject.report)),
             ("ledger", .text(ledger?.text)),
             ("app", .text(bundleID)),
             ("environment", .text(environment)),
-            ("from", .text(request.from.map(UTCText.time))),
-            ("through", .text(request.asOf.map(UTCText.time))),
-            ("cut", .text(request.dates.rawValue)),
+            ("from", .text(subject.from.map(UTCText.time))),
+            ("through", .text(UTCText.time(subject.through))),
+            // What is cut by other dates is never fixed.
+            ("cut", .text(ReportDates.posted.rawValue)),
         ]
-        if request.kind.hasScopes { members.append(("scope", .text(request.scope.rawValue))) }
-        if let currency = request.currency { members.append(("currency", .text(currency.text))) }
-        return members + [
+        return members + subject.details + [
             ("closedThrough", .text(UTCText.time(closing.through))),
             ("closedAt", .text(UTCText.time(closing.time))),
             ("block", .number(closing.block)),
@@ -40,9 +51,11 @@ struct ReportSeal {
         ]
     }
 
-    private enum Value {
+    /// A member of the header.
+    enum Value {
         case text(String?)
         case number(Int64)
+        case texts([String])
     }
 
     /// The first line of JSON lines: an object whose only member is `header`, which no row has.
@@ -62,6 +75,7 @@ struct ReportSeal {
                 switch value {
                 case .text(let text): text ?? "-"
                 case .number(let number): String(number)
+                case .texts(let texts): texts.joined(separator: " ")
                 }
             return "; \(name): \(text)\n"
         }.joined()
@@ -97,21 +111,59 @@ struct ReportSeal {
             case .text(let text?): writer.string(text)
             case .text(nil): writer.null()
             case .number(let number): writer.integer(number)
+            case .texts(let texts):
+                writer.beginArray()
+                for text in texts { writer.string(text) }
+                writer.endArray()
             }
         }
         writer.endObject()
     }
 }
 
-extension ReportSeal {
-    /// The name of the side file of a report.
-    static func sideName(of path: String) -> String { path + ".meta.json" }
+extension ReportSeal.Subject {
+    /// A report of the ledger's own; `nil` of one that is never fixed: it is of now, or is cut by the dates of what
+    /// happened, which may be told at any later time.
+    init?(_ request: ReportRequest) {
+        guard let through = request.asOf, request.dates == .posted else { return nil }
+        self.init(report: request.kind.rawValue, from: request.from, through: through)
+        if request.kind.hasScopes { details.append(("scope", .text(request.scope.rawValue))) }
+        if let currency = request.currency { details.append(("currency", .text(currency.text))) }
+    }
+}
 
-    /// The first period that was closed with all of a report's in it. It stays the first whatever is closed later.
-    /// - Parameter closings: in their order.
-    static func closing(of request: ReportRequest, in closings: [ReportRow]) -> PeriodClosing? {
-        guard let asOf = request.asOf else { return nil }
-        for case .closing(let closing) in closings where closing.through >= asOf { return closing }
-        return nil
+/// The periods that were closed, of a source of reports.
+struct Closings {
+    private let rows: [PeriodClosing]
+
+    init(_ source: ReportSource) async throws {
+        rows = try await source.closings().compactMap { if case .closing(let closing) = $0 { closing } else { nil } }
+    }
+
+    /// The first period that was closed with all up to a time in it. It stays the first whatever is closed later.
+    subscript(through time: Timestamp) -> PeriodClosing? { rows.first { $0.through >= time } }
+
+    /// The same of a period that has to be closed.
+    /// - Throws: ``Failure`` where it is open.
+    func required(through time: Timestamp) throws(Failure) -> PeriodClosing {
+        if let closing = self[through: time] { return closing }
+        let last = rows.last.map { "closed is all through \(UTCText.time($0.through))" } ?? "none was closed"
+        throw Failure("period_open: the period through \(UTCText.time(time)) is open; \(last)")
+    }
+}
+
+extension ReportPlace {
+    /// What a report of a closed period says of itself; `nil` where the period is open.
+    /// - Parameter isRequired: whether an open period is refused.
+    /// - Throws: ``Failure`` for that; what reading throws.
+    func seal(
+        _ subject: ReportSeal.Subject, _ source: ReportSource, isRequired: Bool = false
+    ) async throws -> ReportSeal? {
+        let closings = try await Closings(source)
+        let closing = isRequired ? try closings.required(through: subject.through) : closings[through: subject.through]
+        guard let closing, let books = try await source.books() else { return nil }
+        return ReportSeal(
+            ledger: books.ledger ?? server.ledger.flatMap { LedgerName($0) }, bundleID: books.bundleID,
+            environment: books.environment, subject: subject, closing: closing)
     }
 }

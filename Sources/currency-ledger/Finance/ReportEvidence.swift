@@ -11,6 +11,8 @@ struct ReportEvidence {
         /// The name that it came with.
         let name: String
         let path: String
+        /// Its SHA-256, as hexadecimal digits.
+        let digest: String
     }
 
     private let folder: String
@@ -51,10 +53,12 @@ struct ReportEvidence {
         for name in try names() {
             let path = "\(folder)/\(name)"
             let bytes = try File.read(path, bytesMax: ReportEvidence.fileBytesMax)
-            guard name.hasPrefix(ReportEvidence.digest(bytes)) else {
+            let digest = ReportEvidence.digest(bytes)
+            guard name.hasPrefix(digest) else {
                 throw FileError(path, "is not what it was when it was kept: its SHA-256 is another")
             }
-            files.append(Kept(name: String(name.dropFirst(ReportEvidence.digestLength + 1)), path: path))
+            files.append(
+                Kept(name: String(name.dropFirst(ReportEvidence.digestLength + 1)), path: path, digest: digest))
         }
         return files.sorted { ($0.name, $0.path) < ($1.name, $1.path) }
     }

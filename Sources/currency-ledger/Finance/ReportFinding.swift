@@ -61,6 +61,9 @@ struct ReportFinding: CustomStringConvertible {
             + reconciliation.settlement.open.map(of)
     }
 
+    /// What is wrong with Apple's files.
+    static func faults(of files: [Reconciliation.File]) -> [ReportFinding] { files.flatMap(of) }
+
     private static func of(_ file: Reconciliation.File) -> [ReportFinding] {
         if let fault = file.fault {
             return [
