@@ -94,7 +94,7 @@ import Testing
             #expect(page.contains("`\(name)`"), "\(name)")
         }
         let flat = page.replacing(/\s+/, with: " ")
-        for kind in ReportKind.allCases {
+        for kind in AppleReportKind.allCases {
             for column in kind.needed { #expect(flat.contains(column.rawValue), "\(column)") }
         }
     }

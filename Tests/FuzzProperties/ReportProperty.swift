@@ -35,8 +35,8 @@ enum ReportProperty {
         return !lines.isEmpty
     }
 
-    private static func read(_ bytes: [UInt8]) throws(ReportFault) -> ([ReportLine], ReportFacts) {
-        var lines: [ReportLine] = []
+    private static func read(_ bytes: [UInt8]) throws(ReportFault) -> ([AppleReportLine], ReportFacts) {
+        var lines: [AppleReportLine] = []
         let facts = try ReportReader().read(ReportInput(bytes: bytes)) { lines.append($0) }
         return (lines, facts)
     }

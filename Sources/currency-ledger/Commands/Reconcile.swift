@@ -30,7 +30,7 @@ struct AppleReportOptions: ParsableArguments {
     /// Apple's files and the ledger's purchases, side by side.
     /// - Parameter asOf: by when the purchases were posted; `nil` for now.
     func reconciliation(
-        _ files: [ReportEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?
+        _ files: [AppleEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?
     ) -> Reconciliation {
         Reconciliation(
             files: files.map { ($0.name, ReportInput(path: $0.path)) }, purchases: purchases.all,
@@ -72,20 +72,20 @@ extension Reconcile {
         @OptionGroup var place: ReportPlace
 
         func run() async throws {
-            let evidence = try ReportEvidence(options.evidence)
+            let evidence = try AppleEvidence(options.evidence)
             var added = 0
             for file in files where try evidence.keep(file) { added += 1 }
             let kept = try evidence.files()
             guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
             let purchases = try await place.withReports { try await BookedPurchases($0, asOf: nil) }
             let reconciliation = options.reconciliation(kept, purchases, asOf: nil)
-            let findings = ReportFinding.all(reconciliation)
+            let findings = AppleFinding.all(reconciliation)
             let writer = try OutputFile(output)
             switch format {
             case .text:
                 for finding in findings where finding.isToBeLookedAt { try writer.write(Array("\(finding)\n".utf8)) }
             case .csv:
-                try writer.write(Array(CSV.line(ReportFinding.columns).utf8))
+                try writer.write(Array(CSV.line(AppleFinding.columns).utf8))
                 for finding in findings { try writer.write(Array(CSV.line(finding.fields).utf8)) }
             }
             try writer.finish()
@@ -141,7 +141,7 @@ extension Reconcile {
 
         func run() async throws {
             guard let month = Month(month) else { preconditionFailure("a month that was not validated") }
-            let kept = try ReportEvidence(options.evidence).files()
+            let kept = try AppleEvidence(options.evidence).files()
             var file = try SealedFile(output)
             let settled = try await place.withReports { source in
                 // Of a month that is not over, what there is by now.
@@ -163,7 +163,7 @@ extension Reconcile {
         }
 
         /// What the figures follow from besides the ledger: Apple's files, by their SHA-256, and how they are read.
-        private func details(_ kept: [ReportEvidence.Kept]) -> [(StaticString, ReportSeal.Value)] {
+        private func details(_ kept: [AppleEvidence.Kept]) -> [(StaticString, ReportSeal.Value)] {
             [
                 ("evidence", .texts(kept.map(\.digest).sorted())), ("zone", .text(options.zone.zone.name)),
                 ("sku", .text(options.app)), ("products", .text(options.ownProducts ? "own" : "all")),
@@ -172,7 +172,7 @@ extension Reconcile {
 
         /// What Apple pays of what was posted by then.
         private func proceeds(
-            _ kept: [ReportEvidence.Kept], _ source: ReportSource, asOf: Timestamp?,
+            _ kept: [AppleEvidence.Kept], _ source: ReportSource, asOf: Timestamp?,
             checking: ([Reconciliation.File]) throws -> Void
         ) async throws -> Proceeds {
             let purchases = try await BookedPurchases(source, asOf: asOf)
@@ -184,7 +184,7 @@ extension Reconcile {
         /// Says what is wrong with Apple's files.
         /// - Throws: ``Failure`` where something is, unless it is to be gone on.
         private func tell(faultsOf files: [Reconciliation.File]) throws {
-            let faults = ReportFinding.faults(of: files)
+            let faults = AppleFinding.faults(of: files)
             for fault in faults { Console.error("\(fault)") }
             guard !faults.isEmpty, !despiteFaults else { return }
             throw Failure(

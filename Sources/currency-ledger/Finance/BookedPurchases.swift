@@ -21,7 +21,7 @@ struct BookedPurchases {
     private init() {}
 
     /// Adds a row of the report `purchases`.
-    private mutating func add(_ line: LedgerLine) {
+    private mutating func add(_ line: ReportLine) {
         guard line.text("source") == "app_store" else { return }
         guard let id = line.text("transactionId"), let product = line.text("product"),
             let quantity = line.optionalInteger("quantity"), let purchasedAt = line.optionalInteger("purchaseDate"),

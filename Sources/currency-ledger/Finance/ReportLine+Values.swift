@@ -1,8 +1,5 @@
 import LedgerWire
 
-/// A row of a report of the ledger's, where Apple's reports have rows too.
-typealias LedgerLine = ReportLine
-
 /// The values of columns by their names. A name that is no column's is an error of the program, and traps.
 extension ReportLine {
     private func value(_ column: String) -> ReportValue? {

@@ -134,7 +134,7 @@ struct SettledMonth {
 
     /// Adds a row of the report `lots`, in their order.
     private static func add(
-        _ line: LedgerLine, _ proceeds: Proceeds, _ current: inout Current, to sums: inout [Key: Parts]
+        _ line: ReportLine, _ proceeds: Proceeds, _ current: inout Current, to sums: inout [Key: Parts]
     ) {
         guard let price = line.thousandths("price"), price > 0, let product = line.text("product"),
             let currency = line.text("currency"), let priceCurrency = line.text("priceCurrency")
