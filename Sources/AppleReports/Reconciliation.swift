@@ -29,16 +29,21 @@ public struct Reconciliation: Sendable {
         public var app: String?
         /// The products whose proceeds are allocated; `nil` takes all in-app purchases.
         public var products: Set<String>?
+        /// The time up to which the purchases are given, in milliseconds since the UNIX epoch; `nil` where all are.
+        public var knownThrough: Int64?
         /// So far from midnight a purchase may be that Apple counts on the day beside.
         public var nearMidnightMilliseconds: Int64 = 3_600_000
         /// The bounds of reading and explaining.
         public var limits = ReportLimits.standard
 
         /// Options with these.
-        public init(zone: ReportZone, app: String? = nil, products: Set<String>? = nil) {
+        public init(
+            zone: ReportZone, app: String? = nil, products: Set<String>? = nil, knownThrough: Int64? = nil
+        ) {
             self.zone = zone
             self.app = app
             self.products = products
+            self.knownThrough = knownThrough
         }
     }
 
@@ -49,22 +54,15 @@ public struct Reconciliation: Sendable {
     /// - Parameters:
     ///   - files: names and bytes. A sales report that is there twice is counted twice, which is found; of two
     ///     Financial Reports that pay the same storefront's month the first counts.
-    ///   - purchases: ours, with what of them earlier reports have settled.
-    ///   - lines: our own sales report, its days in the options' time zone; where it is `nil` it is made of the
-    ///     purchases.
+    ///   - purchases: ours.
     public init(
-        files: [(name: String, input: ReportInput)], purchases: some Sequence<OpenPurchase>,
-        lines: [BookedLine]? = nil, options: Options
+        files: [(name: String, input: ReportInput)], purchases: some Sequence<BookedTransaction>, options: Options
     ) {
         var sides = Sides(options)
         let names = files.map(\.name)
         for (place, file) in files.enumerated() { self.files.append(sides.read(file, place, names)) }
-        if let lines {
-            for line in lines { sides.matching.add(line) }
-        } else {
-            for purchase in purchases { sides.matching.add(purchase.transaction) }
-        }
-        match = sides.matching.result(explainedBy: purchases.lazy.map(\.transaction))
+        for purchase in purchases { sides.matching.add(purchase) }
+        match = sides.matching.result(explainedBy: purchases)
         if sides.hasFinancials {
             for purchase in purchases { sides.settling.add(purchase) }
         }
@@ -86,7 +84,8 @@ public struct Reconciliation: Sendable {
         init(_ options: Options) {
             self.options = options
             matching = Sides.matching(options)
-            settling = Settling(zone: options.zone, products: options.products)
+            settling = Settling(
+                zone: options.zone, products: options.products, knownThrough: options.knownThrough)
         }
 
         private static func matching(_ options: Options) -> SalesMatching {

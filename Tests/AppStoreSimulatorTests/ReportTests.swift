@@ -69,7 +69,7 @@ import Testing
     }
 
     private static func settle(
-        _ files: [SimulatedReports.File], _ books: [BookedTransaction], _ kind: ReportKind
+        _ files: [SimulatedReports.File], _ books: [BookedTransaction], _ kind: AppleReportKind
     ) throws -> (settlement: Settlement, faults: [ReportFault]) {
         var settling = Settling(zone: zone)
         var faults: [ReportFault] = []
@@ -81,7 +81,7 @@ import Testing
             if facts.isSound { #expect(facts.checkedTotals >= 2) }
             faults += facts.faults
         }
-        for transaction in books { settling.add(OpenPurchase(transaction)) }
+        for transaction in books { settling.add(transaction) }
         return (settling.result(), faults)
     }
 
@@ -184,8 +184,8 @@ import Testing
 
     // MARK: Financial reports
 
-    @Test(arguments: [(ReportOrder.Kind.financial, ReportKind.financial), (.detail, .financialDetail)])
-    func financialReportsSettleWhatWasSold(kind: ReportOrder.Kind, isRead: ReportKind) throws {
+    @Test(arguments: [(ReportOrder.Kind.financial, AppleReportKind.financial), (.detail, .financialDetail)])
+    func financialReportsSettleWhatWasSold(kind: ReportOrder.Kind, isRead: AppleReportKind) throws {
         var random = SplitMix64(seed: Seed.drawn(for: "\(kind)"))
         // The fiscal November of 2026 ends on the 28th.
         let purchases = try Self.purchases(400, days: 15, &random)

@@ -2,7 +2,7 @@ import AppleReports
 
 /// - Parameter files: the paths of files from App Store Connect, compressed or not.
 /// - Returns: what a person must look at.
-func findings(of files: [String], against purchases: [OpenPurchase]) -> [String] {
+func findings(of files: [String], against purchases: [BookedTransaction]) -> [String] {
     let reconciliation = Reconciliation(
         files: files.map { ($0, ReportInput(path: $0)) }, purchases: purchases,
         options: Reconciliation.Options(zone: .pacific, app: "GAME1"))

@@ -37,7 +37,7 @@ import Testing
         #expect(line.row.unknownCells.map(\.column) == ["Novelty"] && line.row.unknownCells.map(\.text) == ["new"])
     }
 
-    @Test(arguments: ReportKind.salesSummary.needed.map(\.rawValue))
+    @Test(arguments: AppleReportKind.salesSummary.needed.map(\.rawValue))
     func aColumnThatIsNeededAndMissingIsNamed(column: String) throws {
         let header = ("\t" + Samples.salesHeader + "\t").replacing("\t\(column)\t", with: "\tSomething\t").trimmed
         let fault = #expect(throws: ReportFault.self) { try Samples.read(Samples.file(header, Samples.sales())) }

@@ -4,19 +4,18 @@ import Testing
 @testable import AppleReports
 
 @Suite struct ReconciliationTests {
-    private static func purchase(_ id: String, quantity: Int64 = 1) -> OpenPurchase {
-        OpenPurchase(
-            BookedTransaction(
-                id: id, product: Samples.gems, storefront: "USA", currency: "USD",
-                purchasedAt: ReportZone.pacific.time(Samples.day), quantity: quantity,
-                price: Thousandths(rawValue: 4_990 * quantity)))
+    private static func purchase(_ id: String, quantity: Int64 = 1) -> BookedTransaction {
+        BookedTransaction(
+            id: id, product: Samples.gems, storefront: "USA", currency: "USD",
+            purchasedAt: ReportZone.pacific.time(Samples.day), quantity: quantity,
+            price: Thousandths(rawValue: 4_990 * quantity))
     }
 
     private static func reconcile(
-        _ files: [(String, [UInt8])], _ purchases: [OpenPurchase], lines: [BookedLine]? = nil
+        _ files: [(String, [UInt8])], _ purchases: [BookedTransaction]
     ) -> Reconciliation {
         Reconciliation(
-            files: files.map { ($0.0, ReportInput(bytes: $0.1)) }, purchases: purchases, lines: lines,
+            files: files.map { ($0.0, ReportInput(bytes: $0.1)) }, purchases: purchases,
             options: .init(zone: .pacific, app: Samples.app))
     }
 
@@ -87,15 +86,6 @@ import Testing
         #expect(reconciliation.match.differences.map(\.kind) == [.doubledInReport])
     }
 
-    @Test func ourOwnReportMayBeGivenInPlaceOfLinesMadeOfPurchases() throws {
-        let line = BookedLine(
-            product: Samples.gems, storefront: "USA", currency: "USD", day: Samples.day, unitsSold: 3,
-            customerPrice: "4.99")
-        let reconciliation = Self.reconcile([("daily", Self.daily)], [Self.purchase("1", quantity: 3)], lines: [line])
-        #expect(reconciliation.match.differences.map(\.kind) == [.fewerInReport])
-        #expect(reconciliation.match.differences[0].explanation?.transactions == ["1"])
-    }
-
     @Test func purchasesAloneDifferFromNothing() throws {
         let reconciliation = Self.reconcile([], [Self.purchase("1")])
         #expect(reconciliation.agrees && reconciliation.match.daysWithoutReport == [Samples.day])
@@ -122,7 +112,7 @@ import Testing
             #expect(page.contains("`\(name)`"), "\(name)")
         }
         let flat = page.replacing(/\s+/, with: " ")
-        for kind in ReportKind.allCases {
+        for kind in AppleReportKind.allCases {
             for column in kind.needed { #expect(flat.contains(column.rawValue), "\(column)") }
         }
     }

@@ -6,7 +6,7 @@ import Testing
 /// What Japan's Payment Services Act asks, from the books.
 @Suite struct BaseDateTests {
     private static func purchase(
-        _ studio: Studio, _ number: Int, price: Int64, currency: String, storefront: String
+        _ studio: Studio, _ number: Int, price: Int64?, currency: String?, storefront: String
     ) throws -> String {
         var payload = TransactionPayload(
             transactionID: String(2_000_000_000_000_000 + number), bundleID: "com.example.game",
@@ -48,18 +48,95 @@ import Testing
         }
         #expect(
             try rows() == [
-                "line,paid,JPY,JPN,gems,1,300,6000000.000,,", "line,paid,USD,USA,gems,1,500,4.990,,",
-                "line,free,,,gems,1,7,,,", "total,paid,JPY,,,1,,6000000.000,10000000.000,no",
-                "total,paid,USD,,,1,,4.990,,",
+                "line,paid,JPY,JPN,app_store,gems,1,300,6000000.000,,",
+                "line,paid,USD,USA,app_store,gems,1,500,4.990,,", "line,free,,,,gems,1,7,,,",
+                "total,paid,JPY,,,,1,,6000000.000,10000000.000,no", "total,paid,USD,,,,1,,4.990,,",
             ])
+        // What is set aside is not used yet.
+        _ = try await client.hold(
+            Hold(
+                key: try #require(RequestKey("h")), account: player, currency: gems, amount: try #require(Amount(100)),
+                timeoutMilliseconds: 600_000))
+        #expect(try rows().first == "line,paid,JPY,JPN,app_store,gems,1,300,6000000.000,,")
         try await credit(3, 4_000_000_001, "JPY", "JPN")
-        #expect(try rows().contains("total,paid,JPY,,,2,,10000000.001,10000000.000,yes"))
+        #expect(try rows().contains("total,paid,JPY,,,,2,,10000000.001,10000000.000,yes"))
         // Before there was a ledger nobody had anything.
-        #expect(try rows("2026-03-31") == ["total,paid,JPY,,,0,,0.000,10000000.000,no"])
+        #expect(try rows("2026-03-31") == ["total,paid,JPY,,,,0,,0.000,10000000.000,no"])
         for (date, why) in [("2026-03-30", "must be a 31 March or 30 September"), ("2999-09-30", "future")] {
             let refused = try Command.run(["base-date", date, "--server", service.address])
             #expect(refused.status != 0 && refused.error.contains(why), "\(refused)")
         }
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// What nobody told the price of is in no sum, and makes it unknown whether the sum is above ten million yen.
+    @Test func whatHasNoPriceIsNamedAndNotCountedAsNothing() async throws {
+        let studio = try Studio()
+        try GeneratedGame.settings(studio)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client(token: GeneratedGame.token)
+        let player = try #require(AccountName("player"))
+        func rows() throws -> (rows: [[String]], error: String) {
+            let finished = try Command.run(
+                ["base-date", "--server", service.address], environment: ["LEDGER_TOKEN": GeneratedGame.token])
+            #expect(finished.status == 0, "\(finished)")
+            let records = try CSVTable.records(finished.output)
+            return (records.dropFirst().map { [$0[0]] + $0[2...] }, finished.error)
+        }
+        func credit(_ number: Int, _ price: Int64?, _ currency: String?, _ storefront: String) async throws {
+            let jws = try Self.purchase(studio, number, price: price, currency: currency, storefront: storefront)
+            _ = try await client.credit(signedTransaction: jws, account: player)
+        }
+        let yen = ["total", "paid", "JPY", "", "", "", "0", "", "0.000", "10000000.000"]
+        try await credit(1, nil, nil, "USA")
+        var told = try rows()
+        #expect(
+            told.rows == [["unpriced", "paid", "", "USA", "app_store", "gems", "1", "500", "", "", ""], yen + ["no"]])
+        #expect(told.error.contains("1 paid lot has no price, with 500 units left"), "\(told.error)")
+        try await credit(2, nil, nil, "JPN")
+        #expect(try rows().rows.last == yen + ["unknown"])
+
+        // Of other stores, of the books before, and by hand: each by its source.
+        func external(_ id: String, _ price: Int64?) async throws {
+            _ = try await client.external(
+                ExternalPurchase(
+                    identity: try #require(ExternalIdentity(source: "shop.example", identifier: id)), account: player,
+                    product: "com.example.game.gems500", price: price, priceCurrency: price.map { _ in "JPY" },
+                    purchaseDate: studio.now - 60_000))
+        }
+        try await external("priced", 10_000_000_000)
+        try await external("unpriced", nil)
+        _ = try await client.importLots(
+            LotImport(
+                key: try #require(RequestKey("i")), account: player,
+                lots: [
+                    ImportedLot(
+                        currency: GeneratedGame.gems, amount: try #require(Amount(300)),
+                        purchase: ImportedPurchase(
+                            transaction: try #require(TransactionID("77")), product: "com.example.game.gems500",
+                            price: 2_994, priceCurrency: "USD", purchaseDate: studio.now - 86_400_000))
+                ]))
+        _ = try await client.adjust(
+            Adjustment(
+                key: try #require(RequestKey("a")), account: player, currency: GeneratedGame.gems, lotClass: .paid,
+                units: 9, reason: "case 17"), approval: GeneratedGame.approval)
+        told = try rows()
+        #expect(
+            told.rows == [
+                ["line", "paid", "JPY", "", "external", "gems", "1", "500", "10000000.000", "", ""],
+                ["line", "paid", "USD", "", "imported", "gems", "1", "300", "2.994", "", ""],
+                ["unpriced", "paid", "", "", "", "gems", "1", "9", "", "", ""],
+                ["unpriced", "paid", "", "", "external", "gems", "1", "500", "", "", ""],
+                ["unpriced", "paid", "", "JPN", "app_store", "gems", "1", "500", "", "", ""],
+                ["unpriced", "paid", "", "USA", "app_store", "gems", "1", "500", "", "", ""],
+                ["total", "paid", "JPY", "", "", "", "1", "", "10000000.000", "10000000.000", "unknown"],
+                ["total", "paid", "USD", "", "", "", "1", "", "2.994", "", ""],
+            ])
+        #expect(told.error.contains("4 paid lots have no price, with 1509 units left"), "\(told.error)")
+        // Whatever the others cost, it is above.
+        try await external("more", 1)
+        #expect(try rows().rows.contains { $0[0] == "total" && $0.last == "yes" })
         try await client.close()
         #expect(service.stop() == 0)
     }

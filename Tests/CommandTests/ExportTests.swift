@@ -1,7 +1,10 @@
 import AppStore
 import Foundation
 import LedgerClient
+import LedgerWire
 import Testing
+
+@testable import currency_ledger
 
 #if canImport(Musl)
 import Musl
@@ -171,7 +174,7 @@ import Glibc
         #expect(finished.error.contains("\(folder.url.path + path): cannot be written: \(why)"), "\(finished.error)")
     }
 
-    /// A service that takes the connection and never answers.
+    /// A service that answers the first page, and never the second one.
     @Test(arguments: [SIGTERM, SIGINT])
     func anInterruptedExportLeavesTheOldFileAndNoOther(ending: Int32) async throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -192,20 +195,116 @@ import Glibc
         try folder.write("reports/report.csv", "old")
         let export = try Command.start(
             [
-                "export", "trial", "-o", folder.path("reports/report.csv"), "--server",
+                "export", "balances", "-o", folder.path("reports/report.csv"), "--server",
                 "127.0.0.1:\(UInt16(bigEndian: place.sin_port))",
             ], folder)
-        var names: [String] = []
-        for _ in 0..<600 where names.count < 2 {
+        try Self.answerOnePage(to: listener)
+        var sizes: [Int] = []
+        for _ in 0..<600 where sizes != [3, Self.page.utf8.count] {
             try await Task.sleep(for: .milliseconds(50))
-            names = try FileManager.default.contentsOfDirectory(atPath: reports.path)
+            let names = try FileManager.default.contentsOfDirectory(atPath: reports.path)
+            sizes = try names.map { name in
+                let path = reports.appendingPathComponent(name).path
+                return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+            }.sorted()
         }
-        #expect(names.count == 2, "the report is not written beside the old one")
+        #expect(sizes == [3, Self.page.utf8.count], "a page is not written beside the old report: \(sizes)")
         kill(export.process.processIdentifier, ending)
         export.process.waitUntilExit()
         #expect(export.process.terminationReason == .uncaughtSignal && export.process.terminationStatus == ending)
         #expect(try FileManager.default.contentsOfDirectory(atPath: reports.path) == ["report.csv"])
         #expect(try Self.text(folder.path("reports/report.csv")) == "old")
+    }
+
+    private static let page = header + "player-1,gems,500,0,0,500,0\r\n"
+
+    /// Reads a request for a report, and answers that there is a row, and more.
+    private static func answerOnePage(to listener: Int32) throws {
+        let connection = accept(listener, nil, nil)
+        try #require(connection >= 0)
+        var line: [UInt8] = []
+        while line.last != UInt8(ascii: "\n") {
+            var byte: UInt8 = 0
+            try #require(recv(connection, &byte, 1, 0) == 1)
+            line.append(byte)
+        }
+        let request = try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+        let id = try #require(request["id"] as? Int)
+        let reply = """
+            {"jsonrpc":"2.0","id":\(id),"result":{"kind":"balances","asOf":1790000000000,"rows":[{"account":"player-1",\
+            "currency":"gems","available":500,"held":0,"debt":0,"paid":500,"free":0}],"next":"balances.1.1"}}
+
+            """
+        // The connection stays open as long as the test's process.
+        #expect(send(connection, reply, reply.utf8.count, 0) == reply.utf8.count)
+    }
+
+    @Test func aLineOnATerminalSaysHowFarItIs() {
+        let half = String(repeating: "#", count: 20) + String(repeating: ".", count: 20)
+        #expect(ProgressBar.line("auditing blocks", "5 of 10", 5, of: 10) == "auditing blocks [\(half)] 5 of 10")
+        #expect(ProgressBar.line("exporting lots", "7 rows", 0, of: 0) == "exporting lots: 7 rows")
+        let whole = String(repeating: "#", count: 40)
+        #expect(ProgressBar.line("a", "b", 11, of: 10) == "a [\(whole)] b")
+        #expect(ProgressBar.line("a", "b", -1, of: 10) == "a [\(String(repeating: ".", count: 40))] b")
+    }
+
+    /// By the times of the rows, where they are in that order.
+    @Test func howFarAReportIsFollowsFromItsRows() {
+        func row(_ kind: ReportKind, _ time: Int64) -> ReportRow {
+            .line(
+                ReportLine(
+                    kind,
+                    kind.columns.map { column in
+                        switch column.type {
+                        case .text, .day: .text("x")
+                        case .time, .integer: .integer(time)
+                        case .units, .money: .sum(0)
+                        }
+                    }))
+        }
+        var reach = ReportReach(ReportRequest(kind: .journal, asOf: 1_100, from: 100))
+        #expect(reach.all == 0)
+        reach.add([row(.journal, 150), row(.journal, 350)])
+        #expect(reach.done == 250 && reach.all == 1_000)
+        var whole = ReportReach(ReportRequest(kind: .lots, asOf: 1_000))
+        whole.add([row(.lots, 600), row(.lots, 700)])
+        whole.add([row(.lots, 800)])
+        #expect(whole.done == 200 && whole.all == 400)
+        var sums = ReportReach(ReportRequest(kind: .sales, asOf: 1_000))
+        sums.add([row(.sales, 1)])
+        #expect(sums.all == 0)
+    }
+
+    /// The check that stands in `export deferred`.
+    @Test func aReportThatDoesNotAddUpIsRefused() throws {
+        func line(_ figures: [String: Int128]) -> ReportLine {
+            ReportLine(
+                .deferred, ReportKind.deferred.columns.map { $0.isSum ? .sum(figures[$0.name] ?? 0) : .text("x") })
+        }
+        let right: [String: Int128] = [
+            "opening": 100, "sold": 30, "imported": 7, "refunded": 20, "recognised": 50, "closing": 67,
+        ]
+        try ReportFile.check(line(right))
+        for (column, figure) in right {
+            #expect(throws: Failure.self, "\(column)") {
+                try ReportFile.check(line(right.merging([column: figure + 1]) { $1 }))
+            }
+        }
+    }
+
+    /// Each currency has one name in beancount, whichever others an export has, and its own.
+    @Test func aCommodityOfBeancountFollowsFromTheCodeAlone() {
+        #expect(JournalText.commodity("gems") == "GEMS" && JournalText.commodity("GEMS") == "GAME.GEMS")
+        #expect(JournalText.commodity("GLD") == "GAME.GLD" && JournalText.commodity("gld") == "GAME.'G'L'D")
+        #expect(JournalText.commodity("a_b-c.d1") == "A_B-C.D1" && JournalText.commodity("Gold2") == "GAME.G'O'L'D2")
+        var codes = ["1up", "-", "gems.", "GAME.GEMS", "game.gems", "game-0123456789abcdef01", "g", "gem", "Gem"]
+        codes += ["gems", "Gems", "gEms", "GEMS"] + (1...100).map { String(repeating: "a", count: $0) }
+        codes += (1...100).map { String(repeating: "B", count: $0) }
+        let names = codes.map { JournalText.commodity($0) }
+        #expect(Set(names).count == Set(codes).count)
+        for name in names {
+            #expect(name.wholeMatch(of: /[A-Z][A-Z0-9'._-]{0,22}[A-Z0-9]/) != nil && name.utf8.count != 3, "\(name)")
+        }
     }
 
     /// As a service does.

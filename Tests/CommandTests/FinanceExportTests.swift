@@ -92,6 +92,15 @@ import Testing
         #expect(told[7].count == 2 && told[7][1].hasPrefix("2000000000000003,,com.example.game.gems500,1,app_store,"))
         #expect(told[8].count == 6)
 
+        // By when it was bought and taken back, whenever it was posted: up to the day before, and from today on.
+        let end = "\(before)T23:59:59.999Z"
+        let past = try export("sales", "--by", "effective", "--as-of", end, "--path", path)
+        #expect(past.count == 2 && past[1].hasPrefix("\(before),\(sold),2,9.980,4.990,"), "\(past)")
+        #expect(try export("sales", "--as-of", end, "--path", path) == bought)
+        #expect(try export("sales", "--by", "effective", "--from", today, "--path", path) == bought)
+        #expect(try export("revenue", "--by", "effective", "--as-of", end, "--path", path).count == 1)
+        #expect(try export("revenue", "--by", "effective", "--from", today, "--path", path) == told[1])
+
         // A month after which nothing was posted, and one that is not over.
         #expect(try export("revenue", "--month", "2020-02", "--path", path).count == 1)
         let future = try Command.run(["export", "revenue", "--month", "2999-02", "--path", path])

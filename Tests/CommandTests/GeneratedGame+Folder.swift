@@ -13,9 +13,13 @@ import Testing
 extension GeneratedGame {
     /// A ledger's folder whose entries are of many days that are past: the books decide it at those times, and the
     /// command makes the tables. Nothing in it is signed.
+    /// - Parameters:
+    ///   - late: what happens at the end, when all days are over.
+    ///   - later: what happens a month after that.
     /// - Returns: the folder.
     static func write(
-        _ operations: Int, seed: UInt64, from first: Timestamp, days: Int, to studio: Studio
+        _ operations: Int, seed: UInt64, from first: Timestamp, days: Int, to studio: Studio, late: [Step] = [],
+        later: [Step] = []
     ) throws -> String {
         try studio.folder.write("catalog.json", catalog)
         var folder = try WrittenFolder(studio.folder.path("ledger"), seed: seed, at: first)
@@ -27,13 +31,15 @@ extension GeneratedGame {
         for number in 0..<days {
             let begin = first + Int64(number) * day
             let share = Int.random(in: 50...150, using: &random) * (number % 7 >= 5 ? 2 : 1)
-            let count = max(1, operations * share / (days * 130))
+            let count = operations == 0 ? 0 : max(1, operations * share / (days * 130))
             for time in (0..<count).map({ _ in begin + Int64.random(in: 0..<day, using: &random) }).sorted() {
                 let place = Int.random(in: players.indices, using: &random)
                 try folder.decide(players[place].next(at: time), at: time)
             }
         }
-        try folder.finish(at: first + Int64(days) * day)
+        for step in late { try folder.decide(step, at: first + Int64(days) * day) }
+        for step in later { try folder.decide(step, at: first + Int64(days + 30) * day) }
+        try folder.finish(at: first + Int64(days + (later.isEmpty ? 0 : 30)) * day)
         let rebuilt = try Command.run(["rebuild", "--config", studio.folder.path("ledger.json")])
         try #require(rebuilt.status == 0, "\(rebuilt.error)")
         return studio.folder.path("ledger")
@@ -81,6 +87,9 @@ private struct WrittenFolder {
             case .release(let release): .keyed(.release(release))
             case .atomic(let atomic): .atomic(atomic)
             case .link(let link): .link(link)
+            case .importLots(let carried): .importLots(carried)
+            case .external(let purchase): .external(StatedPurchase(purchase, WrittenFolder.hash))
+            case .adjust(let adjustment): .adjust(adjustment, approvedBy: "second")
             }
         _ = books.decide(command, by: "game", at: time)
         decided += 1

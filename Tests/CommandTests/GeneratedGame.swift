@@ -4,7 +4,8 @@ import LedgerClient
 import LedgerTestKit
 
 /// What happens in the books of a game, drawn from a seed: purchases in several storefronts and currencies, their
-/// refunds and reversals of those, spends, holds, grants that expire, links.
+/// refunds and reversals of those, spends, holds, grants that expire, links; purchases of other stores, lots of the
+/// books before, and corrections by hand.
 ///
 /// Nothing is looked up in the ledger: what that refuses, a spend of more than there is, changes nothing.
 struct GeneratedGame {
@@ -52,6 +53,9 @@ struct GeneratedGame {
         case release(Release)
         case atomic(LedgerTypes.Atomic)
         case link(Link)
+        case importLots(LotImport)
+        case external(ExternalPurchase)
+        case adjust(Adjustment)
     }
 
     /// One player's part of it.
@@ -70,6 +74,7 @@ struct GeneratedGame {
         private var purchases: [Bought] = []
         private var spends: [RequestKey] = []
         private var holds: [RequestKey] = []
+        private var externals: [ExternalPurchase] = []
         /// How long grants and holds that run out are there.
         private let lifetime: ClosedRange<Int64>
 
@@ -81,7 +86,9 @@ struct GeneratedGame {
             let digits = String(number)
             token = AppAccountToken(
                 "a0000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits)!
-            random = SplitMix64(seed: seed &+ UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
+            // Seeds that differ by the generator's own step would give everybody the same numbers, a place apart.
+            var seeds = SplitMix64(seed: seed &+ UInt64(number))
+            random = SplitMix64(seed: seeds.next())
         }
 
         mutating func next(at now: Timestamp) -> Step {
@@ -95,9 +102,14 @@ struct GeneratedGame {
             case 58..<66: return refund(at: now)
             case 66..<70: return reinstate(at: now)
             case 70..<78: return hold()
-            case 78..<85: return endHold()
-            case 85..<92: return reverse()
-            case _: return trade(at: now)
+            case 78..<84: return endHold()
+            case 84..<89: return reverse()
+            case 89..<94: return trade(at: now)
+            // These are to owe something in the end.
+            case 94... where number % 4 == 1: return spend()
+            case 94..<96: return .importLots(bringAlong(at: now))
+            case 96..<98: return buyElsewhere(at: now)
+            case _: return .adjust(correction())
             }
         }
 
@@ -137,6 +149,61 @@ struct GeneratedGame {
             }
             purchases.append(Bought(payload: payload, isClaimed: true))
             return .credit(payload, account: isTokens ? nil : account)
+        }
+
+        /// Of one purchase some gems and mostly some gold are left; of what was given for free, some gems.
+        private mutating func bringAlong(at now: Timestamp) -> LotImport {
+            let key = key()
+            let place = GeneratedGame.storefronts[number % 5]
+            var payload = TransactionPayload(
+                transactionID: String(2_000_000_000_000_000 + Int64(number) * 100_000 + Int64(issued)),
+                bundleID: "com.example.game", productID: GeneratedGame.products[2],
+                purchaseDate: now - Int64.random(in: 60_000...17_000_000_000, using: &random),
+                signedDate: now - 30_000, environment: .sandbox)
+            (payload.storefront, payload.currency, payload.price) = (place.storefront, place.currency, place.prices[2])
+            purchases.append(Bought(payload: payload, isClaimed: true))
+            func lot(_ currency: CurrencyCode, _ units: ClosedRange<Int64>, _ price: ClosedRange<Int64>) -> ImportedLot
+            {
+                ImportedLot(
+                    currency: currency, amount: amount(units),
+                    purchase: ImportedPurchase(
+                        transaction: TransactionID(payload.transactionID)!, product: payload.productID,
+                        price: Int64.random(in: price, using: &random), priceCurrency: place.currency,
+                        purchaseDate: payload.purchaseDate))
+            }
+            var lots = [lot(GeneratedGame.gems, 1...1_000, 1...13_999)]
+            if random.chance(70) { lots.append(lot(GeneratedGame.gold, 1...7, 0...5_999)) }
+            if random.chance(50) { lots.append(ImportedLot(currency: GeneratedGame.gems, amount: amount(1...90))) }
+            return LotImport(key: key, account: account, lots: lots)
+        }
+
+        /// Of another store, or the refund of such a purchase, or that the refund does not stand.
+        private mutating func buyElsewhere(at now: Timestamp) -> Step {
+            if random.chance(40), let place = externals.indices.randomElement(using: &random) {
+                externals[place].revoked = [100_000, 33_333, 0].randomElement(using: &random)!
+                return .external(externals[place])
+            }
+            issued += 1
+            let place = GeneratedGame.storefronts[number % 5]
+            let product = Int.random(in: 0..<3, using: &random)
+            let quantity = Int64.random(in: 1...2, using: &random)
+            let isPriced = random.chance(90)
+            externals.append(
+                ExternalPurchase(
+                    identity: ExternalIdentity(source: "shop.example", identifier: "\(number)/\(issued)")!,
+                    account: account, product: GeneratedGame.products[product], quantity: quantity,
+                    price: isPriced ? place.prices[product] * quantity - 7 : nil,
+                    priceCurrency: isPriced ? place.currency : nil,
+                    purchaseDate: now - Int64.random(in: 60_000...3_600_000, using: &random)))
+            return .external(externals[externals.count - 1])
+        }
+
+        private mutating func correction() -> Adjustment {
+            let units = Int64.random(in: 1...80, using: &random)
+            return Adjustment(
+                key: key(), account: account, currency: random.chance(80) ? GeneratedGame.gems : GeneratedGame.gold,
+                lotClass: random.chance(50) ? .paid : .free, units: random.chance(50) ? units : -units,
+                reason: GeneratedGame.hostileNotes.randomElement(using: &random)!)
         }
 
         /// Some purchases stay unclaimed.
@@ -235,15 +302,35 @@ extension GeneratedGame {
         var refused: [String: Int] = [:]
     }
 
+    /// The settings of a ledger on which a game can be played: two who may do everything, of whom one approves what the
+    /// other corrects.
+    static func settings(_ studio: Studio) throws {
+        try studio.folder.write("catalog.json", catalog)
+        let tokens = Studio.tokens(
+            (name: "first", role: "admin", secret: token), (name: "second", role: "admin", secret: approval))
+        try studio.folder.write(
+            "ledger.json",
+            """
+            {"path": "ledger", "listen": ["127.0.0.1:0"], "tokens": \(tokens),
+             "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+             "anchors": ["root.der"], "catalog": "catalog.json"}
+            """)
+    }
+
+    static let token = "the first one's secret"
+    static let approval = "the second one's secret"
+
     /// Plays on a running service, some players at a time, each one's steps in their order.
-    /// - Parameter operations: how many steps, of all players together.
+    /// - Parameters:
+    ///   - operations: how many steps, of all players together.
+    ///   - service: one of ``settings(_:)``.
     static func play(
         _ operations: Int, seed: UInt64, on service: RunningService, signedBy chain: SandboxChain,
         now: @escaping @Sendable () -> Timestamp
     ) async throws -> Outcome {
         let (each, atOnce) = (40, 32)
         let players = (operations + each - 1) / each
-        let client = try await service.client()
+        let client = try await service.client(token: token)
         return try await withThrowingTaskGroup(of: Outcome.self) { group in
             for worker in 0..<min(atOnce, players) {
                 group.addTask {
@@ -292,6 +379,9 @@ extension GeneratedGame {
         case .release(let release): _ = try await client.release(release)
         case .atomic(let atomic): _ = try await client.atomic(atomic)
         case .link(let link): _ = try await client.link(link.token, to: link.account)
+        case .importLots(let carried): _ = try await client.importLots(carried)
+        case .external(let purchase): _ = try await client.external(purchase)
+        case .adjust(let adjustment): _ = try await client.adjust(adjustment, approval: approval)
         }
     }
 }

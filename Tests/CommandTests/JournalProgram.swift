@@ -138,10 +138,10 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
         return "\(root.capitalized):\(words.prefix(1).uppercased())\(words.dropFirst())\(own ?? "")"
     }
 
-    /// How a currency of the game is called, of those that the program has met.
-    func commodity(_ currency: String, among met: Set<String>) -> String {
+    /// How a currency of the game is called.
+    func commodity(_ currency: String) -> String {
         let isLikeMoney = currency.count == 3 && currency == currency.uppercased()
         if self != .beancount { return isLikeMoney ? "\(currency) (game)" : currency }
-        return isLikeMoney ? met.first { $0.hasPrefix("GAME.C") } ?? "" : currency.uppercased()
+        return isLikeMoney ? "GAME.\(currency)" : currency.uppercased()
     }
 }

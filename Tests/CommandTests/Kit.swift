@@ -149,9 +149,9 @@ final class RunningService: @unchecked Sendable {
     }
 
     /// A client that waits as long as a slow machine needs for all that a test sends at once.
-    func client() async throws -> LedgerClient {
+    func client(token: String? = nil) async throws -> LedgerClient {
         try await LedgerClient.connect(
-            to: try ServerAddress(address),
+            to: try ServerAddress(address), token: token,
             configuration: ClientConfiguration(
                 requestTimeoutMilliseconds: 300_000, connectTimeoutMilliseconds: 120_000))
     }

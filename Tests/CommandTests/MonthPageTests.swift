@@ -73,7 +73,8 @@ import Testing
                 try exports.rollforward.sums(column, by: "currency")[[code]] ?? 0
             }
             let short = try #require(overview.rows.first { $0[0] == code }).dropFirst().map(ParsedPage.number)
-            #expect(try short == [sum("purchased") + sum("granted"), sum("spent"), sum("closing"), sum("debt")])
+            let issued = try sum("purchased") + sum("granted") + sum("imported")
+            #expect(try short == [issued, sum("spent"), sum("closing"), sum("debt")])
         }
     }
 
@@ -87,13 +88,13 @@ import Testing
             func sum(_ table: CSVTable, _ column: String) throws -> Int128 {
                 try table.sums(column, by: "priceCurrency")[[code]] ?? 0
             }
-            let deferred = try ["opening", "sold", "refunded", "recognised", "closing"].map {
+            let deferred = try ["opening", "sold", "imported", "refunded", "recognised", "closing"].map {
                 try sum(exports.deferred, $0)
             }
             let revenue = try ["recognised", "reversed"].map { try sum(exports.revenue, $0) }
-            #expect(revenue[0] - revenue[1] == deferred[3] && deferred.allSatisfy { $0 > 0 } && revenue[1] > 0)
+            #expect(revenue[0] - revenue[1] == deferred[4] && deferred.allSatisfy { $0 > 0 } && revenue[1] > 0)
             let statement = try exports.page.table("\(code), deferred and recognised")
-            #expect(try statement.rows.map { try ParsedPage.number($0[1]) } == deferred + revenue + [deferred[3]])
+            #expect(try statement.rows.map { try ParsedPage.number($0[1]) } == deferred + revenue + [deferred[4]])
             let ages = try exports.page.table("\(code) deferred at the end, by how long ago it was paid")
             let columns = ["upTo30Days", "upTo90Days", "upTo180Days", "upTo365Days", "older"]
             #expect(
@@ -102,10 +103,10 @@ import Testing
             #expect(
                 try short == [
                     sum(exports.sales, "units"), sum(exports.sales, "sold"), sum(exports.sales, "refunded"),
-                    deferred[3], deferred[4],
+                    deferred[4], deferred[5],
                 ])
             let refunded = try #require(refunds.rows.first { $0[0] == code }).dropFirst().map(ParsedPage.number)
-            #expect(try refunded == [deferred[2], sum(exports.sales, "refundedOfSale"), revenue[1]])
+            #expect(try refunded == [deferred[3], sum(exports.sales, "refundedOfSale"), revenue[1]])
         }
         let unclaimed = try exports.page.table("Purchases that no account has claimed: in no other figure here")
         var expected: [String: [Int128]] = [:]
@@ -124,31 +125,57 @@ import Testing
         let exports = try Self.shared.get().2
         for code in exports.money {
             func sums(_ table: CSVTable, _ figure: String) throws -> [String: Int128] {
-                let sums = try table.sums(figure, by: "priceCurrency", column).filter { $0.key[0] == code }
-                return Dictionary(uniqueKeysWithValues: sums.map { ($0.key[1], $0.value) })
+                let sums = try table.sums(figure, by: "priceCurrency", column, "source").filter { $0.key[0] == code }
+                return Dictionary(
+                    uniqueKeysWithValues: sums.map { key, sum in
+                        ("\(key[1].isEmpty ? "none" : key[1]), \(Self.sources[key[2]] ?? "")", sum)
+                    })
             }
             let (units, sold) = (try sums(exports.sales, "units"), try sums(exports.sales, "sold"))
             let refunded = try sums(exports.sales, "refunded")
             let (earned, reversed) = (try sums(exports.revenue, "recognised"), try sums(exports.revenue, "reversed"))
             let table = try exports.page.table("\(code) by \(column)")
             let names = Set(sold.keys).union(earned.keys)
-            #expect(Set(table.rows.map { $0[0] }) == names.union(["All"]))
+            #expect(Set(table.rows.map { "\($0[0]), \($0[1])" }) == names.union(["All, "]))
+            #expect(names.contains { $0.hasSuffix("App Store") } && names.contains { $0.hasSuffix("other store") })
             var all: [Int128] = [0, 0, 0, 0]
             for row in table.rows.dropLast() {
+                let name = "\(row[0]), \(row[1])"
                 let figures = [
-                    units[row[0]] ?? 0, sold[row[0]] ?? 0, refunded[row[0]] ?? 0,
-                    (earned[row[0]] ?? 0) - (reversed[row[0]] ?? 0),
+                    units[name] ?? 0, sold[name] ?? 0, refunded[name] ?? 0, (earned[name] ?? 0) - (reversed[name] ?? 0),
                 ]
-                #expect(try row.dropFirst().map(ParsedPage.number) == figures, "\(code): \(row)")
+                #expect(try row.dropFirst(2).map(ParsedPage.number) == figures, "\(code): \(row)")
                 all = zip(all, figures).map(+)
             }
-            #expect(try table.rows.last?.dropFirst().map(ParsedPage.number) == all)
+            #expect(try table.rows.last?.dropFirst(2).map(ParsedPage.number) == all)
+        }
+    }
+
+    /// What the page calls the sources.
+    private static let sources = ["app_store": "App Store", "imported": "imported", "external": "other store"]
+
+    @Test func whatOtherStoresSoldAndWhatWasImportedIsToldApart() throws {
+        let exports = try Self.shared.get().2
+        for code in exports.money {
+            let table = try exports.page.table("\(code) by source")
+            #expect(table.rows.map { $0[0] } == ["App Store", "imported", "other store"])
+            for (name, words) in Self.sources {
+                func sum(_ table: CSVTable, _ column: String) throws -> Int128 {
+                    try table.sums(column, by: "priceCurrency", "source")[[code, name]] ?? 0
+                }
+                let row = try #require(table.rows.first { $0[0] == words })
+                let figures =
+                    try [sum(exports.sales, "units")]
+                    + ["sold", "imported", "refunded", "recognised", "closing"].map { try sum(exports.deferred, $0) }
+                #expect(try row.dropFirst().map(ParsedPage.number) == figures, "\(code): \(row)")
+            }
         }
     }
 
     @Test func everyDayIsThatOfTheReportsOfTheDay() throws {
         let (_, folder, exports) = try Self.shared.get()
-        for (place, day) in Self.days.enumerated() where place % 5 == 0 || place == 30 {
+        var importing = 0
+        for (place, day) in Self.days.enumerated() {
             let period = ["--from", day, "--as-of", "\(day)T23:59:59.999Z"]
             let revenue = try CSVTable.export("revenue", period[0], period[1], period[2], period[3], folder: folder)
             let rollforward = try CSVTable.export(
@@ -162,18 +189,22 @@ import Testing
                     try revenue.sums($0, by: "priceCurrency")[[code]] ?? 0
                 }
                 let closing = try deferred.sums("closing", by: "priceCurrency")[[code]] ?? 0
+                let imported = try deferred.sums("imported", by: "priceCurrency")[[code]] ?? 0
+                importing += imported == 0 ? 0 : 1
                 let row = try exports.page.table("\(code) by day").rows[place]
                 #expect(row[0] == day)
                 #expect(
-                    try row.dropFirst().map(ParsedPage.number) == sales + [parts[0] - parts[1], closing],
-                    "\(code): \(row)")
+                    try row.dropFirst().map(ParsedPage.number)
+                        == [sales[0], imported, sales[1], parts[0] - parts[1], closing], "\(code): \(row)")
             }
             for code in exports.currencies {
                 func sum(_ column: String, _ lotClass: String) throws -> Int128 {
                     try rollforward.sums(column, by: "currency", "class")[[code, lotClass]] ?? 0
                 }
                 let row = try exports.page.table("\(code) by day, in units").rows[place]
-                let issued = try sum("purchased", "paid") + sum("purchased", "free") + sum("granted", "free")
+                let issued = try ["purchased", "granted", "imported"].reduce(Int128(0)) { issued, column in
+                    try issued + sum(column, "paid") + sum(column, "free")
+                }
                 let spent = try sum("spent", "paid") + sum("spent", "free")
                 #expect(
                     try row.dropFirst().map(ParsedPage.number) == [
@@ -181,6 +212,29 @@ import Testing
                     ], "\(code): \(row)")
             }
         }
+        #expect(importing > 4 && importing < Self.days.count * exports.money.count)
+    }
+
+    /// What was deferred on days before an import does not have it.
+    @Test func whatIsImportedIsDeferredFromItsDayOn() throws {
+        let studio = try Studio()
+        let (first, day): (Int64, Int64) = (1_757_894_400_000, 86_400_000)
+        let lot = ImportedLot(
+            currency: GeneratedGame.gems, amount: try #require(Amount(300)),
+            purchase: ImportedPurchase(
+                transaction: try #require(TransactionID("77")), product: "com.example.game.gems500", price: 2_994,
+                priceCurrency: "USD", purchaseDate: first))
+        let carried = LotImport(key: try #require(RequestKey("i")), account: AccountName("ann")!, lots: [lot])
+        let folder = try GeneratedGame.write(
+            0, seed: 1, from: first, days: 2, to: studio, late: [.importLots(carried)])
+        let end = UTCText.time(first + 3 * day - 1)
+        let page = try Self.page(folder, ["--from", UTCText.day(of: first), "--as-of", end])
+        try #require(page.status == 0, "\(page.error)")
+        let rows = try ParsedPage(Data(page.output.utf8)).table("USD by day").rows
+        #expect(
+            rows.map { $0[2] } == ["0.000", "0.000", "2.994"] && rows.map { $0[5] } == ["0.000", "0.000", "2.994"])
+        let units = try ParsedPage(Data(page.output.utf8)).table("gems by day, in units").rows
+        #expect(units.map { $0[1] } == ["0", "0", "300"])
     }
 
     @Test func theOldestLotsAndDebtsAreTheFirstOfTheLists() throws {
@@ -193,17 +247,19 @@ import Testing
         for (row, lot) in zip(shown.rows, lots) {
             #expect(row[0] == lot["purchaseDate"]?.prefix(10) ?? "")
             let names = ["account", "product", "currency", "priceCurrency"].map { lot[$0] }
-            #expect([row[2], row[3], row[6], row[8]] == names)
+            #expect([row[2], row[3], row[7], row[9]] == names)
+            #expect(row[4] == Self.sources[lot["source"] ?? ""] ?? "")
             let figures = try ["left", "granted", "deferred"].map { try CSVTable.number(lot[$0]) }
-            #expect(try [row[4], row[5], row[7]].map(ParsedPage.number) == figures)
+            #expect(try [row[5], row[6], row[8]].map(ParsedPage.number) == figures)
         }
         let debts = try exports.debts.rows.map { ($0["since"] ?? "", try CSVTable.number($0["lot"]), $0) }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
         let owed = try exports.page.table("The oldest debts")
         #expect(!debts.isEmpty && owed.rows.count == min(20, debts.count))
         for (row, debt) in zip(owed.rows, debts) {
-            #expect(Array(row[1...3]) == ["account", "transactionId", "currency"].map { debt[$0] })
-            #expect(try ParsedPage.number(row[4]) == CSVTable.number(debt["debt"]))
+            #expect([row[1], row[2], row[4]] == ["account", "transactionId", "currency"].map { debt[$0] })
+            #expect(row[3] == Self.sources[debt["source"] ?? ""])
+            #expect(try ParsedPage.number(row[5]) == CSVTable.number(debt["debt"]))
         }
         let all = try exports.page.table("What players owe at the end")
         for row in all.rows {

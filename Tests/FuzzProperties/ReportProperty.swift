@@ -25,7 +25,7 @@ enum ReportProperty {
         }
         for purchase in purchases {
             matching.add(purchase)
-            settling.add(OpenPurchase(purchase))
+            settling.add(purchase)
         }
         _ = matching.result(explainedBy: purchases).differences.map(\.description)
         let settlement = settling.result()
@@ -35,8 +35,8 @@ enum ReportProperty {
         return !lines.isEmpty
     }
 
-    private static func read(_ bytes: [UInt8]) throws(ReportFault) -> ([ReportLine], ReportFacts) {
-        var lines: [ReportLine] = []
+    private static func read(_ bytes: [UInt8]) throws(ReportFault) -> ([AppleReportLine], ReportFacts) {
+        var lines: [AppleReportLine] = []
         let facts = try ReportReader().read(ReportInput(bytes: bytes)) { lines.append($0) }
         return (lines, facts)
     }

@@ -1,10 +1,10 @@
 /// What a file is, once it was read to its end.
 public struct ReportFacts: Sendable {
     /// The kind of report.
-    public let kind: ReportKind
+    public let kind: AppleReportKind
     /// The columns, as they stand in the header.
     public let columns: [String]
-    /// Those of them that Apple does not document: their cells are in ``ReportRow/unknownCells``.
+    /// Those of them that Apple does not document: their cells are in ``AppleReportRow/unknownCells``.
     public let unknownColumns: [String]
     /// What stands before the header, as the vendor's name in a detailed report.
     public internal(set) var preamble: [String: String] = [:]

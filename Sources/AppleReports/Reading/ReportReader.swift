@@ -12,7 +12,7 @@ public struct ReportReader: Sendable {
     /// - Parameter each: gets each sound row, in the file's order.
     /// - Returns: what the file is, and what is wrong with single rows and totals.
     /// - Throws: ``ReportFault`` where the file cannot be read, or is no report that is known.
-    public func read(_ input: ReportInput, _ each: (ReportLine) -> Void) throws(ReportFault) -> ReportFacts {
+    public func read(_ input: ReportInput, _ each: (AppleReportLine) -> Void) throws(ReportFault) -> ReportFacts {
         let lines = try LineReader(input, limits: limits)
         let (header, preamble) = try readHeader(lines)
         var state = RowState(header: header, preamble: preamble, limits: limits)
@@ -87,8 +87,8 @@ private struct RowState {
         self.limits = limits
         facts = ReportFacts(header)
         facts.preamble = preamble
-        func day(_ column: ReportColumn) -> CivilDay? {
-            preamble.first { ReportColumn.named($0.key) == column }.flatMap { CivilDay(report: $0.value) }
+        func day(_ column: AppleReportColumn) -> CivilDay? {
+            preamble.first { AppleReportColumn.named($0.key) == column }.flatMap { CivilDay(report: $0.value) }
         }
         if let start = day(.startDate), let end = day(.endDate), start <= end,
             end.number - start.number < ReportLimits.periodDaysMax
@@ -100,14 +100,14 @@ private struct RowState {
     }
 
     /// A row, where the cells are one and it is sound.
-    mutating func take(_ cells: [Substring], line: Int) throws(ReportFault) -> ReportLine? {
+    mutating func take(_ cells: [Substring], line: Int) throws(ReportFault) -> AppleReportLine? {
         let first = cells[0].trimmed
         if first.hasPrefix("Total_"), header.kind != .salesSummary {
             part = .totals
             try checkTotal(cells, line: line)
             return nil
         }
-        if header.kind != .salesSummary, ReportColumn.named(first) == .countryOfSale {
+        if header.kind != .salesSummary, AppleReportColumn.named(first) == .countryOfSale {
             try beginSummary(cells, line: line)
             return nil
         }
@@ -121,10 +121,10 @@ private struct RowState {
         }
     }
 
-    private mutating func row(_ cells: [Substring], line: Int) throws(ReportFault) -> ReportLine {
+    private mutating func row(_ cells: [Substring], line: Int) throws(ReportFault) -> AppleReportLine {
         rowCount += 1
         do throws(ReportFault) {
-            let row = try ReportRow(cells, line: line, header: header)
+            let row = try AppleReportRow(cells, line: line, header: header)
             switch header.kind {
             case .salesSummary:
                 let sales = try SalesLine(row)
@@ -197,8 +197,8 @@ private struct RowState {
     // MARK: The summary
 
     private mutating func beginSummary(_ cells: [Substring], line: Int) throws(ReportFault) {
-        let columns = cells.map(ReportColumn.named)
-        func place(_ column: ReportColumn) throws(ReportFault) -> Int {
+        let columns = cells.map(AppleReportColumn.named)
+        func place(_ column: AppleReportColumn) throws(ReportFault) -> Int {
             guard let place = columns.firstIndex(of: column) else {
                 throw ReportFault(.header, line: line, "lacks what is needed of the summary: \(column.rawValue)")
             }
@@ -224,8 +224,8 @@ private struct RowState {
         let name = "\(place.country) \(place.currency)"
         try compare(
             count, [sum.units, sum.unitsSold].compactMap { Thousandths(rawValue: $0).times(1_000) },
-            "\(ReportColumn.quantity.rawValue) of \(name)", line: line)
+            "\(AppleReportColumn.quantity.rawValue) of \(name)", line: line)
         try compare(
-            stated, [sum.share], "\(ReportColumn.extendedPartnerShare.rawValue) of \(name)", line: line)
+            stated, [sum.share], "\(AppleReportColumn.extendedPartnerShare.rawValue) of \(name)", line: line)
     }
 }

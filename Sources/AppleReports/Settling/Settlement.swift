@@ -80,23 +80,3 @@ public struct Settlement: Sendable {
         public let reason: Reason
     }
 }
-
-/// A purchase of ours, and what of it earlier reports have settled.
-public struct OpenPurchase: Hashable, Sendable {
-    /// The purchase.
-    public var transaction: BookedTransaction
-    /// Units that were paid already.
-    public var unitsSettled: Int64
-    /// Units that were taken back already.
-    public var unitsReturned: Int64
-
-    /// A purchase; nothing of it is settled unless it is said.
-    public init(_ transaction: BookedTransaction, unitsSettled: Int64 = 0, unitsReturned: Int64 = 0) {
-        precondition(
-            (0...transaction.quantity).contains(unitsSettled) && (0...transaction.quantity).contains(unitsReturned),
-            "no more is settled than was bought")
-        self.transaction = transaction
-        self.unitsSettled = unitsSettled
-        self.unitsReturned = unitsReturned
-    }
-}

@@ -5,21 +5,28 @@
 /// and of the one before (Apple: a transaction may be processed in the following fiscal month), then to older ones.
 /// Units that are left over go to purchases at another price. Returns go to refunds in the same way.
 ///
+/// Of books that are given up to a time only, a line may be for purchases that are not there. So one that names a later
+/// day goes to purchases of that day alone, and one of a month that goes on then to none at another price.
+///
 /// Purchases and lines are kept in memory: give them product by product where there are very many.
 public struct Settling: Sendable {
     private let zone: ReportZone
     private let products: Set<String>?
+    private let knownThrough: Int64?
     private var lines: [SalesKey: [(source: Settlement.Source, line: FinancialLine)]] = [:]
-    private var purchases: [SalesKey: [OpenPurchase]] = [:]
+    private var purchases: [SalesKey: [BookedTransaction]] = [:]
     private var lastDay: CivilDay?
     private var otherRowCount = 0
 
     /// - Parameters:
     ///   - zone: by whose midnights Apple counts days.
     ///   - products: rows of other products are passed over; `nil` takes all in-app purchases.
-    public init(zone: ReportZone, products: Set<String>? = nil) {
+    ///   - knownThrough: the time, in milliseconds since the UNIX epoch, up to which our books are given; `nil` where
+    ///     they are whole. What a line pays that may be for later purchases goes to none of those that are given.
+    public init(zone: ReportZone, products: Set<String>? = nil, knownThrough: Int64? = nil) {
         self.zone = zone
         self.products = products
+        self.knownThrough = knownThrough
     }
 
     /// Adds a row of a report.
@@ -34,20 +41,21 @@ public struct Settling: Sendable {
         lines[key, default: []].append((.init(file: file, line: line.row.line), line))
     }
 
-    /// Adds a purchase: all of the reports' fiscal months, and earlier ones that are not settled yet.
-    public mutating func add(_ purchase: OpenPurchase) {
-        purchases[SalesKey(purchase.transaction), default: []].append(purchase)
+    /// Adds a purchase. Those of all months whose reports are added, and earlier ones, belong to it.
+    public mutating func add(_ purchase: BookedTransaction) {
+        purchases[SalesKey(purchase), default: []].append(purchase)
     }
 
     /// Allocates.
     public func result() -> Settlement {
         var settlement = Settlement()
+        let firstUnknown = knownThrough.map { zone.day(at: $0 + 1) }
         settlement.otherRowCount = otherRowCount
         for key in Set(lines.keys).union(purchases.keys).sorted() {
             for direction in SaleDirection.allCases {
                 var pass = SettlingPass(
                     key: key, direction: direction, zone: zone, lines: lines[key] ?? [],
-                    purchases: purchases[key] ?? [])
+                    purchases: purchases[key] ?? [], firstUnknownDay: firstUnknown)
                 pass.settle()
                 settlement.parts += pass.parts
                 settlement.unassigned += pass.unassigned

@@ -16,6 +16,11 @@ struct SettlingPass {
         /// The first day of the fiscal month before.
         let previousMonth: CivilDay
 
+        /// Whether it names a day of which our books may not have all purchases.
+        let isDayUnknown: Bool
+        /// The same where it names none, and its month goes on as long.
+        let isMonthUnknown: Bool
+
         /// Whether it is at the line's price; a price that our books do not have may be any.
         func isPrice(of supply: Supply) -> Bool { supply.unitPrice.map { $0 == line.customerPrice } ?? true }
     }
@@ -37,7 +42,8 @@ struct SettlingPass {
 
     init(
         key: SalesKey, direction: SaleDirection, zone: ReportZone,
-        lines: [(source: Settlement.Source, line: FinancialLine)], purchases: [OpenPurchase]
+        lines: [(source: Settlement.Source, line: FinancialLine)], purchases: [BookedTransaction],
+        firstUnknownDay: CivilDay?
     ) {
         self.key = key
         self.direction = direction
@@ -47,16 +53,20 @@ struct SettlingPass {
                 let previous = FiscalMonth(containing: first)?.previous?.days.lowerBound
                 return Demand(
                     source: source, line: line, units: abs(line.quantity),
-                    previousMonth: previous ?? first.advanced(by: -35))
+                    previousMonth: previous ?? first.advanced(by: -35),
+                    isDayUnknown: firstUnknownDay.map { unknown in
+                        line.transactionDay.map { $0 >= unknown } ?? false
+                    } ?? false,
+                    isMonthUnknown: firstUnknownDay.map { unknown in
+                        line.transactionDay ?? line.days.upperBound >= unknown
+                    } ?? false)
             }
             .sorted { ($0.line.days.lowerBound, $0.source) < ($1.line.days.lowerBound, $1.source) }
-        supplies = purchases.compactMap { purchase in
-            let transaction = purchase.transaction
+        supplies = purchases.compactMap { transaction in
             guard let time = transaction.time(of: direction) else { return nil }
-            let settled = direction == .sold ? purchase.unitsSettled : purchase.unitsReturned
             return Supply(
                 id: transaction.id, time: time, day: zone.day(at: time),
-                unitPrice: transaction.unitPrice(of: direction), units: transaction.quantity - settled)
+                unitPrice: transaction.unitPrice(of: direction), units: transaction.quantity)
         }
         .sorted { ($0.time, $0.id) < ($1.time, $1.id) }
     }
@@ -67,13 +77,17 @@ struct SettlingPass {
         assign { demand, supply in demand.isPrice(of: supply) && supply.day == demand.line.transactionDay }
         assign { demand, supply in
             guard let day = demand.line.transactionDay else { return false }
-            return demand.isPrice(of: supply) && abs(day.distance(to: supply.day)) == 1
+            return !demand.isDayUnknown && demand.isPrice(of: supply) && abs(day.distance(to: supply.day)) == 1
         }
-        assign { demand, supply in demand.isPrice(of: supply) && supply.day >= demand.previousMonth }
-        assign { demand, supply in demand.isPrice(of: supply) }
+        assign { demand, supply in
+            !demand.isDayUnknown && demand.isPrice(of: supply) && supply.day >= demand.previousMonth
+        }
+        assign { demand, supply in !demand.isDayUnknown && demand.isPrice(of: supply) }
         // What was free Apple pays at no price.
-        assign { demand, supply in supply.unitPrice != .zero && supply.day >= demand.previousMonth }
-        assign { _, supply in supply.unitPrice != .zero }
+        assign { demand, supply in
+            !demand.isMonthUnknown && supply.unitPrice != .zero && supply.day >= demand.previousMonth
+        }
+        assign { demand, supply in !demand.isMonthUnknown && supply.unitPrice != .zero }
         for demand in demands { divide(demand) }
     }
 

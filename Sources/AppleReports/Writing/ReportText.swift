@@ -46,7 +46,7 @@ package struct DraftLine: Hashable, Sendable {
     fileprivate var signedPrice: Thousandths { direction == .sold ? customerPrice : -customerPrice }
     fileprivate var extendedShare: Thousandths { proceeds.times(signedUnits) ?? .zero }
 
-    fileprivate func text(_ column: ReportColumn) -> String {
+    fileprivate func text(_ column: AppleReportColumn) -> String {
         switch column {
         case .provider: "APPLE"
         case .providerCountry: "US"
@@ -115,9 +115,9 @@ package enum ReportText {
         return Array(text.utf8)
     }
 
-    /// - Parameter names: other ones than those of ``ReportColumn``.
+    /// - Parameter names: other ones than those of ``AppleReportColumn``.
     private static func table(
-        _ columns: [ReportColumn], _ lines: [DraftLine], names: [ReportColumn: String] = [:]
+        _ columns: [AppleReportColumn], _ lines: [DraftLine], names: [AppleReportColumn: String] = [:]
     ) -> String {
         var text = columns.map { names[$0] ?? $0.rawValue }.joined(separator: "\t") + "\n"
         for line in lines { text += columns.map { cell(line.text($0)) }.joined(separator: "\t") + "\n" }
@@ -129,20 +129,20 @@ package enum ReportText {
         String(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) })
     }
 
-    private static let salesColumns: [ReportColumn] = [
+    private static let salesColumns: [AppleReportColumn] = [
         .provider, .providerCountry, .sku, .developer, .title, .version, .productType, .units, .developerProceeds,
         .beginDate, .endDate, .customerCurrency, .countryCode, .proceedsCurrency, .appleIdentifier, .customerPrice,
         .promoCode, .parentIdentifier, .subscription, .period, .category, .cmb, .device, .supportedPlatforms,
         .proceedsReason, .preservedPricing, .client, .orderType,
     ]
 
-    private static let financialColumns: [ReportColumn] = [
+    private static let financialColumns: [AppleReportColumn] = [
         .startDate, .endDate, .upc, .isrc, .vendorIdentifier, .quantity, .partnerShare, .extendedPartnerShare,
         .partnerShareCurrency, .salesOrReturn, .appleIdentifier, .artist, .title, .label, .grid, .productType, .isan,
         .countryOfSale, .preorderFlag, .promoCode, .customerPrice, .customerCurrency,
     ]
 
-    private static let financialDetailColumns: [ReportColumn] = [
+    private static let financialDetailColumns: [AppleReportColumn] = [
         .transactionDate, .settlementDate, .appleIdentifier, .sku, .title, .developerName, .productType, .countryOfSale,
         .quantity, .partnerShare, .extendedPartnerShare, .partnerShareCurrency, .customerPrice, .customerCurrency,
         .salesOrReturn, .promoCode, .orderType, .region,

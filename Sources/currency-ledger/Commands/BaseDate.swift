@@ -7,12 +7,19 @@ struct BaseDate: AsyncParsableCommand {
         commandName: "base-date",
         abstract: "Writes what Japan's Payment Services Act asks at 31 March and 30 September, as CSV.",
         discussion: """
-            The unused balance of what players bought, valued at its price, by the storefront and the currency of the \
-            price; what they were given for free apart, in units alone. A row "total" for each currency of prices adds \
-            up what was bought. That of JPY says whether it is above ten million yen; what was bought in other \
-            currencies must be converted and added by whoever reports it: the ledger makes up no rates.
+            The unused balance of what players bought, valued at its price, by storefront, the currency of the price \
+            and where it was bought (source); what they were given for free apart, in units alone. A row "total" for \
+            each currency of prices adds up what was bought. That of JPY says whether it is above ten million yen; \
+            what was bought in other currencies must be converted and added by whoever reports it: the ledger makes up \
+            no rates.
+
+            What was bought at a price that the ledger does not know (no signed price, none stated, a correction by \
+            hand) is in no sum: rows "unpriced" have its lots and units, to be valued by whoever reports. Where such \
+            lots may be of Japan, and the rest is not above ten million yen, isAbove is "unknown".
 
             Purchases that no account has claimed yet are in no balance: "export unassigned" lists them.
+
+            Of a period that was closed, a file says beside it which block fixes it, as those of "export" do.
 
             currency-ledger base-date 2026-03-31 --output base-date.csv
             """)
@@ -53,84 +60,29 @@ struct BaseDate: AsyncParsableCommand {
 
     func run() async throws {
         let end = date.flatMap { BaseDate.end(of: $0) }
+        var file = try SealedFile(output)
         let (balance, asOf) = try await place.withReports { source in
             var balance = UnusedBalance()
             let request = ReportRequest(kind: .lots, asOf: end, limit: Limits.reportPageMax)
             let asOf = try await source.read(request) { rows in
                 for case .line(let line) in rows { balance.add(line) }
             }
+            if let end {
+                try file.set(try await place.seal(.init(report: "base-date", through: end), source))
+            }
             return (balance, asOf)
         }
-        let writer = try OutputFile(output)
-        try writer.write(Array(CSV.line(UnusedBalance.columns).utf8))
-        for fields in balance.rows(asOf: asOf) { try writer.write(Array(CSV.line(fields).utf8)) }
-        try writer.finish()
-    }
-}
-
-/// What players have not used yet: what they bought at its price, and what they were given.
-struct UnusedBalance {
-    private struct Key: Hashable, Comparable {
-        let priceCurrency: String
-        let storefront: String
-        let currency: String
-        /// `paid` or `free`.
-        let lotClass: String
-
-        static func < (left: Key, right: Key) -> Bool { left.order.lexicographicallyPrecedes(right.order) }
-
-        /// What was bought first.
-        private var order: [String] { [lotClass == "paid" ? "0" : "1", priceCurrency, storefront, currency] }
-    }
-
-    private struct Sum {
-        var lots = 0
-        var units: Int128 = 0
-        var money: Int128 = 0
-    }
-
-    private var sums: [Key: Sum] = [:]
-
-    static let columns = [
-        "row", "asOf", "class", "priceCurrency", "storefront", "currency", "lots", "units", "money", "threshold",
-        "isAbove",
-    ]
-
-    /// Adds a row of the report `lots`.
-    mutating func add(_ line: ReportLine) {
-        guard case let left = line.integer("left"), left > 0, let lotClass = line.text("class") else { return }
-        let key = Key(
-            priceCurrency: line.text("priceCurrency") ?? "", storefront: line.text("storefront") ?? "",
-            currency: line.text("currency") ?? "", lotClass: lotClass)
-        sums[key, default: Sum()].lots += 1
-        sums[key, default: Sum()].units += Int128(left)
-        sums[key, default: Sum()].money += Int128(line.thousandths("deferred") ?? 0)
-    }
-
-    /// The fields of the rows, in the order of ``columns``.
-    func rows(asOf: Timestamp) -> [[String?]] {
-        let date = UTCText.time(asOf)
-        var rows: [[String?]] = []
-        // Also where nothing was bought in yen there is something to say of it.
-        var totals: [String: Sum] = ["JPY": Sum()]
-        for (key, sum) in sums.sorted(by: { $0.key < $1.key }) {
-            let isPaid = key.lotClass == "paid"
-            rows.append([
-                "line", date, key.lotClass, key.priceCurrency, key.storefront, key.currency, "\(sum.lots)",
-                "\(sum.units)", isPaid ? Money.text(thousandths: sum.money) : nil, nil, nil,
-            ])
-            guard isPaid else { continue }
-            totals[key.priceCurrency, default: Sum()].lots += sum.lots
-            totals[key.priceCurrency, default: Sum()].money += sum.money
+        let rows = balance.rows(asOf: asOf)
+        try file.write(Array(CSV.line(UnusedBalance.columns).utf8))
+        for fields in rows { try file.write(Array(CSV.line(fields).utf8)) }
+        try file.finish(rows: rows.count)
+        let (lots, units) = balance.unpriced
+        if lots > 0 {
+            Console.error(
+                """
+                \(lots) paid lot\(lots == 1 ? " has" : "s have") no price, with \(units) units left: the rows \
+                unpriced. No sum has them
+                """)
         }
-        for (currency, sum) in totals.sorted(by: { $0.key < $1.key }) {
-            let isYen = currency == "JPY"
-            rows.append([
-                "total", date, "paid", currency, nil, nil, "\(sum.lots)", nil, Money.text(thousandths: sum.money),
-                isYen ? Money.text(thousandths: BaseDate.threshold) : nil,
-                isYen ? (sum.money > BaseDate.threshold ? "yes" : "no") : nil,
-            ])
-        }
-        return rows
     }
 }

@@ -14,9 +14,10 @@ struct Export: AsyncParsableCommand {
             A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
             interrupted, the old file stays as it was.
 
-            A report of a period that was closed (currency-ledger close) has the same bytes for ever. It says which \
-            books and which block it is of: JSON lines in a first line, journals in comments, and every file in one \
-            beside it, NAME.meta.json, with the time it was made.
+            A report of a period that was closed (currency-ledger close) has the same bytes for ever, but for the \
+            names of players who were forgotten since. It says which books and which block it is of: JSON lines in a \
+            first line, journals in comments, a page at its head, and every file in one beside it, NAME.meta.json, \
+            with the time it was made. What is cut --by effective is never fixed, and says nothing of the kind.
             """)
 
     /// A report, by its name, or a page of several.
@@ -44,14 +45,6 @@ struct Export: AsyncParsableCommand {
             case .month: Kind.monthName
             }
         }
-    }
-
-    enum Dates: String, CaseIterable, ExpressibleByArgument {
-        case posted, effective
-    }
-
-    enum Scope: String, CaseIterable, ExpressibleByArgument {
-        case open, all
     }
 
     enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -116,7 +109,7 @@ struct Export: AsyncParsableCommand {
             customer bought or the App Store took back (effective). Default: posted
             """
     )
-    var by: Dates?
+    var by: ReportDates?
 
     @Option(
         help:
@@ -125,7 +118,7 @@ struct Export: AsyncParsableCommand {
             (open); or all. Default: open
             """
     )
-    var scope: Scope?
+    var scope: ReportScope?
 
     @Option(help: "Only this currency, of reports whose rows are of one each.")
     var currency: String?
@@ -208,9 +201,8 @@ struct Export: AsyncParsableCommand {
     private func request(_ kind: ReportKind) -> ReportRequest {
         ReportRequest(
             kind: kind, asOf: lastTime, from: firstTime,
-            dates: by.flatMap { ReportDates(rawValue: $0.rawValue) } ?? .posted,
-            scope: scope.flatMap { ReportScope(rawValue: $0.rawValue) } ?? .open,
-            currency: currency.flatMap { CurrencyCode($0) }, limit: Limits.reportPageMax)
+            dates: by ?? .posted, scope: scope ?? .open, currency: currency.flatMap { CurrencyCode($0) },
+            limit: Limits.reportPageMax)
     }
 
     private var firstTime: Timestamp? {
@@ -225,16 +217,20 @@ struct Export: AsyncParsableCommand {
         let request = request(kind)
         // Before anything is asked: it may be that nothing can be written there.
         var writer = try ReportFile(output, format: format ?? .csv, kind: kind)
-        var progress = Progress()
+        let progress = ProgressBar("exporting \(kind.rawValue)")
+        defer { progress.end() }
         try await place.withReports { source in
-            writer.seal = try await seal(of: request, source)
+            if let subject = ReportSeal.Subject(request) {
+                try writer.set(try await place.seal(subject, source, isRequired: closed))
+            }
+            var reach = ReportReach(request)
             _ = try await source.read(request) { rows in
                 try writer.write(rows)
-                progress.show(writer.count)
+                reach.add(rows)
+                progress.show(rows: writer.count, reach.done, of: reach.all)
             }
         }
         try writer.finish()
-        progress.end(writer.count)
     }
 
     // MARK: A month
@@ -242,96 +238,41 @@ struct Export: AsyncParsableCommand {
     private func runMonth() async throws {
         guard let first = firstTime else { return }
         // Before anything is read: it may be that nothing can be written there.
-        let file = try OutputFile(output)
-        var progress = Progress()
+        var file = try SealedFile(output)
+        let progress = ProgressBar("exporting month")
+        defer { progress.end() }
         var count = 0
         let page = try await place.withReports { source in
             let whole = ReportRequest(kind: .rollforward, asOf: lastTime, from: first, limit: Limits.reportPageMax)
-            if closed { _ = try closing(of: whole, try await source.closings()) }
+            if closed, let lastTime { _ = try await Closings(source).required(through: lastTime) }
             // The time that is now, and whether the period's end is a time that can be asked for.
             let last = try await source.read(whole) { _ in }
             var figures = MonthFigures(try FigurePeriod(from: first, through: last))
             // Each is of the same time, of which nothing changes any more: so they are of one state.
-            for question in figures.questions {
-                _ = try await source.read(question.request, isTold: false) { rows in
-                    figures.add(rows, of: question)
-                    count += rows.count
-                    progress.show(count)
+            func ask(_ questions: [MonthFigures.Question]) async throws {
+                for (place, question) in questions.enumerated() {
+                    _ = try await source.read(question.request, isTold: false) { rows in
+                        figures.add(rows, of: question)
+                        count += rows.count
+                        progress.show(rows: count, Int64(place), of: Int64(questions.count))
+                    }
                 }
+            }
+            try await ask(figures.questions)
+            try await ask(figures.questionsOfImports)
+            // A page that ends now is of a period that goes on.
+            if lastTime != nil {
+                let subject = ReportSeal.Subject(report: kind.name, from: first, through: last)
+                try file.set(try await place.seal(subject, source))
             }
             let books = try await source.books()
             return MonthPage(
                 figures: figures,
-                ledger: books.map { BlockRows.LedgerRow(bundleID: $0.bundleID, environment: $0.environment) })
+                ledger: books.map { BlockRows.LedgerRow(bundleID: $0.bundleID, environment: $0.environment) },
+                closing: file.seal?.closing)
         }
         try page.figures.check()
         try file.write(page.bytes)
-        try file.finish()
-        progress.end(count)
-    }
-
-    // MARK: Closed periods
-
-    /// What a report of a closed period says of itself; `nil` where it is open.
-    private func seal(of request: ReportRequest, _ source: ReportSource) async throws -> ReportSeal? {
-        guard request.asOf != nil else { return nil }
-        guard let closing = try closing(of: request, try await source.closings()), let books = try await source.books()
-        else { return nil }
-        return ReportSeal(
-            ledger: books.ledger ?? place.server.ledger.flatMap { LedgerName($0) }, bundleID: books.bundleID,
-            environment: books.environment, request: request, closing: closing)
-    }
-
-    /// - Throws: ``Failure`` where a closed period is asked for, and the report's is open.
-    private func closing(of request: ReportRequest, _ closings: [ReportRow]) throws -> PeriodClosing? {
-        if let closing = ReportSeal.closing(of: request, in: closings) { return closing }
-        guard closed, let asOf = request.asOf else { return nil }
-        var last = "none was closed"
-        if case .closing(let closing)? = closings.last {
-            last = "closed is all through \(UTCText.time(closing.through))"
-        }
-        throw Failure("period_open: the period through \(UTCText.time(asOf)) is open; \(last)")
-    }
-}
-
-/// A month in UTC.
-struct Month {
-    /// Its first and its last millisecond.
-    let first: Timestamp
-    let last: Timestamp
-
-    /// - Parameter text: as `2026-01`.
-    init?(_ text: String) {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[0].utf8.count == 4, parts[1].utf8.count == 2, let year = Int(parts[0]),
-            let month = Int(parts[1]), (1...12).contains(month), year > 1_970,
-            let first = TimeText.milliseconds("\(text)-01"),
-            let next = TimeText.milliseconds(Month.text(month < 12 ? year : year + 1, month % 12 + 1) + "-01")
-        else { return nil }
-        self.first = first
-        last = next - 1
-    }
-
-    private static func text(_ year: Int, _ month: Int) -> String { "\(year)-\(month < 10 ? "0" : "")\(month)" }
-}
-
-/// A line on a terminal that says how far a long work is.
-struct Progress {
-    private let start = ContinuousClock.now
-    private var shown = ContinuousClock.now
-    private var isVisible = false
-
-    /// Nothing in the first second, then at most ten times a second.
-    mutating func show(_ count: Int) {
-        let now = ContinuousClock.now
-        guard Console.errorIsTerminal, now - start > .seconds(1), now - shown > .milliseconds(100) else { return }
-        shown = now
-        isVisible = true
-        FileHandle.standardError.write(Data("\r\(count) rows".utf8))
-    }
-
-    mutating func end(_ count: Int) {
-        if isVisible { FileHandle.standardError.write(Data("\r\(count) rows\n".utf8)) }
-        isVisible = false
+        try file.finish(rows: count)
     }
 }

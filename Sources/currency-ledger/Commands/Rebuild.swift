@@ -31,22 +31,3 @@ struct Rebuild: ParsableCommand {
         }
     }
 }
-
-/// A line on a terminal that says how far something is; nothing where standard error is no terminal.
-final class ProgressBar: Sendable {
-    private let what: String
-
-    init(_ what: String) { self.what = what }
-
-    func show(_ done: Int64, of all: Int64) {
-        guard Console.errorIsTerminal, all > 0 else { return }
-        let width = 40
-        let filled = Int(Int64(width) * done / all)
-        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: width - filled)
-        FileHandle.standardError.write(Data("\r\(what) [\(bar)] \(done) of \(all)".utf8))
-    }
-
-    func end() {
-        if Console.errorIsTerminal { FileHandle.standardError.write(Data("\n".utf8)) }
-    }
-}

@@ -28,11 +28,14 @@ struct AppleReportOptions: ParsableArguments {
     var ownProducts = false
 
     /// Apple's files and the ledger's purchases, side by side.
-    func reconciliation(_ files: [ReportEvidence.Kept], _ purchases: BookedPurchases) -> Reconciliation {
+    /// - Parameter asOf: by when the purchases were posted; `nil` for now.
+    func reconciliation(
+        _ files: [AppleEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?
+    ) -> Reconciliation {
         Reconciliation(
             files: files.map { ($0.name, ReportInput(path: $0.path)) }, purchases: purchases.all,
             options: Reconciliation.Options(
-                zone: zone.zone, app: app, products: ownProducts ? purchases.products : nil))
+                zone: zone.zone, app: app, products: ownProducts ? purchases.products : nil, knownThrough: asOf))
     }
 }
 
@@ -69,20 +72,20 @@ extension Reconcile {
         @OptionGroup var place: ReportPlace
 
         func run() async throws {
-            let evidence = try ReportEvidence(options.evidence)
+            let evidence = try AppleEvidence(options.evidence)
             var added = 0
             for file in files where try evidence.keep(file) { added += 1 }
             let kept = try evidence.files()
             guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
-            let purchases = try await place.withReports { try await BookedPurchases($0) }
-            let reconciliation = options.reconciliation(kept, purchases)
-            let findings = ReportFinding.all(reconciliation)
+            let purchases = try await place.withReports { try await BookedPurchases($0, asOf: nil) }
+            let reconciliation = options.reconciliation(kept, purchases, asOf: nil)
+            let findings = AppleFinding.all(reconciliation)
             let writer = try OutputFile(output)
             switch format {
             case .text:
                 for finding in findings where finding.isToBeLookedAt { try writer.write(Array("\(finding)\n".utf8)) }
             case .csv:
-                try writer.write(Array(CSV.line(ReportFinding.columns).utf8))
+                try writer.write(Array(CSV.line(AppleFinding.columns).utf8))
                 for finding in findings { try writer.write(Array(CSV.line(finding.fields).utf8)) }
             }
             try writer.finish()
@@ -104,11 +107,15 @@ extension Reconcile {
                 A row for each product, storefront and price currency, on each basis: signed, what customers paid by \
                 the App Store's signatures; unsettled, what of that no Financial Report has paid yet; settled, what \
                 Apple pays for the rest; withheld, what of the rest it does not pay (commission and tax). Where Apple \
-                pays in the customer's currency, signed = unsettled + settled + withheld in each column; and in each \
-                row opening + sold - refunded - recognised = closing.
+                pays in the customer's currency, signed = unsettled + settled + withheld in each column. Purchases of \
+                other stores are apart: stated, at the price that was stated; and so are imported lots: carried, at \
+                what was not earned yet of them. In each row opening + sold + imported - refunded - recognised = \
+                closing.
 
                 It is made of the files that "reconcile sales" has kept: with more of them, more is settled. A month \
-                that is not over ends now.
+                that is over changes with nothing else. Nothing is written where one of the files is damaged: each \
+                fault is named. A month that is not over ends now. Of one that was closed, a file says beside it \
+                which block and which files of Apple's fix it.
                 """)
 
         @Argument(help: "The month in UTC, as 2026-01.")
@@ -116,6 +123,14 @@ extension Reconcile {
 
         @Option(name: .shortAndLong, help: "The file to write. Default: standard output")
         var output: String?
+
+        @Flag(
+            help:
+                """
+                Go on where a file is damaged. Its faults are named; a row that is wrong counts for nothing.
+                """
+        )
+        var despiteFaults = false
 
         @OptionGroup var options: AppleReportOptions
         @OptionGroup var place: ReportPlace
@@ -126,35 +141,72 @@ extension Reconcile {
 
         func run() async throws {
             guard let month = Month(month) else { preconditionFailure("a month that was not validated") }
-            let kept = try ReportEvidence(options.evidence).files()
+            let kept = try AppleEvidence(options.evidence).files()
+            var file = try SealedFile(output)
             let settled = try await place.withReports { source in
-                let purchases = try await BookedPurchases(source)
-                let reconciliation = options.reconciliation(kept, purchases)
-                for file in reconciliation.files {
-                    if let fault = file.fault { throw Failure("\(file.name): \(fault)") }
-                }
-                var settled = SettledMonth(reconciliation.settlement, purchases.all)
                 // Of a month that is not over, what there is by now.
-                try await settled.read(
-                    source, from: month.first, through: month.last < Clock.now() ? month.last : nil)
-                return settled
+                let last = month.last < Clock.now() ? month.last : nil
+                let closing = try await proceeds(kept, source, asOf: last) { try tell(faultsOf: $0) }
+                let opening = try await proceeds(kept, source, asOf: month.first - 1) { _ in }
+                if let last {
+                    let subject = ReportSeal.Subject(
+                        report: "reconcile-month", from: month.first, through: last, details: details(kept))
+                    try file.set(try await place.seal(subject, source))
+                }
+                return try await SettledMonth(
+                    source, opening: opening, closing: closing, from: month.first, through: last)
             }
-            let writer = try OutputFile(output)
-            try writer.write(Array(CSV.line(SettledReport.columns).utf8))
-            for row in settled.rows { try writer.write(Array(CSV.line(SettledReport.fields(row)).utf8)) }
-            try writer.finish()
+            let rows = settled.rows
+            try file.write(Array(CSV.line(SettledReport.columns).utf8))
+            for row in rows { try file.write(Array(CSV.line(SettledReport.fields(row)).utf8)) }
+            try file.finish(rows: rows.count)
+        }
+
+        /// What the figures follow from besides the ledger: Apple's files, by their SHA-256, and how they are read.
+        private func details(_ kept: [AppleEvidence.Kept]) -> [(StaticString, ReportSeal.Value)] {
+            [
+                ("evidence", .texts(kept.map(\.digest).sorted())), ("zone", .text(options.zone.zone.name)),
+                ("sku", .text(options.app)), ("products", .text(options.ownProducts ? "own" : "all")),
+            ]
+        }
+
+        /// What Apple pays of what was posted by then.
+        private func proceeds(
+            _ kept: [AppleEvidence.Kept], _ source: ReportSource, asOf: Timestamp?,
+            checking: ([Reconciliation.File]) throws -> Void
+        ) async throws -> Proceeds {
+            let purchases = try await BookedPurchases(source, asOf: asOf)
+            let reconciliation = options.reconciliation(kept, purchases, asOf: asOf)
+            try checking(reconciliation.files)
+            return Proceeds(reconciliation.settlement, purchases.all)
+        }
+
+        /// Says what is wrong with Apple's files.
+        /// - Throws: ``Failure`` where something is, unless it is to be gone on.
+        private func tell(faultsOf files: [Reconciliation.File]) throws {
+            let faults = AppleFinding.faults(of: files)
+            for fault in faults { Console.error("\(fault)") }
+            guard !faults.isEmpty, !despiteFaults else { return }
+            throw Failure(
+                """
+                \(faults.count) fault\(faults.count == 1 ? "" : "s") in Apple's files: nothing was written. Fetch them \
+                again, or go on with --despite-faults
+                """)
         }
 
         private static let columns = [
             "product", "storefront", "priceCurrency", "source", "currency", "basis", "moneyCurrency", "opening", "sold",
-            "refunded", "recognised", "closing",
+            "imported", "refunded", "recognised", "closing",
         ]
 
         private static func fields(_ row: SettledMonth.Row) -> [String] {
             let key = row.key
             return [
                 key.product, key.storefront, key.priceCurrency, key.source, key.currency, key.basis.rawValue, key.money,
-            ] + [row.opening, row.sold, row.refunded, row.recognised, row.closing].map { Money.text(thousandths: $0) }
+            ]
+                + [row.opening, row.sold, row.imported, row.refunded, row.recognised, row.closing].map {
+                    Money.text(thousandths: $0)
+                }
         }
     }
 }

@@ -4,12 +4,12 @@ import LedgerWire
 
 /// The ledger's purchases at the App Store, as Apple's reports may have them: those that somebody paid for.
 struct BookedPurchases {
-    private(set) var all: [OpenPurchase] = []
+    private(set) var all: [BookedTransaction] = []
     /// Purchases whose JWS states no price or no storefront, as those before iOS 17.2: they match no row of Apple's.
     private(set) var withoutPrice = 0
 
-    /// - Parameter asOf: as of when; `nil` for now.
-    init(_ source: ReportSource, asOf: Timestamp? = nil) async throws {
+    /// - Parameter asOf: the purchases that were posted by then; `nil` for now.
+    init(_ source: ReportSource, asOf: Timestamp?) async throws {
         let request = ReportRequest(kind: .purchases, asOf: asOf, limit: Limits.reportPageMax)
         var purchases = BookedPurchases()
         try await source.read(request) { rows in
@@ -21,7 +21,7 @@ struct BookedPurchases {
     private init() {}
 
     /// Adds a row of the report `purchases`.
-    private mutating func add(_ line: LedgerLine) {
+    private mutating func add(_ line: ReportLine) {
         guard line.text("source") == "app_store" else { return }
         guard let id = line.text("transactionId"), let product = line.text("product"),
             let quantity = line.optionalInteger("quantity"), let purchasedAt = line.optionalInteger("purchaseDate"),
@@ -33,14 +33,13 @@ struct BookedPurchases {
         }
         let revoked = line.integer("revoked")
         all.append(
-            OpenPurchase(
-                BookedTransaction(
-                    id: id, product: product, storefront: storefront, currency: currency, purchasedAt: purchasedAt,
-                    quantity: quantity, price: price,
-                    refundedAt: revoked > 0 ? line.optionalInteger("revocationDate") : nil,
-                    refundedPrice: revoked > 0 ? price.part(revoked) : nil)))
+            BookedTransaction(
+                id: id, product: product, storefront: storefront, currency: currency, purchasedAt: purchasedAt,
+                quantity: quantity, price: price,
+                refundedAt: revoked > 0 ? line.optionalInteger("revocationDate") : nil,
+                refundedPrice: revoked > 0 ? price.part(revoked) : nil))
     }
 
     /// The products of which there are purchases.
-    var products: Set<String> { Set(all.map(\.transaction.product)) }
+    var products: Set<String> { Set(all.map(\.product)) }
 }

@@ -7,6 +7,10 @@ import LedgerWire
 /// Each purchase has of Apple's proceeds what ``Settlement`` allocates to it, and of those each lot its share of the
 /// price, and each part of the lot its share of the lot. What is rounded away is recognised. So for each lot, at any
 /// time, on each basis: deferred + recognised + refunded = what it was sold for.
+///
+/// What Apple pays at the period's opening and at its end is allocated to the purchases that were posted by then. So
+/// the figures of a period that is over change with what Apple reports, and with nothing that is posted later; and the
+/// closing of a month is the opening of the next.
 struct SettledMonth {
     /// On what a row's money is based.
     enum Basis: String, CaseIterable {
@@ -19,6 +23,11 @@ struct SettledMonth {
         /// What of the signed price of the rest Apple does not pay: commission and tax. Only where both are in one
         /// currency.
         case withheld
+        /// The price of a purchase of another store, as it was stated. Apple pays nothing of it.
+        case stated
+        /// What was not earned yet of an imported lot, as the books before had it. Whatever Apple pays of it, these
+        /// books do not know the purchase's price by.
+        case carried
     }
 
     /// What a row is of.
@@ -44,23 +53,26 @@ struct SettledMonth {
     /// Thousandths, at one time.
     struct Parts: Hashable {
         var sold: Int128 = 0
+        var imported: Int128 = 0
         var deferred: Int128 = 0
         var recognised: Int128 = 0
         var refunded: Int128 = 0
 
         static func + (left: Parts, right: Parts) -> Parts {
             Parts(
-                sold: left.sold + right.sold, deferred: left.deferred + right.deferred,
-                recognised: left.recognised + right.recognised, refunded: left.refunded + right.refunded)
+                sold: left.sold + right.sold, imported: left.imported + right.imported,
+                deferred: left.deferred + right.deferred, recognised: left.recognised + right.recognised,
+                refunded: left.refunded + right.refunded)
         }
 
         static func - (left: Parts, right: Parts) -> Parts {
             Parts(
-                sold: left.sold - right.sold, deferred: left.deferred - right.deferred,
-                recognised: left.recognised - right.recognised, refunded: left.refunded - right.refunded)
+                sold: left.sold - right.sold, imported: left.imported - right.imported,
+                deferred: left.deferred - right.deferred, recognised: left.recognised - right.recognised,
+                refunded: left.refunded - right.refunded)
         }
 
-        /// A part of it all, rounded so that the parts are what is sold.
+        /// A part of what was sold, rounded so that its parts are what is sold of it.
         func share(_ part: Int128, of whole: Int128) -> Parts {
             if whole == 0 { return Parts() }
             let (sold, deferred, refunded) = (
@@ -76,16 +88,10 @@ struct SettledMonth {
         let key: Key
         let opening: Int128
         let sold: Int128
+        let imported: Int128
         let refunded: Int128
         let recognised: Int128
         let closing: Int128
-    }
-
-    /// What Apple pays for a purchase in one currency.
-    private struct Proceeds {
-        var currency: String
-        var units: Int64
-        var share: Int64
     }
 
     /// A purchase while its lots are read, which follow each other.
@@ -95,84 +101,80 @@ struct SettledMonth {
         var before: Int128 = 0
     }
 
-    private var proceeds: [String: [Proceeds]] = [:]
-    private var prices: [String: (price: Int64, quantity: Int64)] = [:]
-    private var opening: [Key: Parts] = [:]
-    private var closing: [Key: Parts] = [:]
+    private let opening: [Key: Parts]
+    private let closing: [Key: Parts]
 
+    /// Reads lots as they were before a period, and at its end.
     /// - Parameters:
-    ///   - settlement: what Apple's Financial Reports pay for which purchase.
-    ///   - purchases: those it was made of.
-    init(_ settlement: Settlement, _ purchases: [OpenPurchase]) {
-        for part in settlement.parts where !part.isReturn {
-            var known = proceeds[part.transaction] ?? []
-            let place = known.firstIndex { $0.currency == part.shareCurrency } ?? known.count
-            if place == known.count { known.append(Proceeds(currency: part.shareCurrency, units: 0, share: 0)) }
-            known[place].units += part.units
-            known[place].share += part.share.rawValue
-            proceeds[part.transaction] = known
-        }
-        for purchase in purchases where proceeds[purchase.transaction.id] != nil {
-            let transaction = purchase.transaction
-            prices[transaction.id] = (transaction.price?.rawValue ?? 0, transaction.quantity)
-        }
+    ///   - opening: what Apple pays of what was posted before the period.
+    ///   - closing: what Apple pays of what was posted by its end.
+    ///   - first: the period's first millisecond.
+    ///   - last: its last one; `nil` for now.
+    /// - Throws: what reading throws.
+    init(
+        _ source: ReportSource, opening: Proceeds, closing: Proceeds, from first: Timestamp, through last: Timestamp?
+    ) async throws {
+        self.opening = try await SettledMonth.sums(source, opening, asOf: first - 1)
+        self.closing = try await SettledMonth.sums(source, closing, asOf: last)
     }
 
     // MARK: Reading
 
-    /// Reads lots as they were before a period, and at its end; where that is `nil`, now.
-    mutating func read(_ source: ReportSource, from: Timestamp, through asOf: Timestamp?) async throws {
-        opening = try await sums(source, asOf: from - 1)
-        closing = try await sums(source, asOf: asOf)
-    }
-
-    private func sums(_ source: ReportSource, asOf: Timestamp?) async throws -> [Key: Parts] {
+    private static func sums(
+        _ source: ReportSource, _ proceeds: Proceeds, asOf: Timestamp?
+    ) async throws -> [Key: Parts] {
         let request = ReportRequest(kind: .lots, asOf: asOf, scope: .all, limit: Limits.reportPageMax)
         var sums: [Key: Parts] = [:]
         var current = Current()
         try await source.read(request) { rows in
-            for case .line(let line) in rows { add(line, &current, to: &sums) }
+            for case .line(let line) in rows { add(line, proceeds, &current, to: &sums) }
         }
         return sums
     }
 
     /// Adds a row of the report `lots`, in their order.
-    private func add(_ line: LedgerLine, _ current: inout Current, to sums: inout [Key: Parts]) {
-        guard let sold = line.thousandths("price"), sold > 0, let product = line.text("product"),
+    private static func add(
+        _ line: ReportLine, _ proceeds: Proceeds, _ current: inout Current, to sums: inout [Key: Parts]
+    ) {
+        guard let price = line.thousandths("price"), price > 0, let product = line.text("product"),
             let currency = line.text("currency"), let priceCurrency = line.text("priceCurrency")
         else { return }
+        let source = line.word("source")
+        let isImported = source == PurchaseSource.imported.name
         let parts = Parts(
-            sold: Int128(sold), deferred: Int128(line.thousandths("deferred") ?? 0),
+            sold: isImported ? 0 : Int128(price), imported: isImported ? Int128(price) : 0,
+            deferred: Int128(line.thousandths("deferred") ?? 0),
             recognised: Int128(line.thousandths("recognised") ?? 0),
             refunded: Int128(line.thousandths("refunded") ?? 0))
         func key(_ basis: Basis, _ money: String) -> Key {
             Key(
                 product: product, storefront: line.text("storefront") ?? "", priceCurrency: priceCurrency,
-                source: line.text("source") ?? "", currency: currency, basis: basis, money: money)
+                source: source, currency: currency, basis: basis, money: money)
         }
         func add(_ parts: Parts, _ key: Key) { sums[key] = (sums[key] ?? Parts()) + parts }
 
+        guard source == PurchaseSource.appStore.name else {
+            return add(parts, key(isImported ? .carried : .stated, priceCurrency))
+        }
         add(parts, key(.signed, priceCurrency))
         let transaction = line.text("transactionId") ?? ""
         if transaction != current.transaction { current = Current(transaction: transaction) }
         let before = current.before
         current.before += parts.sold
-        guard let (price, quantity) = prices[transaction], let proceeds = proceeds[transaction], price > 0 else {
-            return add(parts, key(.unsettled, priceCurrency))
-        }
-        let units = proceeds.reduce(0) { $0 + $1.units }
-        let paid = parts.share(Int128(units), of: Int128(quantity))
-        if units < quantity { add(parts - paid, key(.unsettled, priceCurrency)) }
-        for one in proceeds {
+        guard let purchase = proceeds[transaction] else { return add(parts, key(.unsettled, priceCurrency)) }
+        let units = purchase.parts.reduce(0) { $0 + $1.units }
+        let paid = parts.share(Int128(units), of: Int128(purchase.quantity))
+        if units < purchase.quantity { add(parts - paid, key(.unsettled, priceCurrency)) }
+        for one in purchase.parts {
             // Up to each lot those of a purchase have its share of all, rounded down: together they have all.
-            let (all, whole) = (Int128(one.share), Int128(price))
+            let (all, whole) = (Int128(one.share), Int128(purchase.price))
             let share = all * min(current.before, whole) / whole - all * min(before, whole) / whole
             let settled = Parts(
                 sold: share, deferred: share * parts.deferred / parts.sold,
                 recognised: share - share * parts.deferred / parts.sold - share * parts.refunded / parts.sold,
                 refunded: share * parts.refunded / parts.sold)
             add(settled, key(.settled, one.currency))
-            if proceeds.count == 1 && one.currency == priceCurrency {
+            if purchase.parts.count == 1 && one.currency == priceCurrency {
                 add(paid - settled, key(.withheld, priceCurrency))
             }
         }
@@ -186,8 +188,53 @@ struct SettledMonth {
             let (before, after) = (opening[key] ?? Parts(), closing[key] ?? Parts())
             let change = after - before
             return Row(
-                key: key, opening: before.deferred, sold: change.sold, refunded: change.refunded,
-                recognised: change.recognised, closing: after.deferred)
+                key: key, opening: before.deferred, sold: change.sold, imported: change.imported,
+                refunded: change.refunded, recognised: change.recognised, closing: after.deferred)
         }
     }
+}
+
+/// What Apple's Financial Reports pay for each purchase, as far as the ledger knew the purchases at one time.
+struct Proceeds {
+    /// What is paid for a purchase in one currency.
+    struct Part {
+        let currency: String
+        var units: Int64
+        /// In thousandths.
+        var share: Int64
+    }
+
+    /// A purchase for which something is paid.
+    struct Purchase {
+        /// The signed price of all units, above 0, in thousandths.
+        let price: Int64
+        let quantity: Int64
+        /// By currency, in the order in which they were met.
+        fileprivate(set) var parts: [Part] = []
+    }
+
+    private var purchases: [String: Purchase] = [:]
+
+    /// - Parameters:
+    ///   - settlement: which purchase the reports pay.
+    ///   - purchases: those it was made of.
+    init(_ settlement: Settlement, _ purchases: [BookedTransaction]) {
+        for purchase in purchases {
+            guard let price = purchase.price?.rawValue, price > 0 else { continue }
+            self.purchases[purchase.id] = Purchase(price: price, quantity: purchase.quantity)
+        }
+        for part in settlement.parts where !part.isReturn {
+            guard var purchase = self.purchases[part.transaction] else { continue }
+            let place = purchase.parts.firstIndex { $0.currency == part.shareCurrency } ?? purchase.parts.count
+            if place == purchase.parts.count {
+                purchase.parts.append(Part(currency: part.shareCurrency, units: 0, share: 0))
+            }
+            purchase.parts[place].units += part.units
+            purchase.parts[place].share += part.share.rawValue
+            self.purchases[part.transaction] = purchase
+        }
+    }
+
+    /// `nil` of a purchase for which nothing is paid.
+    subscript(transaction: String) -> Purchase? { purchases[transaction].flatMap { $0.parts.isEmpty ? nil : $0 } }
 }

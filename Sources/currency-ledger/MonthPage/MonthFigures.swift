@@ -23,6 +23,7 @@ struct MonthFigures {
         case sales
         case revenueOfDay(Int)
         case deferred
+        case deferredOfDay(Int)
         case lots
         case debts
         case unassigned
@@ -40,19 +41,27 @@ struct MonthFigures {
     private(set) var oldestDebts = Earliest<Debt>(limit: oldestMax)
     /// Purchases that no account had claimed at the end, by the currency of their price; `""` where they have none.
     private(set) var unassigned: [String: Unassigned] = [:]
+    /// The days on which something was imported: of these it is asked how much money that was.
+    private var daysOfImports: [Int] {
+        period.days.indices.filter { day in currencies.values.contains { $0.days[day].imported != 0 } }
+    }
 
     init(_ period: FigurePeriod) { self.period = period }
 
     // MARK: What is asked
 
+    private func ask(
+        _ kind: ReportKind, _ part: Part, from: Timestamp? = nil, through: Timestamp? = nil
+    ) -> Question {
+        Question(
+            request: ReportRequest(
+                kind: kind, asOf: through ?? period.last, from: kind.isOfPeriods ? from ?? period.first : nil,
+                limit: Limits.reportPageMax),
+            part: part)
+    }
+
+    /// What is asked first.
     var questions: [Question] {
-        func ask(_ kind: ReportKind, _ part: Part, from: Timestamp? = nil, through: Timestamp? = nil) -> Question {
-            let from = kind.isOfPeriods ? from ?? period.first : nil
-            return Question(
-                request: ReportRequest(
-                    kind: kind, asOf: through ?? period.last, from: from, limit: Limits.reportPageMax),
-                part: part)
-        }
         let ofDays = period.days.enumerated().flatMap { place, day in
             [
                 ask(.rollforward, .rollforwardOfDay(place), from: day.first, through: day.last),
@@ -63,6 +72,15 @@ struct MonthFigures {
             + [ask(.lots, .lots), ask(.debts, .debts), ask(.unassigned, .unassigned)]
     }
 
+    /// What is asked when the ``questions`` are answered: what was deferred on days of imports. It is asked of these
+    /// alone, for each reads all lots.
+    var questionsOfImports: [Question] {
+        daysOfImports.map { place in
+            let day = period.days[place]
+            return ask(.deferred, .deferredOfDay(place), from: day.first, through: day.last)
+        }
+    }
+
     // MARK: What is answered
 
     /// Adds rows of a report that was asked.
@@ -70,8 +88,10 @@ struct MonthFigures {
         for row in rows {
             switch row {
             case .line(let line): add(line, question.part)
-            case .debt(let account, let currency, let transaction, _, let lot, let units, let since, _):
-                let debt = Debt(account: account, currency: currency.text, transaction: transaction, units: units)
+            case .debt(let account, let currency, let transaction, let source, let lot, let units, let since, _):
+                let debt = Debt(
+                    account: account, currency: currency.text, transaction: transaction, source: source.name,
+                    units: units)
                 currencies[currency.text, default: Currency(period.days.count)].debts += 1
                 oldestDebts.add(debt, at: since, number: lot)
             case .balance, .trial, .notification, .consumptionRequest, .closing:
@@ -99,6 +119,9 @@ struct MonthFigures {
         case .deferred:
             guard let code = priceCurrency(line) else { return }
             money[code, default: Money(period.days.count)].addDeferred(line)
+        case .deferredOfDay(let day):
+            guard let code = priceCurrency(line) else { return }
+            money[code, default: Money(period.days.count)].addDeferred(line, onDay: day)
         case .lots:
             guard line.word("class") == "paid", line.integer("left") > 0 else { return }
             oldestLots.add(
@@ -120,19 +143,21 @@ struct MonthFigures {
     func check() throws(Failure) {
         let damaged = Failure("the page does not add up: the tables are damaged; run currency-ledger audit")
         for figures in money.values {
-            let end = figures.deferredByDay.last ?? 0
+            let deferred = figures.deferredByDay
+            let end = deferred.last ?? 0
             let sums = figures.days.reduce(into: Money.Day()) { $0.add($1) }
             let added = figures.sold + figures.imported
             guard figures.closing == figures.opening + added - figures.refunded - figures.recognised,
                 end == figures.closing, sums.sold == figures.sold, sums.refunded == figures.refunded,
-                sums.recognised == figures.recognised
+                sums.recognised == figures.recognised, sums.imported == figures.imported,
+                daysOfImports.allSatisfy({ deferred[$0] == figures.closings[$0] ?? 0 })
             else { throw damaged }
         }
         for figures in currencies.values {
             guard let day = figures.days.last else { continue }
             guard figures.sum("closing") == day.paid + day.free,
                 figures.days.reduce(0, { $0 + $1.spent }) == figures.sum("spent"),
-                figures.days.reduce(0, { $0 + $1.issued }) == figures.sum("purchased") + figures.sum("granted")
+                figures.days.reduce(0, { $0 + $1.issued }) == figures.issued
             else { throw damaged }
         }
     }
@@ -144,8 +169,10 @@ extension MonthFigures {
     /// A currency of the game, in units.
     struct Currency {
         struct Day {
-            /// Bought and given for free.
+            /// Bought, given for free, and brought along from other books.
             var issued: Int128 = 0
+            /// The last of these.
+            var imported: Int128 = 0
             var spent: Int128 = 0
             /// What players had at its end, less what they owed.
             var paid: Int128 = 0
@@ -161,7 +188,8 @@ extension MonthFigures {
         init(_ days: Int) { self.days = Array(repeating: Day(), count: days) }
 
         fileprivate mutating func add(_ line: ReportLine, onDay day: Int) {
-            days[day].issued += line.sum("purchased") + line.sum("granted")
+            days[day].issued += Currency.issued(line)
+            days[day].imported += line.sum("imported")
             days[day].spent += line.sum("spent")
             if line.word("class") == "paid" {
                 days[day].paid += line.sum("closing")
@@ -169,6 +197,13 @@ extension MonthFigures {
                 days[day].free += line.sum("closing")
             }
         }
+
+        private static func issued(_ line: ReportLine) -> Int128 {
+            line.sum("purchased") + line.sum("granted") + line.sum("imported")
+        }
+
+        /// Bought, given for free, and brought along from other books.
+        var issued: Int128 { classes.reduce(0) { $0 + Currency.issued($1) } }
 
         /// Of both classes.
         func sum(_ column: String) -> Int128 { classes.reduce(0) { $0 + $1.sum(column) } }
@@ -184,6 +219,7 @@ extension MonthFigures {
         var account: AccountName
         var currency: String
         var transaction: TransactionID
+        var source: String
         var units: Int64
     }
 }
@@ -195,12 +231,14 @@ extension MonthFigures {
     struct Money {
         struct Day {
             var sold: Int128 = 0
+            var imported: Int128 = 0
             var refunded: Int128 = 0
             /// Less what was given back.
             var recognised: Int128 = 0
 
             fileprivate mutating func add(_ other: Day) {
                 sold += other.sold
+                imported += other.imported
                 refunded += other.refunded
                 recognised += other.recognised
             }
@@ -210,6 +248,13 @@ extension MonthFigures {
         struct Trade {
             var units: Int128 = 0
             var money = Day()
+        }
+
+        /// A product or a storefront, and where it was bought.
+        struct Place: Hashable {
+            var name: String
+            /// The name of a ``PurchaseSource``.
+            var source: String
         }
 
         /// Names of the columns of `deferred` that say how long ago it was paid, with what those say here.
@@ -239,16 +284,22 @@ extension MonthFigures {
         private(set) var reversed: Int128 = 0
 
         private(set) var days: [Day]
-        private(set) var products: [String: Trade] = [:]
-        private(set) var storefronts: [String: Trade] = [:]
+        /// At the ends of the days of which that was asked.
+        fileprivate private(set) var closings: [Int: Int128] = [:]
+        private(set) var products: [Place: Trade] = [:]
+        private(set) var storefronts: [Place: Trade] = [:]
+        /// By where it was bought.
+        private(set) var sources: [String: Trade] = [:]
+        /// What of ``closing`` was bought where.
+        private(set) var closingBySource: [String: Int128] = [:]
 
         fileprivate init(_ days: Int) { self.days = Array(repeating: Day(), count: days) }
 
-        /// What was deferred at the end of each day. What was carried over from other books counts from the first on.
+        /// What was deferred at the end of each day.
         var deferredByDay: [Int128] {
-            var deferred = opening + imported
+            var deferred = opening
             return days.map { day in
-                deferred += day.sold - day.refunded - day.recognised
+                deferred += day.sold + day.imported - day.refunded - day.recognised
                 return deferred
             }
         }
@@ -271,8 +322,15 @@ extension MonthFigures {
 
         private mutating func add(_ trade: Trade, _ line: ReportLine, onDay day: Int) {
             days[day].add(trade.money)
-            products[line.word("product"), default: Trade()].add(trade)
-            storefronts[line.word("storefront"), default: Trade()].add(trade)
+            let source = line.word("source")
+            products[Place(name: line.word("product"), source: source), default: Trade()].add(trade)
+            storefronts[Place(name: line.word("storefront"), source: source), default: Trade()].add(trade)
+            sources[source, default: Trade()].add(trade)
+        }
+
+        fileprivate mutating func addDeferred(_ line: ReportLine, onDay day: Int) {
+            days[day].imported += line.sum("imported")
+            closings[day, default: 0] += line.sum("closing")
         }
 
         fileprivate mutating func addDeferred(_ line: ReportLine) {
@@ -282,6 +340,8 @@ extension MonthFigures {
             refunded += line.sum("refunded")
             recognised += line.sum("recognised")
             closing += line.sum("closing")
+            closingBySource[line.word("source"), default: 0] += line.sum("closing")
+            sources[line.word("source"), default: Trade()].money.imported += line.sum("imported")
             lots += line.sum("lots")
             for (place, age) in Money.ages.enumerated() { ageSums[place] += line.sum(age.0) }
         }

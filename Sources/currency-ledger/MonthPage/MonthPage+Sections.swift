@@ -94,6 +94,7 @@ extension MonthPage {
                     ).write(to: &page, id: "\(id)-refunded")
                 }
             }
+            sources(code, money).write(to: &page)
             top("\(code) by product", "Product", money.products, &page)
             top("\(code) by storefront", "Storefront", money.storefronts, &page)
         }
@@ -121,32 +122,71 @@ extension MonthPage {
             caption: "\(code) deferred at the end, by how long ago it was paid", columns: ["Paid", code], rows: rows)
     }
 
+    /// What was bought where, and brought along.
+    private func sources(_ code: String, _ money: MonthFigures.Money) -> FigureTable {
+        let names = PurchaseSource.allCases.map(\.name).filter {
+            money.sources[$0] != nil || money.closingBySource[$0] != nil
+        }
+        return FigureTable(
+            caption: "\(code) by source",
+            columns: ["Source", "Bought", "Sold", "Imported", "Refunded", "Recognised", "Deferred at the end"],
+            rows: names.map { name in
+                let trade = money.sources[name] ?? MonthFigures.Money.Trade()
+                return FigureTable.Row(
+                    header: .text(MonthPage.shown(source: name)),
+                    cells: [
+                        .number(trade.units, .units), .number(trade.money.sold, .money),
+                        .number(trade.money.imported, .money), .number(trade.money.refunded, .money),
+                        .number(trade.money.recognised, .money),
+                        .number(money.closingBySource[name] ?? 0, .money),
+                    ])
+            })
+    }
+
+    /// Words for the name of a source; empty where it is none's.
+    private static func shown(source name: String) -> String {
+        switch PurchaseSource(name: name) {
+        case .appStore: "App Store"
+        case .imported: "imported"
+        case .external: "other store"
+        case nil: ""
+        }
+    }
+
     /// Of what most was sold, and the rest in a row.
     private func top(
-        _ caption: String, _ column: String, _ trades: [String: MonthFigures.Money.Trade], _ page: inout HTML
+        _ caption: String, _ column: String, _ trades: [MonthFigures.Money.Place: MonthFigures.Money.Trade],
+        _ page: inout HTML
     ) {
-        let order = trades.sorted { ($1.value.money.sold, $0.key) < ($0.value.money.sold, $1.key) }
+        let order = trades.sorted { left, right in
+            (right.value.money.sold, left.key.name, left.key.source)
+                < (left.value.money.sold, right.key.name, right.key.source)
+        }
         if order.isEmpty { return }
         let most = order[0].value.money.sold
-        func row(_ header: FigureTable.Cell, _ trades: some Collection<MonthFigures.Money.Trade>, isSum: Bool = false)
-            -> FigureTable.Row
-        {
+        func row(
+            _ header: FigureTable.Cell, _ source: String, _ trades: some Collection<MonthFigures.Money.Trade>,
+            isSum: Bool = false
+        ) -> FigureTable.Row {
             func sum(_ figure: (MonthFigures.Money.Trade) -> Int128) -> Int128 { trades.reduce(0) { $0 + figure($1) } }
             let sold = sum(\.money.sold)
             return FigureTable.Row(
                 header: header,
                 cells: [
-                    .number(sum(\.units), .units),
+                    .text(source), .number(sum(\.units), .units),
                     isSum ? .number(sold, .money) : .measured(sold, .money, most: most),
                     .number(sum(\.money.refunded), .money), .number(sum(\.money.recognised), .money),
                 ], isSum: isSum)
         }
-        var rows = order.prefix(MonthPage.topMax).map { row(.name($0.key.isEmpty ? "none" : $0.key), [$0.value]) }
+        var rows = order.prefix(MonthPage.topMax).map { place, trade in
+            row(.name(place.name.isEmpty ? "none" : place.name), MonthPage.shown(source: place.source), [trade])
+        }
         let others = order.dropFirst(MonthPage.topMax).map(\.value)
-        if !others.isEmpty { rows.append(row(.text("\(others.count) others"), others)) }
-        rows.append(row(.text("All"), order.map(\.value), isSum: true))
-        FigureTable(caption: caption, columns: [column, "Bought", "Sold", "Refunded", "Recognised"], rows: rows)
-            .write(to: &page)
+        if !others.isEmpty { rows.append(row(.text("\(others.count) others"), "", others)) }
+        rows.append(row(.text("All"), "", order.map(\.value), isSum: true))
+        FigureTable(
+            caption: caption, columns: [column, "Source", "Bought", "Sold", "Refunded", "Recognised"], rows: rows
+        ).write(to: &page)
     }
 
     // MARK: Refunds and debt
@@ -188,13 +228,14 @@ extension MonthPage {
                     FigureTable.Row(
                         header: .text(UTCText.day(of: since)),
                         cells: [
-                            .name(MonthPage.shown(debt.account.text)), .text(debt.transaction.description),
-                            .code(debt.currency), .number(Int128(debt.units), .units),
+                            .name(debt.account.shown), .text(debt.transaction.description),
+                            .text(MonthPage.shown(source: debt.source)), .code(debt.currency),
+                            .number(Int128(debt.units), .units),
                         ])
                 }
                 FigureTable(
-                    caption: "The oldest debts", columns: ["Since", "Player", "Transaction", "Currency", "Owed"],
-                    rows: debts
+                    caption: "The oldest debts",
+                    columns: ["Since", "Player", "Transaction", "Source", "Currency", "Owed"], rows: debts
                 ).write(to: &page)
             }
             if !figures.unassigned.isEmpty {
@@ -211,9 +252,6 @@ extension MonthPage {
         }
     }
 
-    /// A player's name; of one who was forgotten, their number.
-    private static func shown(_ name: String) -> String { name.utf8.first == 0x7F ? String(name.dropFirst()) : name }
-
     // MARK: Lots
 
     func oldest(_ page: inout HTML) {
@@ -226,7 +264,8 @@ extension MonthPage {
                     header: .text(UTCText.day(of: time)),
                     cells: [
                         .number(Int128((figures.period.last - time) / 86_400_000), .units),
-                        .name(MonthPage.shown(lot.word("account"))), .name(lot.word("product")),
+                        .name(AccountName(stored: lot.word("account")).shown), .name(lot.word("product")),
+                        .text(MonthPage.shown(source: lot.word("source"))),
                         .number(Int128(lot.integer("left")), .units),
                         .number(Int128(lot.integer("granted")), .units), .code(lot.word("currency")),
                         .number(lot.sum("deferred"), .money), .code(lot.word("priceCurrency")),
@@ -235,7 +274,8 @@ extension MonthPage {
             FigureTable(
                 caption: "The oldest paid lots of which something is left",
                 columns: [
-                    "Bought", "Days ago", "Player", "Product", "Left", "Granted", "Currency", "Deferred", "Money",
+                    "Bought", "Days ago", "Player", "Product", "Source", "Left", "Granted", "Currency", "Deferred",
+                    "Money",
                 ], rows: rows
             ).write(to: &page)
         }
@@ -263,13 +303,13 @@ extension MonthPage {
                     let (text, figures) = day
                     return FigureTable.Row(
                         header: .text(text),
-                        cells: [figures.sold, figures.refunded, figures.recognised, deferred].map {
-                            .number($0, .money)
-                        })
+                        cells: [
+                            figures.sold, figures.imported, figures.refunded, figures.recognised, deferred,
+                        ].map { .number($0, .money) })
                 }
                 FigureTable(
-                    caption: "\(code) by day", columns: ["Day", "Sold", "Refunded", "Recognised", "Deferred"],
-                    rows: rows
+                    caption: "\(code) by day",
+                    columns: ["Day", "Sold", "Imported", "Refunded", "Recognised", "Deferred"], rows: rows
                 ).write(to: &page)
             }
         }

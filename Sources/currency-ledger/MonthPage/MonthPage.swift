@@ -13,6 +13,8 @@ struct MonthPage {
     let figures: MonthFigures
     /// Whose books these are.
     let ledger: BlockRows.LedgerRow?
+    /// What fixes the period; `nil` where it is open.
+    let closing: PeriodClosing?
 
     var bytes: [UInt8] {
         var page = HTML()
@@ -65,6 +67,15 @@ struct MonthPage {
                 line.text(" to ")
                 line.element("span", ["class": "whole"], UTCText.time(figures.period.last))
                 line.text(".")
+            }
+            if let closing {
+                header.element("p") { line in
+                    line.text("Closed for ever through ")
+                    line.element("span", ["class": "whole"], UTCText.time(closing.through))
+                    line.text(" by block \(closing.block), ")
+                    line.element("bdi", closing.hash)
+                    line.text(".")
+                }
             }
             header.element("nav", ["aria-label": "Sections"]) { nav in
                 for (number, code) in usedCurrencies.enumerated() { link(&nav, "currency-\(number + 1)", code) }
@@ -120,7 +131,7 @@ struct MonthPage {
                         FigureTable.Row(
                             header: .code(code),
                             cells: [
-                                .number(figures.sum("purchased") + figures.sum("granted"), .units),
+                                .number(figures.issued, .units),
                                 .number(figures.sum("spent"), .units), .number(figures.sum("closing"), .units),
                                 .number(figures.sum("debt"), .units),
                             ])
@@ -172,14 +183,16 @@ struct MonthPage {
     }
 
     private static let notes = [
-        "Money is what the App Store's signed transactions say that customers paid, tax included. It is there at once "
-            + "and exact for each purchase, and it is indicative: the source for recognising revenue is App Store "
-            + "Connect's reports.",
+        "Money of the App Store is what its signed transactions say that customers paid, tax included; of other "
+            + "stores what was stated of the purchase; of imported lots what was not earned yet of them by the books "
+            + "before. The tables by source, product and storefront keep them apart, all others add them up. It is "
+            + "there at once and exact for each purchase, and it is indicative: the source for recognising revenue of "
+            + "the App Store is App Store Connect's reports.",
         "What was sold is deferred until its units are spent, which recognises it, or refunded. For each money: "
-            + "opening + sold (and imported) \u{2212} refunded \u{2212} recognised = closing. Closing was counted lot "
+            + "opening + sold + imported \u{2212} refunded \u{2212} recognised = closing. Closing was counted lot "
             + "by lot, the rest transfer by transfer, and they agree.",
-        "Issued is what was bought and what was given for free. In circulation is what players have, set aside ones "
-            + "included, less what they owe.",
+        "Issued is what was bought, what was given for free and what was imported. In circulation is what players "
+            + "have, set aside ones included, less what they owe.",
         "Everything is cut by when the ledger posted it, in UTC: what came late is in the period in which it came, "
             + "and a past period never changes.",
         "The same figures as CSV, of the same period: currency-ledger export rollforward, sales, revenue, deferred, "

@@ -83,7 +83,8 @@ enum MonthStyle {
           .table { overflow: visible; background: none; }
           table { font-size: 8pt; }
           th, td { padding: 1.6pt 4pt; }
-          thead { display: table-header-group; }
+          thead { display: table-header-group; break-after: avoid; }
+          tbody tr:first-child, tbody tr:last-child { break-before: avoid; }
           tr, figure { break-inside: avoid; }
           .beside .table, #overview .table, #refunds .table { break-inside: avoid; }
         }

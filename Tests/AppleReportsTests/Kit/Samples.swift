@@ -62,8 +62,8 @@ enum Samples {
 
     static func read(
         _ bytes: [UInt8], limits: ReportLimits = .standard
-    ) throws(ReportFault) -> (lines: [ReportLine], facts: ReportFacts) {
-        var lines: [ReportLine] = []
+    ) throws(ReportFault) -> (lines: [AppleReportLine], facts: ReportFacts) {
+        var lines: [AppleReportLine] = []
         let facts = try ReportReader(limits: limits).read(ReportInput(bytes: bytes)) { lines.append($0) }
         return (lines, facts)
     }

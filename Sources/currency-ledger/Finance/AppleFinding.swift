@@ -1,7 +1,7 @@
 import AppleReports
 
 /// One thing that came of holding the ledger against Apple's reports.
-struct ReportFinding: CustomStringConvertible {
+struct AppleFinding: CustomStringConvertible {
     enum Kind: String {
         /// Nothing of a file counts.
         case file
@@ -51,34 +51,37 @@ struct ReportFinding: CustomStringConvertible {
         }
     }
 
-    static func all(_ reconciliation: Reconciliation) -> [ReportFinding] {
+    static func all(_ reconciliation: Reconciliation) -> [AppleFinding] {
         let files = reconciliation.files
         return files.flatMap(of) + reconciliation.match.lines.compactMap(of) + reconciliation.match.differences.map(of)
             + reconciliation.match.daysWithoutReport.map { day in
-                ReportFinding(kind: .noReport, days: "\(day)", description: "\(day): there is no report of the day")
+                AppleFinding(kind: .noReport, days: "\(day)", description: "\(day): there is no report of the day")
             } + reconciliation.settlement.unassigned.map { of($0, files) }
             + reconciliation.settlement.parts.filter(\.isOtherPrice).map { of($0, files) }
             + reconciliation.settlement.open.map(of)
     }
 
-    private static func of(_ file: Reconciliation.File) -> [ReportFinding] {
+    /// What is wrong with Apple's files.
+    static func faults(of files: [Reconciliation.File]) -> [AppleFinding] { files.flatMap(of) }
+
+    private static func of(_ file: Reconciliation.File) -> [AppleFinding] {
         if let fault = file.fault {
             return [
-                ReportFinding(
+                AppleFinding(
                     kind: .file, file: file.name, line: fault.line,
                     description: "\(file.name): nothing counts: \(fault)")
             ]
         }
         let faults = (file.facts?.faults ?? []).map { fault in
-            ReportFinding(kind: .row, file: file.name, line: fault.line, description: "\(file.name): \(fault)")
+            AppleFinding(kind: .row, file: file.name, line: fault.line, description: "\(file.name): \(fault)")
         }
         guard let untold = file.facts?.untoldFaultCount, untold > 0 else { return faults }
-        return faults + [ReportFinding(kind: .row, file: file.name, description: "\(file.name): and \(untold) more")]
+        return faults + [AppleFinding(kind: .row, file: file.name, description: "\(file.name): and \(untold) more")]
     }
 
-    private static func of(_ line: SalesMatch.Line) -> ReportFinding? {
+    private static func of(_ line: SalesMatch.Line) -> AppleFinding? {
         guard line.agrees else { return nil }
-        return ReportFinding(
+        return AppleFinding(
             kind: .agrees, key: line.key, days: text(line.days),
             units: line.booked.unitsSold - line.booked.unitsRefunded,
             booked: line.booked.unitsSold - line.booked.unitsRefunded,
@@ -86,7 +89,7 @@ struct ReportFinding: CustomStringConvertible {
             moneyCurrency: line.key.currency, description: "\(line.key.product) in \(line.key.country): agrees")
     }
 
-    private static func of(_ difference: SalesDifference) -> ReportFinding {
+    private static func of(_ difference: SalesDifference) -> AppleFinding {
         let explanation = difference.explanation
         let transactions = explanation?.transactions ?? []
         let more = (explanation?.count ?? 0) - transactions.count
@@ -95,7 +98,7 @@ struct ReportFinding: CustomStringConvertible {
             ? "nothing of ours explains it"
             : (explanation?.isExact == true ? "" : "among ") + transactions.joined(separator: " ")
                 + (more > 0 ? " and \(more) more" : "")
-        return ReportFinding(
+        return AppleFinding(
             kind: difference.isNatural ? .aroundMidnight : .difference, key: difference.key,
             days: text(difference.days),
             direction: difference.direction, units: difference.units, booked: difference.bookedUnits,
@@ -103,11 +106,11 @@ struct ReportFinding: CustomStringConvertible {
             transactions: transactions, description: "\(difference): \(ours)")
     }
 
-    private static func of(_ rest: Settlement.Unassigned, _ files: [Reconciliation.File]) -> ReportFinding {
+    private static func of(_ rest: Settlement.Unassigned, _ files: [Reconciliation.File]) -> AppleFinding {
         let name = files[rest.source.file].name
         let what = rest.isReturn ? "takes back" : "pays"
         let of = rest.isReturn ? "refunds" : "purchases"
-        return ReportFinding(
+        return AppleFinding(
             kind: .unassigned, file: name, line: rest.source.line, key: rest.key,
             direction: rest.isReturn ? .refunded : .sold, units: rest.units, money: rest.share,
             moneyCurrency: rest.shareCurrency,
@@ -117,9 +120,9 @@ struct ReportFinding: CustomStringConvertible {
                 """)
     }
 
-    private static func of(_ part: Settlement.Part, _ files: [Reconciliation.File]) -> ReportFinding {
+    private static func of(_ part: Settlement.Part, _ files: [Reconciliation.File]) -> AppleFinding {
         let name = files[part.source.file].name
-        return ReportFinding(
+        return AppleFinding(
             kind: .otherPrice, file: name, line: part.source.line, direction: part.isReturn ? .refunded : .sold,
             units: part.units, money: part.share, moneyCurrency: part.shareCurrency, transactions: [part.transaction],
             description: """
@@ -128,10 +131,10 @@ struct ReportFinding: CustomStringConvertible {
                 """)
     }
 
-    private static func of(_ open: Settlement.Open) -> ReportFinding {
+    private static func of(_ open: Settlement.Open) -> AppleFinding {
         let isDue = open.reason == .notInReports
         let what = open.isReturn ? "taken back" : "paid"
-        return ReportFinding(
+        return AppleFinding(
             kind: isDue ? .unpaid : .notYet, key: open.key, direction: open.isReturn ? .refunded : .sold,
             units: open.units, transactions: [open.transaction],
             description: """

@@ -1,5 +1,5 @@
 /// The columns that Apple documents, by their names in the header ("Summary Sales Report", "Financial report fields").
-enum ReportColumn: String, CaseIterable, Sendable {
+enum AppleReportColumn: String, CaseIterable, Sendable {
     // Of a Summary Sales Report, in its order.
     case provider = "Provider"
     case providerCountry = "Provider Country"
@@ -54,26 +54,26 @@ enum ReportColumn: String, CaseIterable, Sendable {
     case region = "Region"
 
     /// Other names of columns, as some of Apple's pages and files have them.
-    private static let otherNames: [String: ReportColumn] = [
+    private static let otherNames: [String: AppleReportColumn] = [
         "saleorreturn": .salesOrReturn, "preorderflag": .preorderFlag, "preorder": .preorderFlag,
         "countrycode": .countryCode,
     ]
 
     /// The column of a name; `nil` where it is not known. Capitals and spaces do not count: the pages and the files
     /// differ in them ("Country of Sale", "ISRC / ISBN").
-    static func named(_ name: some StringProtocol) -> ReportColumn? {
+    static func named(_ name: some StringProtocol) -> AppleReportColumn? {
         let plain = plain(name)
         return byName[plain] ?? otherNames[plain]
     }
 
     private static func plain(_ name: some StringProtocol) -> String { name.lowercased().filter { $0 != " " } }
 
-    private static let byName: [String: ReportColumn] = Dictionary(
+    private static let byName: [String: AppleReportColumn] = Dictionary(
         uniqueKeysWithValues: allCases.map { (plain($0.rawValue), $0) })
 }
 
 /// A kind of report, known by its header.
-public enum ReportKind: Hashable, Sendable, CaseIterable {
+public enum AppleReportKind: Hashable, Sendable, CaseIterable {
     /// Sales and Trends: a Summary Sales Report of a day, a week, a month or a year.
     case salesSummary
     /// A Financial Report of a fiscal month, of one region or of all ("Single File", "Multiple Files").
@@ -82,7 +82,7 @@ public enum ReportKind: Hashable, Sendable, CaseIterable {
     case financialDetail
 
     /// The columns without which nothing can be compared or settled.
-    var needed: [ReportColumn] {
+    var needed: [AppleReportColumn] {
         switch self {
         case .salesSummary:
             [
@@ -90,19 +90,19 @@ public enum ReportKind: Hashable, Sendable, CaseIterable {
                 .proceedsCurrency, .customerPrice,
             ]
         case .financial:
-            [.startDate, .endDate, .vendorIdentifier] + ReportKind.neededOfFinancials
+            [.startDate, .endDate, .vendorIdentifier] + AppleReportKind.neededOfFinancials
         case .financialDetail:
-            [.transactionDate, .settlementDate, .sku] + ReportKind.neededOfFinancials
+            [.transactionDate, .settlementDate, .sku] + AppleReportKind.neededOfFinancials
         }
     }
 
-    private static let neededOfFinancials: [ReportColumn] = [
+    private static let neededOfFinancials: [AppleReportColumn] = [
         .quantity, .partnerShare, .extendedPartnerShare, .partnerShareCurrency, .salesOrReturn, .productType,
         .countryOfSale, .customerPrice, .customerCurrency,
     ]
 
     /// The columns that no other kind has.
-    var own: [ReportColumn] {
+    var own: [AppleReportColumn] {
         switch self {
         case .salesSummary: [.units, .developerProceeds, .beginDate, .countryCode, .proceedsCurrency]
         case .financial: [.vendorIdentifier, .startDate]

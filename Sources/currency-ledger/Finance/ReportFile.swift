@@ -5,11 +5,7 @@ import StrictJSON
 
 /// A report being written, to a file or to standard output. A file is there when the report is whole, not before.
 struct ReportFile {
-    private let file: OutputFile
-    /// Where the file is; `nil` where it is a stream.
-    private let path: String?
-    /// Of a report of a closed period: to be set before the first rows.
-    var seal: ReportSeal?
+    private var file: SealedFile
     private let format: Export.Format
     /// It is written with the first rows: a report that cannot be had has no header either.
     private var hasHeader = false
@@ -22,10 +18,13 @@ struct ReportFile {
     init(_ path: String?, format: Export.Format, kind: ReportKind) throws(FileError) {
         self.format = format
         self.kind = kind
-        file = try OutputFile(path)
-        self.path = file.isFile ? path : nil
+        file = try SealedFile(path)
         journal = JournalText(format)
     }
+
+    /// Says what fixes the report, before its first rows.
+    /// - Throws: ``FileError`` where something is in the way of saying so.
+    mutating func set(_ seal: ReportSeal?) throws(FileError) { try file.set(seal) }
 
     mutating func write(_ rows: [ReportRow]) throws(FileError) {
         if kind.isOfSums {
@@ -37,25 +36,12 @@ struct ReportFile {
         }
     }
 
-    /// Ends the report, which may have no rows. Where it is a file of a closed period, another one beside it says so:
-    /// one that is there from before is taken away first, so that none is ever of another report.
+    /// Ends the report, which may have no rows.
     mutating func finish() throws {
         let lines = sums.rows
         if kind == .deferred { try lines.forEach(ReportFile.check) }
         try append(lines.map { .line($0) })
-        if let path { try ReportFile.removeSideFile(of: path) }
-        try file.finish()
-        if let path, let seal {
-            let side = try OutputFile(ReportSeal.sideName(of: path))
-            let name = path.split(separator: "/").last.map(String.init) ?? path
-            try side.write(seal.sideFile(of: name, rows: count, madeAt: Clock.now()))
-            try side.finish()
-        }
-    }
-
-    private static func removeSideFile(of path: String) throws(FileError) {
-        let name = ReportSeal.sideName(of: path)
-        guard unlink(name) == 0 || errno == ENOENT else { throw FileError(name, "cannot be removed", code: errno) }
+        try file.finish(rows: count)
     }
 
     private mutating func append(_ rows: [ReportRow]) throws(FileError) {
@@ -72,10 +58,10 @@ struct ReportFile {
     }
 
     /// What was deferred at the end was counted lot by lot, and what changed it transfer by transfer.
-    private static func check(_ line: ReportLine) throws {
-        func sum(_ column: String) -> Int128 { if case .sum(let sum)? = line[column] { sum } else { 0 } }
-        guard sum("closing") == sum("opening") + sum("sold") + sum("imported") - sum("refunded") - sum("recognised")
-        else {
+    /// - Throws: ``Failure`` where these are not one.
+    static func check(_ line: ReportLine) throws(Failure) {
+        let changes = line.sum("sold") + line.sum("imported") - line.sum("refunded") - line.sum("recognised")
+        guard line.sum("closing") == line.sum("opening") + changes else {
             throw Failure("the report does not add up: the tables are damaged; run currency-ledger audit")
         }
     }
@@ -85,8 +71,8 @@ struct ReportFile {
         hasHeader = true
         switch format {
         case .csv: return Array(ReportFile.header(kind).utf8)
-        case .jsonl: return seal?.line ?? []
-        case .hledger, .ledger, .beancount: return Array(((seal?.comment ?? "") + journal.header).utf8)
+        case .jsonl: return file.seal?.line ?? []
+        case .hledger, .ledger, .beancount: return Array(((file.seal?.comment ?? "") + journal.header).utf8)
         case .html: preconditionFailure("a report is no page")
         }
     }
@@ -113,24 +99,24 @@ struct ReportFile {
 
     private static func csv(_ row: ReportRow) -> String {
         switch row {
-        case .line(let row): return CSV.line(zip(row.kind.columns, row.values).map { text($1, $0.type) })
+        case .line(let row): return CSV.line(zip(row.kind.columns, row.values).map { text($1, $0) })
         case .balance(let account, let currency, let available, let held, let debt, let paid):
             let numbers = [available, held, debt, paid, available - paid].map(String.init).joined(separator: ",")
-            return "\(CSV.field(account.text)),\(currency),\(numbers)\r\n"
+            return "\(CSV.field(account.shown)),\(currency),\(numbers)\r\n"
         case .trial(let currency, let account, let debits, let credits):
             return "\(currency),\(account.name),\(debits),\(credits),\(debits - credits)\r\n"
         case .debt(let account, let currency, let transaction, let source, let lot, let debt, let since, let age):
-            let place = "\(CSV.field(account.text)),\(currency),\(transaction),\(source.name),\(lot)"
+            let place = "\(CSV.field(account.shown)),\(currency),\(transaction),\(source.name),\(lot)"
             return "\(place),\(debt),\(UTCText.time(since)),\(age)\r\n"
         case .notification(let row):
             return CSV.line([
                 row.uuid, row.type, row.subtype, UTCText.time(row.signedDate), UTCText.time(row.time),
-                row.transaction?.description, row.account?.text, row.verdict.rawValue, row.entry.map(String.init),
+                row.transaction?.description, row.account?.shown, row.verdict.rawValue, row.entry.map(String.init),
                 row.posted.map { "\($0.currency):\($0.units)" }.joined(separator: " "),
             ])
         case .consumptionRequest(let row):
             return CSV.line([
-                row.uuid, row.transaction.description, row.product, row.account?.text, row.reason,
+                row.uuid, row.transaction.description, row.product, row.account?.shown, row.reason,
                 UTCText.time(row.signedDate), UTCText.time(row.time), UTCText.time(row.deadline), row.consent.rawValue,
                 row.state.rawValue, row.endedAt.map(UTCText.time), row.code.map(String.init),
             ])
@@ -141,12 +127,12 @@ struct ReportFile {
         }
     }
 
-    private static func text(_ value: ReportValue?, _ type: ReportValueType) -> String? {
+    private static func text(_ value: ReportValue?, _ column: ReportColumn) -> String? {
         switch value {
         case nil: nil
-        case .text(let text): text
-        case .integer(let number): type == .time ? UTCText.time(number) : String(number)
-        case .sum(let sum): type == .money ? Money.text(thousandths: sum) : String(sum)
+        case .text(let text): column.name == "account" ? AccountName(stored: text).shown : text
+        case .integer(let number): column.type == .time ? UTCText.time(number) : String(number)
+        case .sum(let sum): column.type == .money ? Money.text(thousandths: sum) : String(sum)
         }
     }
 
@@ -155,4 +141,10 @@ struct ReportFile {
         row.write(to: &writer)
         return writer.bytes
     }
+}
+
+extension AccountName {
+    /// For people: of a player who was forgotten `erased` and their number, without the character in front that no
+    /// player's name may have.
+    var shown: String { isErased ? String(text.dropFirst()) : text }
 }

@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerClient
 
@@ -9,8 +10,8 @@ import LedgerClient
 struct JournalText {
     private let format: Export.Format
     private var lastEntry: Int64?
-    /// For beancount, whose commodities have a form of their own.
-    private var commodities: [String: String] = [:]
+    /// Codes whose names beancount was told.
+    private var named: Set<String> = []
 
     init(_ format: Export.Format) { self.format = format }
 
@@ -30,20 +31,26 @@ struct JournalText {
 
     /// A row of the report `journal`, which come in their order.
     mutating func text(_ line: ReportLine) -> String {
-        let entry = integer(line, "entry")
-        var text = entry == lastEntry ? "" : "\n" + begin(line)
+        let entry = line.integer("entry")
+        let code = line.word("currency")
+        var text = ""
+        if format == .beancount, named.insert(code).inserted {
+            text += "\n\(UTCText.day(of: line.integer("time"))) commodity \(JournalText.commodity(code))\n"
+            text += "  name: \"\(code)\"\n"
+        }
+        text += entry == lastEntry && text.isEmpty ? "" : "\n" + begin(line)
         lastEntry = entry
-        let account = word(line, "account")
-        let (debit, credit) = (word(line, "debit"), word(line, "credit"))
-        let amount = integer(line, "amount")
-        let commodity = commodity(word(line, "currency"))
-        let currency = word(line, "priceCurrency")
+        let account = line.word("account")
+        let (debit, credit) = (line.word("debit"), line.word("credit"))
+        let amount = line.integer("amount")
+        let commodity = commodity(code)
+        let currency = line.word("priceCurrency")
 
         var left: [Part: Int128] = [:]
         if !currency.isEmpty {
             left = [
-                .deferred: sum(line, "deferred"), .recognised: sum(line, "recognised"),
-                .refunded: sum(line, "refunded"),
+                .deferred: line.sum("deferred"), .recognised: line.sum("recognised"),
+                .refunded: line.sum("refunded"),
             ]
         }
         var debited: Int128 = 0
@@ -80,13 +87,13 @@ struct JournalText {
     // MARK: Parts
 
     private func begin(_ line: ReportLine) -> String {
-        let time = integer(line, "time")
+        let time = line.integer("time")
         // Of an entry that is a purchase's, its lots are so too.
-        let ofPurchase = word(line, "transactionId").isEmpty ? [] : ["transactionId", "source"]
+        let ofPurchase = line.word("transactionId").isEmpty ? [] : ["transactionId", "source"]
         let tags =
             [("time", UTCText.time(time))]
-            + (ofPurchase + ["key", "note", "actor"]).map { ($0, word(line, $0)) }.filter { !$0.1.isEmpty }
-        let (day, entry, kind) = (UTCText.day(of: time), integer(line, "entry"), word(line, "kind"))
+            + (ofPurchase + ["key", "note", "actor"]).map { ($0, line.word($0)) }.filter { !$0.1.isEmpty }
+        let (day, entry, kind) = (UTCText.day(of: time), line.integer("entry"), line.word("kind"))
         switch format {
         case .beancount:
             return "\(day) * \"\(kind)\" \"entry \(entry)\"\n"
@@ -120,18 +127,31 @@ struct JournalText {
         }
     }
 
-    private mutating func commodity(_ code: String) -> String {
-        guard format == .beancount else {
-            // Not to be taken for the money.
-            let isMoney = code.utf8.count == 3 && code.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-            return isMoney ? "\"\(code) (game)\"" : "\"\(code)\""
-        }
-        if let known = commodities[code] { return known }
-        var name = code.uppercased()
-        let isFit = name.wholeMatch(of: /[A-Z][A-Z0-9._-]{0,22}[A-Z0-9]/) != nil && name.utf8.count != 3
-        if !isFit || commodities.values.contains(name) { name = "GAME.C\(commodities.count + 1)" }
-        commodities[code] = name
-        return name
+    private func commodity(_ code: String) -> String {
+        if format == .beancount { return JournalText.commodity(code) }
+        // Not to be taken for the money.
+        let isMoney = code.utf8.count == 3 && code.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+        return isMoney ? "\"\(code) (game)\"" : "\"\(code)\""
+    }
+
+    /// The commodity of a currency for beancount, which knows capital letters alone, and at most 24 characters. It
+    /// follows from the code, so that it is the same in every export, and no two codes have one:
+    ///
+    /// - of small letters, digits, `.`, `_` and `-`, the same in capital letters, where that is not like money's;
+    /// - else `GAME.` and the code, of whose letters small ones are capital behind an apostrophe;
+    /// - where that does not fit, `GAME-` and the first 18 hexadecimal digits of the code's SHA-256.
+    static func commodity(_ code: String) -> String {
+        let capital = code.uppercased()
+        let isOwn = capital.hasPrefix("GAME.") || capital.hasPrefix("GAME-")
+        if code == code.lowercased() && code.utf8.count != 3 && !isOwn && isCommodity(capital) { return capital }
+        let escaped =
+            "GAME." + code.map { $0.isLowercase ? "'\($0.uppercased())" : String($0) }.joined()
+        if isCommodity(escaped) { return escaped }
+        return "GAME-" + Digest(sha256: SHA256.hash(Array(code.utf8))).hexadecimal.prefix(18).uppercased()
+    }
+
+    private static func isCommodity(_ text: String) -> Bool {
+        text.wholeMatch(of: /[A-Z][A-Z0-9'._-]{0,22}[A-Z0-9]/) != nil
     }
 
     // MARK: Text
@@ -165,20 +185,6 @@ struct JournalText {
 
     private static func hexadecimal(_ byte: UInt8) -> String {
         (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-    }
-
-    // MARK: Values
-
-    private func word(_ line: ReportLine, _ column: String) -> String {
-        if case .text(let text)? = line[column] { text } else { "" }
-    }
-
-    private func integer(_ line: ReportLine, _ column: String) -> Int64 {
-        if case .integer(let number)? = line[column] { number } else { 0 }
-    }
-
-    private func sum(_ line: ReportLine, _ column: String) -> Int128 {
-        if case .sum(let sum)? = line[column] { sum } else { 0 }
     }
 
     /// What a price is divided into.

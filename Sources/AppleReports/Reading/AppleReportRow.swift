@@ -1,21 +1,21 @@
 /// The header of a report: where each column is.
 struct ReportHeader: Sendable {
-    let kind: ReportKind
+    let kind: AppleReportKind
     /// As they stand in the file.
     let names: [String]
-    private let places: [ReportColumn: Int]
+    private let places: [AppleReportColumn: Int]
 
     /// Takes a line for a header; `nil` where it is none.
     /// - Throws: ``ReportFault`` where it is one, and a column is missing or there twice.
     init?(_ cells: [Substring], line: Int) throws(ReportFault) {
-        var places: [ReportColumn: Int] = [:]
-        var doubled: ReportColumn?
+        var places: [AppleReportColumn: Int] = [:]
+        var doubled: AppleReportColumn?
         for (place, cell) in cells.enumerated() {
-            guard let column = ReportColumn.named(cell) else { continue }
+            guard let column = AppleReportColumn.named(cell) else { continue }
             if places.updateValue(place, forKey: column) != nil { doubled = doubled ?? column }
         }
         // Two thirds of what a kind needs is meant to be one, and no line of data has the names of three columns.
-        let kinds = ReportKind.allCases.map { kind in
+        let kinds = AppleReportKind.allCases.map { kind in
             (kind, kind.needed.count { places[$0] != nil }, kind.own.count { places[$0] != nil })
         }
         guard let (kind, found, _) = kinds.max(by: { ($0.2, $0.1) < ($1.2, $1.1) }), found >= 6 else { return nil }
@@ -32,14 +32,16 @@ struct ReportHeader: Sendable {
         names = cells.map { $0.trimmed }
     }
 
-    func place(of column: ReportColumn) -> Int? { places[column] }
+    func place(of column: AppleReportColumn) -> Int? { places[column] }
 
     /// The places of columns that Apple documents nowhere.
-    var unknownPlaces: [Int] { names.indices.filter { !names[$0].isEmpty && ReportColumn.named(names[$0]) == nil } }
+    var unknownPlaces: [Int] {
+        names.indices.filter { !names[$0].isEmpty && AppleReportColumn.named(names[$0]) == nil }
+    }
 }
 
 /// A row as it stands in the file: whatever column a line's type has no member for is found here by its name.
-public struct ReportRow: Sendable {
+public struct AppleReportRow: Sendable {
     /// The line in the file, the first being 1.
     public let line: Int
     let header: ReportHeader
@@ -74,54 +76,55 @@ public struct ReportRow: Sendable {
 
     // MARK: What a column must be
 
-    func optionalText(_ column: ReportColumn) -> String? { header.place(of: column).flatMap(text(at:)) }
+    func optionalText(_ column: AppleReportColumn) -> String? { header.place(of: column).flatMap(text(at:)) }
 
-    func fault(_ column: ReportColumn, _ words: String) -> ReportFault {
+    func fault(_ column: AppleReportColumn, _ words: String) -> ReportFault {
         ReportFault(.cell, line: line, column: column.rawValue, words)
     }
 
-    func text(_ column: ReportColumn) throws(ReportFault) -> String {
+    func text(_ column: AppleReportColumn) throws(ReportFault) -> String {
         guard let text = optionalText(column) else { throw fault(column, "is empty") }
         return text
     }
 
-    func amount(_ column: ReportColumn) throws(ReportFault) -> Thousandths {
+    func amount(_ column: AppleReportColumn) throws(ReportFault) -> Thousandths {
         let text = try text(column)
         guard let amount = Thousandths(text) else {
-            throw fault(column, "\(ReportRow.quoted(text)) is no amount with at most three digits behind the point")
+            throw fault(
+                column, "\(AppleReportRow.quoted(text)) is no amount with at most three digits behind the point")
         }
         return amount
     }
 
     /// A whole number, which may be written with zeros behind a point: Apple documents DECIMAL(18,2).
-    func count(_ column: ReportColumn) throws(ReportFault) -> Int64 {
+    func count(_ column: AppleReportColumn) throws(ReportFault) -> Int64 {
         let text = try text(column)
         guard let amount = Thousandths(text), amount.rawValue % 1_000 == 0 else {
-            throw fault(column, "\(ReportRow.quoted(text)) is no whole number")
+            throw fault(column, "\(AppleReportRow.quoted(text)) is no whole number")
         }
         return amount.rawValue / 1_000
     }
 
-    func day(_ column: ReportColumn) throws(ReportFault) -> CivilDay {
+    func day(_ column: AppleReportColumn) throws(ReportFault) -> CivilDay {
         let text = try text(column)
         guard let day = CivilDay(report: text) else {
-            throw fault(column, "\(ReportRow.quoted(text)) is no day as 11/25/2026")
+            throw fault(column, "\(AppleReportRow.quoted(text)) is no day as 11/25/2026")
         }
         return day
     }
 
-    func currency(_ column: ReportColumn) throws(ReportFault) -> String {
+    func currency(_ column: AppleReportColumn) throws(ReportFault) -> String {
         let text = try text(column)
         guard CountryCode.areCapitals(text, count: 3) else {
-            throw fault(column, "\(ReportRow.quoted(text)) is no currency of three capital letters")
+            throw fault(column, "\(AppleReportRow.quoted(text)) is no currency of three capital letters")
         }
         return text
     }
 
-    func country(_ column: ReportColumn) throws(ReportFault) -> CountryCode {
+    func country(_ column: AppleReportColumn) throws(ReportFault) -> CountryCode {
         let text = try text(column)
         guard let country = CountryCode(alpha2: text) else {
-            throw fault(column, "\(ReportRow.quoted(text)) is no country of two capital letters")
+            throw fault(column, "\(AppleReportRow.quoted(text)) is no country of two capital letters")
         }
         return country
     }

@@ -21,12 +21,12 @@ public struct SalesLine: Sendable {
     /// An in-app purchase's app, by its SKU.
     public let parentIdentifier: String?
     /// The row as it stands in the file.
-    public let row: ReportRow
+    public let row: AppleReportRow
 
     /// Whether it is of an in-app purchase: identifiers that begin with `IA`, or `FI1` on a Mac of old.
-    public var isInAppPurchase: Bool { ReportLine.isInAppPurchase(productType) }
+    public var isInAppPurchase: Bool { AppleReportLine.isInAppPurchase(productType) }
 
-    init(_ row: ReportRow) throws(ReportFault) {
+    init(_ row: AppleReportRow) throws(ReportFault) {
         self.row = row
         sku = try row.text(.sku)
         productType = try row.text(.productType)
@@ -85,13 +85,13 @@ public struct FinancialLine: Sendable {
     /// When it was settled, of a detailed report.
     public let settlementDay: CivilDay?
     /// The row as it stands in the file.
-    public let row: ReportRow
+    public let row: AppleReportRow
 
     /// Whether it is of an in-app purchase: identifiers that begin with `IA`, or `FI1` on a Mac of old.
-    public var isInAppPurchase: Bool { ReportLine.isInAppPurchase(productType) }
+    public var isInAppPurchase: Bool { AppleReportLine.isInAppPurchase(productType) }
 
     /// - Parameter stated: the fiscal month, where the lines before the header state it.
-    init(_ row: ReportRow, stated: ClosedRange<CivilDay>?) throws(ReportFault) {
+    init(_ row: AppleReportRow, stated: ClosedRange<CivilDay>?) throws(ReportFault) {
         self.row = row
         let isDetail = row.header.kind == .financialDetail
         product = try row.text(isDetail ? .sku : .vendorIdentifier)
@@ -147,7 +147,7 @@ public struct FinancialLine: Sendable {
 }
 
 /// A row of a report.
-public enum ReportLine: Sendable {
+public enum AppleReportLine: Sendable {
     /// Of a Summary Sales Report.
     case sales(SalesLine)
     /// Of a Financial Report.
