@@ -112,8 +112,8 @@ struct Export: AsyncParsableCommand {
     @Option(
         help:
             """
-            Of sales and revenue: by when the ledger posted it (posted; a past period never changes), or by when the \
-            customer bought or the App Store took back (effective). Default: posted
+            Of reports of finance that have movements: by when the ledger posted them (posted; a past period never \
+            changes), or by when the customer bought or the App Store took back (effective). Default: posted
             """
     )
     var by: Dates?
@@ -169,7 +169,7 @@ struct Export: AsyncParsableCommand {
         if (from != nil || month != nil) && !kind.isOfPeriods {
             throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
         }
-        if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is of sales and revenue only.") }
+        if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is not of \(kind.rawValue).") }
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
@@ -190,7 +190,7 @@ struct Export: AsyncParsableCommand {
             throw ValidationError("month needs --month, or --from with or without --as-of.")
         }
         if let format, format != .html { throw ValidationError("month is --format html, not \(format.rawValue).") }
-        if by != nil { throw ValidationError("--by is of sales and revenue only.") }
+        if by != nil { throw ValidationError("--by is not of month.") }
         if scope != nil { throw ValidationError("--scope is of consumption_requests and lots only.") }
         if currency != nil { throw ValidationError("--currency is not of month.") }
     }
@@ -253,7 +253,7 @@ struct Export: AsyncParsableCommand {
             var figures = MonthFigures(try FigurePeriod(from: first, through: last))
             // Each is of the same time, of which nothing changes any more: so they are of one state.
             for question in figures.questions {
-                _ = try await source.read(question.request, isTold: false) { rows in
+                _ = try await source.read(question.request, isTold: false, beforeLedger: .isEmpty) { rows in
                     figures.add(rows, of: question)
                     count += rows.count
                     progress.show(count)
