@@ -25,6 +25,7 @@ SCHEMAS = {name: json.loads((FOLDER / f"{name}.schema.json").read_text()) for na
 OPTIONAL = {
     "key", "note", "product", "price", "priceCurrency", "actor", "debtLot", "operation", "replayed", "revoked", "reason",
     "deadline", "refundPreference", "consumptionPercentage", "end", "body", "external", "adjusted",
+    "began",
 }
 # 2^53: the first integer that not every JSON reader holds.
 TOO_LARGE = 9007199254740992

@@ -124,6 +124,9 @@ CREATE INDEX transfer_returned ON transfer (reference) WHERE debit = 'spent';
 -- Finds what a player's debts are made of.
 CREATE INDEX transfer_debt ON transfer (account) WHERE debit = 'receivable' OR debt_lot IS NOT NULL;
 
+-- Finds what of a period paid debts.
+CREATE INDEX transfer_debt_lot ON transfer (id) WHERE debt_lot IS NOT NULL;
+
 -- Used keys, each with the one answer that it has for ever (refusals by state included).
 CREATE TABLE request (
     key TEXT PRIMARY KEY,
@@ -197,6 +200,12 @@ CREATE INDEX lot_open ON lot (account, currency, expires_at) WHERE is_open;
 
 -- Finds what expires first. Its condition names no amount, so that a spend does not touch it.
 CREATE INDEX lot_expiry ON lot (expires_at, account) WHERE is_open AND expires_at IS NOT NULL;
+
+-- Find, in the order of their numbers, the lots of which something is left, and those of which something was left at a
+-- time of the past: what closed since was changed since. Each lot is in one of them; a spend that leaves something of
+-- it touches neither.
+CREATE INDEX lot_number_open ON lot (id, is_open) WHERE is_open;
+CREATE INDEX lot_number_closed ON lot (id, last_own, is_open) WHERE NOT is_open;
 
 -- Holds. What each set aside are the transfers from its id on, up to its amount.
 CREATE TABLE hold (

@@ -23,7 +23,8 @@ extension WireError {
         case .store(let error): self.init(error)
         case .futureTime(let member): self = .invalidParams(path: member, "is in the future")
         case .timeBeforeLedger(let member, let began):
-            self = .invalidParams(path: member, "is before the ledger began, at \(began)")
+            self = .invalidParams(
+                path: member, "is before the ledger began, at \(began)", [Detail("began", .integer(began))])
         case .unexpected: self = .internalError
         case .overloaded: self = .overloaded
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)

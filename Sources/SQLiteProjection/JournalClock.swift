@@ -22,7 +22,7 @@ struct JournalClock {
     }
 
     /// The last entry posted at `time` or before; 0 where there is none.
-    private func lastEntry(_ time: Timestamp) throws -> EntryID {
+    func lastEntry(_ time: Timestamp) throws -> EntryID {
         var low: EntryID = 0
         var high = lastEntryID
         while low < high {

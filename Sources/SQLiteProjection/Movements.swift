@@ -1,36 +1,6 @@
 import GRDB
 import Ledger
 
-/// What was sold, where, for which money and by whom.
-struct Sold: Hashable {
-    var product: String
-    var storefront: String?
-    var priceCurrency: String?
-    var source: PurchaseSource
-
-    /// The values of the columns `product`, `storefront`, `priceCurrency` and `source`.
-    var values: [ReportValue?] {
-        [
-            .text(product), storefront.map { .text($0) }, priceCurrency.map { .text($0) },
-            .text(Stored.sources.text(source)),
-        ]
-    }
-
-    static let columns = "p.product, p.storefront, p.price_currency, p.source"
-
-    /// - Parameter first: the column in which the product stands.
-    init?(_ row: PreparedStatement, from first: Int32) throws {
-        guard let product = row.optionalText(first) else { return nil }
-        guard let source = Stored.sources.item(row.text(first + 3)) else {
-            throw StoreError.corrupt("a purchase of \(product) has a source that there is not")
-        }
-        self.product = product
-        storefront = row.optionalText(first + 1)
-        priceCurrency = row.optionalText(first + 2)
-        self.source = source
-    }
-}
-
 /// A transfer, with what it changed of the value of its lot.
 struct Movement {
     var id: TransferID
@@ -64,12 +34,63 @@ struct Movement {
     /// Whether it carries over what other books had sold.
     var isImport: Bool { id == lot && debit == .imported }
 
+    /// What is read of a movement, in the order of the columns: of the transfer, its entry, its lot, the transfer of
+    /// that lot before, and the lot's purchase.
+    fileprivate enum Column: Int32, CaseIterable {
+        case id, entry, account, currency, debit, credit, amount, lot, debtLot
+        case left, refunded, moneyDeferred, moneyRefunded
+        case kind, time, firstTransfer, entryTransaction, key, note, actor
+        case lotClass, price, granted, transaction
+        case leftBefore, refundedBefore, moneyDeferredBefore, moneyRefundedBefore
+        case quantity, purchaseDate
+        /// And the columns of ``Sold`` behind it.
+        case sold
+
+        var expression: String {
+            switch self {
+            case .id: "t.id"
+            case .entry: "t.entry"
+            case .account: "t.account"
+            case .currency: "t.currency"
+            case .debit: "t.debit"
+            case .credit: "t.credit"
+            case .amount: "t.amount"
+            case .lot: "t.lot"
+            case .debtLot: "t.debt_lot"
+            case .left: "t.lot_left"
+            case .refunded: "t.lot_refunded"
+            case .moneyDeferred: "t.money_deferred"
+            case .moneyRefunded: "t.money_refunded"
+            case .kind: "e.kind"
+            case .time: "e.time"
+            case .firstTransfer: "e.first_transfer"
+            case .entryTransaction: "e.transaction_id"
+            case .key: "e.key"
+            case .note: "e.note"
+            case .actor: "e.actor"
+            case .lotClass: "l.class"
+            case .price: "l.price"
+            case .granted: "l.granted"
+            case .transaction: "l.transaction_id"
+            case .leftBefore: "b.lot_left"
+            case .refundedBefore: "b.lot_refunded"
+            case .moneyDeferredBefore: "b.money_deferred"
+            case .moneyRefundedBefore: "b.money_refunded"
+            case .quantity: "p.quantity"
+            case .purchaseDate: "p.purchase_date"
+            case .sold: Sold.columns
+            }
+        }
+
+        /// Amounts, which are 0 of a transfer before that there is not.
+        static let amounts: [Column] = [
+            .amount, .price, .granted, .left, .refunded, .moneyDeferred, .moneyRefunded, .leftBefore, .refundedBefore,
+            .moneyDeferredBefore, .moneyRefundedBefore,
+        ]
+    }
+
     fileprivate static let select = """
-        SELECT
-            t.id, t.entry, e.kind, e.time, t.account, t.currency, t.debit, t.credit, t.amount, t.lot, t.lot_left,
-            t.lot_refunded, l.class, l.price, l.granted, l.transaction_id, e.first_transfer, p.quantity,
-            p.purchase_date, \(Sold.columns), t.money_deferred, t.money_refunded, b.lot_left, b.lot_refunded,
-            b.money_deferred, b.money_refunded, t.debt_lot, e.transaction_id, e.key, e.note, e.actor
+        SELECT \(Column.allCases.map(\.expression).joined(separator: ", "))
         FROM transfer AS t
             JOIN entry AS e ON e.id = t.entry
             JOIN lot AS l ON l.id = t.lot
@@ -80,72 +101,79 @@ struct Movement {
         """
 
     fileprivate init(_ row: PreparedStatement) throws {
-        id = row.integer(0)
-        let (amount, granted) = (row.integer(8), row.integer(14))
-        guard let kind = Stored.entryKinds.item(row.text(2)), let debit = Stored.accountKinds.item(row.text(6)),
-            let credit = Stored.accountKinds.item(row.text(7)), let lotClass = Stored.lotClasses.item(row.text(12)),
-            granted > 0, ([8, 10, 11, 13, 14] + (23...28)).allSatisfy({ Plausible.isAmount(row.integer($0)) }),
-            Plausible.isTime(row.integer(3)), (row.optionalInteger(25) == nil) == (id == row.integer(9)), amount > 0
+        id = row.integer(.id)
+        lot = row.integer(.lot)
+        let (amount, granted) = (row.integer(.amount), row.integer(.granted))
+        let opens = id == lot
+        guard let kind = Stored.entryKinds.item(row.text(.kind)),
+            let debit = Stored.accountKinds.item(row.text(.debit)),
+            let credit = Stored.accountKinds.item(row.text(.credit)),
+            let lotClass = Stored.lotClasses.item(row.text(.lotClass)), granted > 0, amount > 0,
+            Column.amounts.allSatisfy({ Plausible.isAmount(row.integer($0)) }), Plausible.isTime(row.integer(.time)),
+            (row.optionalInteger(.leftBefore) == nil) == opens
         else { throw StoreError.corrupt("transfer \(id) or its lot has values that cannot be") }
-        entry = row.integer(1)
+        entry = row.integer(.entry)
         self.kind = kind
-        time = row.integer(3)
-        account = row.integer(4)
-        currency = row.integer(5)
+        time = row.integer(.time)
+        account = row.integer(.account)
+        currency = row.integer(.currency)
         self.debit = debit
         self.credit = credit
         self.amount = amount
-        lot = row.integer(9)
         self.lotClass = lotClass
-        let price = row.integer(13)
+        let price = row.integer(.price)
         self.price = price
-        transaction = row.optionalInteger(15).map { TransactionID(number: $0) }
-        sold = try Sold(row, from: 19)
-        purchaseDate = row.optionalInteger(18)
-        quantity = id == lot && row.integer(16) == id ? row.integer(17) : 0
+        transaction = row.optionalInteger(.transaction).map { TransactionID(number: $0) }
+        sold = try Sold(row, from: Column.sold.rawValue)
+        purchaseDate = row.optionalInteger(.purchaseDate)
+        quantity = opens && row.integer(.firstTransfer) == id ? row.integer(.quantity) : 0
 
-        let opens = row.integer(0) == row.integer(9)
+        let deferred = row.integer(.moneyDeferred)
         if !opens, debit == .moved || credit == .moved {
-            // To another account, and nothing is earned by it. What goes out comes in with the next transfer.
+            // To another account, and nothing is earned by it. What is left of a lot goes out in parts, of the wallet and
+            // of what is held, and then comes in so: its money goes with the last part, and comes with the first.
             change = LotValue()
             units = 0
-            let isOut = credit == .moved
-            let left = row.integer(25) + (isOut ? 0 : amount)
-            let isOfWallet = debit != .receivable && credit != .receivable
-            if isOfWallet && left > 0 && amount <= left {
-                let money = left.dividingFullWidth(row.integer(23).multipliedFullWidth(by: amount)).quotient
-                moved = isOut ? -money : money
+            let left = row.integer(.leftBefore)
+            if debit == .receivable || credit == .receivable { return }
+            if credit == .moved {
+                moved = left == amount ? -deferred : 0
+            } else {
+                moved = left == 0 ? deferred : 0
             }
             return
         }
-        func value(from first: Int32) -> LotValue {
-            let (deferred, refunded) = (row.integer(first), row.integer(first + 1))
-            return LotValue(deferred: deferred, recognised: price - deferred - refunded, refunded: refunded)
+        func value(_ deferred: Int64, _ refunded: Int64) -> LotValue {
+            LotValue(deferred: deferred, recognised: price - deferred - refunded, refunded: refunded)
         }
-        func consumed(from first: Int32) -> Int64 {
-            LotValue.Units(granted: granted, left: row.integer(first), refunded: row.integer(first + 1)).consumed
+        func consumed(_ left: Column, _ refunded: Column) -> Int64 {
+            LotValue.Units(granted: granted, left: row.integer(left), refunded: row.integer(refunded)).consumed
         }
-        change = value(from: 23) - (opens ? LotValue() : value(from: 27))
+        let before =
+            opens ? LotValue() : value(row.integer(.moneyDeferredBefore), row.integer(.moneyRefundedBefore))
+        change = value(deferred, row.integer(.moneyRefunded)) - before
         // What expires is not consumed.
-        units = opens || credit == .expired ? 0 : consumed(from: 10) - consumed(from: 25)
+        units =
+            opens || credit == .expired
+            ? 0 : consumed(.left, .refunded) - consumed(.leftBefore, .refundedBefore)
     }
+}
+
+extension PreparedStatement {
+    fileprivate func integer(_ column: Movement.Column) -> Int64 { integer(column.rawValue) }
+    fileprivate func optionalInteger(_ column: Movement.Column) -> Int64? { optionalInteger(column.rawValue) }
+    fileprivate func text(_ column: Movement.Column) -> String { text(column.rawValue) }
+    fileprivate func optionalText(_ column: Movement.Column) -> String? { optionalText(column.rawValue) }
 }
 
 /// Reads transfers in their order, with what each changed.
 struct Movements {
     private let select: PreparedStatement
-    private let selectDate: PreparedStatement
+    private let dates: EffectiveDates
 
     init(_ db: Database) throws {
         select = try PreparedStatement(db, Movement.select)
-        // By the JWS that the entry was posted for.
-        selectDate = try PreparedStatement(
-            db,
-            """
-            SELECT revocation_date FROM purchase_event WHERE transaction_id = ?1 AND entry = ?2
-            UNION ALL
-            SELECT revocation_date FROM purchase WHERE transaction_id = ?1 AND entry = ?2
-            """)
+        dates = try EffectiveDates(db)
     }
 
     /// Calls `each` for the transfers after one up to another, until it returns false.
@@ -178,96 +206,15 @@ struct Movements {
 
     var details: Details {
         Details(
-            debtLot: select.optionalInteger(29),
-            transaction: select.optionalInteger(30).map { TransactionID(number: $0) }, key: select.optionalText(31),
-            note: select.optionalText(32), actor: select.optionalInteger(33))
+            debtLot: select.optionalInteger(.debtLot),
+            transaction: select.optionalInteger(.entryTransaction).map { TransactionID(number: $0) },
+            key: select.optionalText(.key), note: select.optionalText(.note), actor: select.optionalInteger(.actor))
     }
 
-    /// When it happened: a sale when the customer bought, a refund when the App Store took it back, where that was
-    /// said; anything else when it was posted.
-    func effectiveTime(_ movement: Movement) throws -> Timestamp {
-        if movement.isSale { return movement.purchaseDate ?? movement.time }
-        guard movement.debit == .refunded || movement.credit == .refunded, let transaction = movement.transaction
-        else { return movement.time }
-        selectDate.bind(1, transaction.number)
-        selectDate.bind(2, movement.entry)
-        return try selectDate.first { $0.optionalInteger(0) }.flatMap { $0 } ?? movement.time
+    /// When it happened; `nil` where that is when it was posted.
+    func effectiveDate(_ movement: Movement) throws -> Timestamp? {
+        try dates.date(
+            debit: movement.debit, credit: movement.credit, entry: movement.entry, transaction: movement.transaction,
+            purchaseDate: movement.purchaseDate)
     }
-}
-
-/// A lot as it was after a transfer.
-struct PastLot {
-    var stored: StoredLot
-    var sold: Sold?
-    var purchaseDate: Timestamp?
-    private(set) var left: Int64
-    private(set) var refunded: Int64
-    private(set) var value: LotValue
-    private var last: TransferID
-
-    static func select(_ condition: String) -> String {
-        let columns = StoredLot.columns.split(separator: ",").map { "l." + $0.drop { $0 == " " || $0 == "\n" } }
-        return """
-            SELECT \(columns.joined(separator: ", ")), p.purchase_date, \(Sold.columns)
-            FROM lot AS l LEFT JOIN purchase AS p ON p.transaction_id = l.transaction_id
-            WHERE l.id > ?1 AND l.id <= ?2 AND (?3 IS NULL OR l.currency = ?3)\(condition)
-            ORDER BY l.id
-            """
-    }
-
-    /// The lot as it is now.
-    init(_ row: PreparedStatement) throws {
-        stored = try StoredLot(row)
-        purchaseDate = row.optionalInteger(24)
-        sold = try Sold(row, from: 25)
-        left = stored.lot.remaining + stored.lot.held
-        refunded = stored.lot.refunded
-        value = stored.value
-        last = stored.lastOwn
-    }
-
-    /// Goes back to what the lot was after a transfer, along its own transfers.
-    /// - Returns: how many were looked at.
-    mutating func rewind(to transfer: TransferID, _ selectTransfer: PreparedStatement) throws -> Int {
-        var steps = 0
-        while last > transfer {
-            let newest = try read(selectTransfer)
-            guard let newest, newest.previous < last, (newest.previous == 0) == (last == stored.lot.id),
-                (newest.left, newest.refunded, newest.value) == (left, refunded, value)
-            else { throw StoreError.corrupt("lot \(stored.lot.id) is not what its transfers left of it") }
-            last = newest.previous
-            steps += 1
-            if last == 0 {
-                (left, refunded, value) = (0, 0, LotValue())
-                break
-            }
-            guard let before = try read(selectTransfer) else {
-                throw StoreError.corrupt("transfer \(last) of lot \(stored.lot.id) is missing")
-            }
-            (left, refunded, value) = (before.left, before.refunded, before.value)
-        }
-        return steps
-    }
-
-    /// What the last transfer left of the lot; `nil` where it is none of its own.
-    private func read(
-        _ select: PreparedStatement
-    ) throws -> (previous: TransferID, left: Int64, refunded: Int64, value: LotValue)? {
-        select.bind(1, last)
-        return try select.first { row in
-            guard row.integer(0) == stored.lot.id, (1...5).allSatisfy({ Plausible.isAmount(row.integer($0)) }) else {
-                return nil
-            }
-            let (deferred, refunded) = (row.integer(4), row.integer(5))
-            return (
-                row.integer(1), row.integer(2), row.integer(3),
-                LotValue(
-                    deferred: deferred, recognised: stored.lot.price - deferred - refunded, refunded: refunded)
-            )
-        } ?? nil
-    }
-
-    static let selectTransfer = """
-        SELECT lot, lot_previous, lot_left, lot_refunded, money_deferred, money_refunded FROM transfer WHERE id = ?
-        """
 }

@@ -4,7 +4,7 @@ import Ledger
 /// Notifications, and Apple's questions how much was consumed.
 extension Reports {
     /// In the order in which they were recorded. A page ends early where their entries have many transfers.
-    func notifications(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+    func notifications(_ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock) throws -> ReportPage {
         let select = try PreparedStatement(
             db,
             """
@@ -22,7 +22,7 @@ extension Reports {
         select.bind(1, begin.account)
         select.bind(2, begin.item)
         select.bind(3, query.asOf)
-        let (names, links) = (try AccountNames(db), try StoredLinks(db))
+        let (names, links) = (try AccountNames(db), try StoredLinks(db, asOf: query.asOf, clock))
         let postings = try PostedAmounts(self)
         var rows: [ReportRow] = []
         var passed = after
@@ -62,7 +62,9 @@ extension Reports {
     }
 
     /// In the order of their deadlines.
-    func consumptionRequests(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+    func consumptionRequests(
+        _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock
+    ) throws -> ReportPage {
         // With the index's own condition, so that it is used.
         let select = try PreparedStatement(
             db,
@@ -85,7 +87,8 @@ extension Reports {
         select.bind(1, begin.account)
         select.bind(2, begin.item)
         select.bind(3, query.asOf)
-        let (names, links, calls) = (try AccountNames(db), try StoredLinks(db), try StoredCalls(db))
+        let (names, calls) = (try AccountNames(db), try StoredCalls(db))
+        let links = try StoredLinks(db, asOf: query.asOf, clock)
         var rows: [ReportRow] = []
         var passed = after
         var (walked, bytes) = (0, 0)

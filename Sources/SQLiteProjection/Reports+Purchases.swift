@@ -9,7 +9,7 @@ extension Reports {
         """
 
     /// The purchases of a period, as they were at its end.
-    func purchases(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+    func purchases(_ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock) throws -> ReportPage {
         let select = try PreparedStatement(
             db,
             """
@@ -17,15 +17,16 @@ extension Reports {
             WHERE (p.time, p.transaction_id) > (?1, ?2) AND p.time <= ?3
             ORDER BY p.time, p.transaction_id
             """)
-        let begin = max(after, ReportCursor(query.kind, account: (query.from ?? 0) - 1, item: Int64.max))
+        let from = query.from.map { JournalCut.earliestPosting($0, query.dates) } ?? 0
+        let begin = max(after, ReportCursor(query.kind, account: from - 1, item: Int64.max))
         select.bind(1, begin.account)
         select.bind(2, begin.item)
-        select.bind(3, query.asOf)
-        return try purchases(query, after, select) { ReportCursor(query.kind, account: $1, item: $0) }
+        select.bind(3, query.dates == .posted ? query.asOf : Int64.max)
+        return try purchases(query, after, clock, select) { ReportCursor(query.kind, account: $1, item: $0) }
     }
 
     /// Purchases that no account had claimed.
-    func unassigned(_ query: ReportQuery, _ after: ReportCursor) throws -> ReportPage {
+    func unassigned(_ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock) throws -> ReportPage {
         let select = try PreparedStatement(
             db,
             """
@@ -39,40 +40,53 @@ extension Reports {
             ORDER BY p.transaction_id
             """)
         select.bind(1, after.item)
-        select.bind(2, query.asOf)
-        return try purchases(query, after, select) { transaction, _ in ReportCursor(query.kind, item: transaction) }
+        // By when it happened, what was claimed late was sold to that account all the same.
+        select.bind(2, query.dates == .posted ? query.asOf : Int64.max)
+        return try purchases(query, after, clock, select) { transaction, _ in
+            ReportCursor(query.kind, item: transaction)
+        }
     }
 
     private func purchases(
-        _ query: ReportQuery, _ after: ReportCursor, _ select: PreparedStatement,
+        _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ select: PreparedStatement,
         _ place: (_ transaction: Int64, _ time: Timestamp) -> ReportCursor
     ) throws -> ReportPage {
+        // What takes a purchase back happened when the App Store did so, where it says when.
         let newest = try PreparedStatement(
             db,
             """
             SELECT signed_date, revoked, revocation_date FROM purchase_event
-            WHERE transaction_id = ?1 AND kind IN ('signed', 'stated') AND time <= ?2
+            WHERE transaction_id = ?1 AND kind IN ('signed', 'stated')
+                AND \(query.dates == .posted ? "time" : "coalesce(revocation_date, time)") <= ?2
             ORDER BY signed_date DESC, revoked DESC LIMIT 1
             """)
-        let (names, links) = (try AccountNames(db), try StoredLinks(db))
+        let (names, links) = (try AccountNames(db), try StoredLinks(db, asOf: query.asOf, clock))
         var lines = PageLines(query)
         var passed = after
         var walked = 0
         defer { select.reset() }
         while try select.next() {
-            let (number, time) = (select.integer(0), select.integer(7))
-            guard Plausible.isTime(time), Plausible.isTime(select.integer(6)), Plausible.isShare(select.integer(12)),
+            let (number, purchaseDate, time) = (select.integer(0), select.integer(6), select.integer(7))
+            guard Plausible.isTime(time), Plausible.isTime(purchaseDate), Plausible.isShare(select.integer(12)),
                 let source = Stored.sources.item(select.text(4)), number >= 0
             else { throw StoreError.corrupt("purchase \(number) has values that cannot be") }
             if walked >= stepsMax { return try page(query, lines.rows, after: after, passed: passed) }
             walked += 1
+            // What other books had sold comes into these when it is carried over.
+            let isDated = query.dates == .effective && source != .imported
+            let happened = isDated ? purchaseDate : time
+            guard happened >= query.from ?? Int64.min, happened <= query.asOf else {
+                passed = place(number, time)
+                continue
+            }
             newest.bind(1, number)
             newest.bind(2, query.asOf)
             let later = try newest.first { (($0.integer(0), $0.integer(1)), $0.optionalInteger(2)) }
             let first = ((select.integer(11), select.integer(12)), select.optionalInteger(15))
-            let last = later.map { $0.0 > first.0 ? $0 : first } ?? first
-            let (revoked, revocationDate) = (last.0.1, last.1)
-            let isOpened = select.optionalInteger(14).map { $0 <= query.asOf } ?? false
+            let isFirstKnown = query.dates == .posted || first.1 ?? time <= query.asOf
+            let last = later.map { isFirstKnown && $0.0 <= first.0 ? first : $0 } ?? (isFirstKnown ? first : nil)
+            let (revoked, revocationDate) = (last?.0.1 ?? 0, last?.1)
+            let isOpened = select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf } ?? false
             let owner = try isOpened ? select.optionalInteger(1).map { try links.owner(of: $0) } : nil
             let line = ReportLine(
                 query.kind,
@@ -80,10 +94,10 @@ extension Reports {
                     .text(TransactionID(number: number).description),
                     try owner.map { .text(try names.name(of: $0).text) },
                     .text(select.text(2)), .integer(select.integer(3)), .text(Stored.sources.text(source)),
-                    select.optionalText(5).map { .text($0) }, .integer(select.integer(6)), .integer(time),
+                    select.optionalText(5).map { .text($0) }, .integer(purchaseDate), .integer(time),
                     select.optionalInteger(8).map { .sum(Int128($0)) }, select.optionalText(9).map { .text($0) },
-                    .integer(revoked), revocationDate.map { .integer($0) }, .text(select.text(10)),
-                    isOpened ? select.optionalInteger(13).map { .integer($0) } : nil,
+                    .text(source.basis.rawValue), .integer(revoked), revocationDate.map { .integer($0) },
+                    .text(select.text(10)), isOpened ? select.optionalInteger(13).map { .integer($0) } : nil,
                 ])
             guard lines.add(line) else { return try page(query, lines.rows, after: after, passed: passed) }
             passed = place(number, time)
@@ -95,38 +109,34 @@ extension Reports {
     func journal(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
-        let period = try Period(query, clock)
-        let (movements, names) = (try Movements(db), try AccountNames(db))
+        let (reader, names) = (try Movements(db), try AccountNames(db))
         let selectActor = try PreparedStatement(db, "SELECT name FROM actor WHERE id = ?")
         var lines = PageLines(query)
-        var walked = 0
-        let passed = try movements.forEach(
-            after: max(period.before, after.item), through: period.last, currency: currency
-        ) { movement in
-            if walked >= stepsMax { return false }
-            walked += 1
-            let details = movements.details
+        let passed = try movements(
+            reader, ReportPeriod(query, clock), after: after.item, currency: currency
+        ) { movement, _ in
+            let details = reader.details
             let actor = try details.actor.flatMap { number in
                 selectActor.bind(1, number)
                 return try selectActor.first { $0.text(0) }
             }
-            let change = movement.change
-            return lines.add(
-                ReportLine(
-                    query.kind,
-                    [
-                        .integer(movement.entry), .integer(movement.time), .text(movement.kind.name),
-                        .integer(movement.id), .text(try names.name(of: movement.account).text),
-                        .text(try code(movement.currency).text), .text(movement.debit.name),
-                        .text(movement.credit.name), .integer(movement.amount), .integer(movement.lot),
-                        .text(Stored.lotClasses.text(movement.lotClass)), details.debtLot.map { .integer($0) },
-                        details.transaction.map { .text($0.description) }, details.key.map { .text($0) },
-                        details.note.map { .text($0) }, actor.map { .text($0) },
-                        movement.sold.map { .text(Stored.sources.text($0.source)) },
-                        movement.sold?.priceCurrency.map { .text($0) },
-                        .sum(Int128(change.deferred + movement.moved)), .sum(Int128(change.recognised)),
-                        .sum(Int128(change.refunded)),
-                    ]))
+            let (change, sold) = (movement.change, movement.sold)
+            let line = ReportLine(
+                query.kind,
+                [
+                    .integer(movement.entry), .integer(movement.time), .text(movement.kind.name),
+                    .integer(movement.id), .text(try names.name(of: movement.account).text),
+                    .text(try code(movement.currency).text), .text(movement.debit.name),
+                    .text(movement.credit.name), .integer(movement.amount), .integer(movement.lot),
+                    .text(Stored.lotClasses.text(movement.lotClass)), details.debtLot.map { .integer($0) },
+                    details.transaction.map { .text($0.description) }, details.key.map { .text($0) },
+                    details.note.map { .text($0) }, actor.map { .text($0) },
+                    sold.map { .text(Stored.sources.text($0.source)) },
+                    sold?.priceCurrency.map { .text($0) }, sold.map { .text($0.source.basis.rawValue) },
+                    .sum(Int128(change.deferred + movement.moved)), .sum(Int128(change.recognised)),
+                    .sum(Int128(change.refunded)),
+                ])
+            return lines.add(line) ? 0 : nil
         }
         return try page(query, lines.rows, after: after, passed: passed.map { ReportCursor(query.kind, item: $0) })
     }

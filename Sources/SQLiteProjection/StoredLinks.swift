@@ -1,12 +1,21 @@
 import GRDB
 import Ledger
 
-/// Reads who is linked to whom, and what players said of consumption, of one state of the tables.
+/// Reads who is linked to whom, and what players said of consumption, of one state of the tables: as it is, or as it
+/// was at a time.
 final class StoredLinks {
+    /// What was there at a time of the past.
+    private struct Past {
+        var entry: EntryID
+        var time: Timestamp
+    }
+
     private let selectAny: PreparedStatement
     private let selectLinks: PreparedStatement
     private let selectTokens: PreparedStatement
     private let selectConsent: PreparedStatement
+    /// `nil` where all counts.
+    private let past: Past?
     /// Most ledgers have no links; then no lookup is made.
     private var hasLinks = true
     private var hasConsents = true
@@ -18,13 +27,22 @@ final class StoredLinks {
     /// Accounts that ``chains`` have in all.
     private static let chainedMax = 1_000_000
 
-    init(_ db: Database) throws {
+    /// As it is.
+    convenience init(_ db: Database) throws { try self.init(db, past: nil) }
+
+    /// As it was at a time that is closed: links of which the entry is later were not there yet.
+    convenience init(_ db: Database, asOf time: Timestamp, _ clock: JournalClock) throws {
+        try self.init(db, past: Past(entry: try clock.lastEntry(time), time: time))
+    }
+
+    private init(_ db: Database, past: Past?) throws {
+        self.past = past
         selectAny = try PreparedStatement(
             db, "SELECT EXISTS (SELECT 1 FROM link), EXISTS (SELECT 1 FROM consent)")
         selectLinks = try PreparedStatement(
-            db, "SELECT account, entry, number FROM link WHERE token = ? ORDER BY number")
+            db, "SELECT account, entry, number, time FROM link WHERE token = ? ORDER BY number")
         // With the index's own condition, so that it is used.
-        selectTokens = try PreparedStatement(db, "SELECT token FROM link WHERE account = ? AND number = 1")
+        selectTokens = try PreparedStatement(db, "SELECT token, entry, time FROM link WHERE account = ? AND number = 1")
         selectConsent = try PreparedStatement(
             db, "SELECT id, consumption FROM consent WHERE account = ? AND time <= ? ORDER BY id DESC LIMIT 1")
     }
@@ -43,15 +61,25 @@ final class StoredLinks {
     func links(of token: PlayerID) throws -> [AccountLink] {
         if !hasLinks { return [] }
         var links: [AccountLink] = []
+        var number = 0
         selectLinks.bind(1, token)
         try selectLinks.forEach { row in
             let (account, entry) = (row.integer(0), row.optionalInteger(1))
             guard account > 0, account <= Plausible.accountMax, account != token, entry ?? 1 > 0,
-                row.integer(2) == links.count + 1, entry == nil || links.isEmpty
+                row.integer(2) == number + 1, entry == nil || number == 0
             else { throw StoreError.corrupt("a link of account \(token) has values that cannot be") }
-            links.append(AccountLink(account: account, entry: entry))
+            number += 1
+            if isThere(entry, row.integer(3)) { links.append(AccountLink(account: account, entry: entry)) }
         }
         return links
+    }
+
+    /// - Parameters:
+    ///   - entry: of a link that moved something.
+    ///   - time: the link's own.
+    private func isThere(_ entry: EntryID?, _ time: Timestamp) -> Bool {
+        guard let past else { return true }
+        return entry.map { $0 <= past.entry } ?? (time <= past.time)
     }
 
     /// Whose everything is that an account ever had, and on the way to them all who had it.
@@ -97,7 +125,9 @@ final class StoredLinks {
         while next < members.count {
             selectTokens.bind(1, members[next])
             var tokens: [PlayerID] = []
-            try selectTokens.forEach { tokens.append($0.integer(0)) }
+            try selectTokens.forEach { row in
+                if isThere(row.optionalInteger(1), row.integer(2)) { tokens.append(row.integer(0)) }
+            }
             for token in tokens where !known.insert(token).inserted {
                 throw StoreError.corrupt("account \(token) is linked to itself")
             }

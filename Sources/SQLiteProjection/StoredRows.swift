@@ -181,11 +181,19 @@ struct StoredLot {
     var value = LotValue()
 
     /// All of them, in the order in which ``init(_:)`` reads them.
-    static let columns = """
-        id, account, currency, class, transaction_id, time, price, granted, remaining, held, spent, expired, refunded,
-        indebted, recovered, written_off, repaid, adjusted, expires_at, last_transfer, last_own,
-        money_deferred, money_refunded, is_open
-        """
+    private static let names = [
+        "id", "account", "currency", "class", "transaction_id", "time", "price", "granted", "remaining", "held",
+        "spent", "expired", "refunded", "indebted", "recovered", "written_off", "repaid", "adjusted", "expires_at",
+        "last_transfer", "last_own", "money_deferred", "money_refunded", "is_open",
+    ]
+
+    static let columns = names.joined(separator: ", ")
+
+    /// The same where the table goes by another name.
+    static func columns(of table: String) -> String { names.map { "\(table).\($0)" }.joined(separator: ", ") }
+
+    /// The place behind them.
+    static let columnsEnd = Int32(names.count)
 
     init(account: PlayerID, currency: CurrencyID, lot: Lot) {
         self.account = account

@@ -150,7 +150,7 @@ import Glibc
         (["lots", "--month", "2026-01"], "lots is of one time: give --as-of"),
         (["sales", "--month", "2026-13"], "--month must be as 2026-01, not '2026-13'"),
         (["sales", "--month", "2026-01", "--from", "1"], "Give --month, or --from and --as-of"),
-        (["deferred", "--by", "effective"], "--by is of sales and revenue only"),
+        (["balances", "--by", "effective"], "--by is not of balances"),
         (["sales", "--currency", "gems"], "--currency is not of sales"),
         (["nothing"], "- rollforward\n"),
         (["trial", "--format", "hledger"], "--format hledger is of journal only"),

@@ -236,13 +236,13 @@ import Testing
         let left = Money.text(thousandths: Int128(count - 1) * 2_994)
         #expect(
             try export("deferred").last
-                == "\(Self.product),,USD,imported,gems,0.000,0.000,\(money),2.994,0.000,\(left),\(count - 1),"
+                == "\(Self.product),,USD,imported,carried,gems,0.000,0.000,\(money),2.994,0.000,\(left),\(count - 1),"
                 + "\((count - 1) * 300),0.000,0.000,0.000,0.000,\(left)")
         let free = (0..<count).reduce(0) { $0 + $1 % 5 + 1 }
         let rows = try export("rollforward")
-        #expect(rows[1].hasPrefix("gems,paid,0,0,\(count * 300),0,0,0,0,0,300,0,0,0,\((count - 1) * 300),"), "\(rows)")
-        #expect(rows[2].hasPrefix("gems,free,0,0,\(free),0,0,0,0,0,0,0,0,0,\(free),"), "\(rows)")
-        #expect(try export("sales").dropFirst().allSatisfy { $0.contains(",imported,0,0.000,2.994,0.000") })
+        #expect(rows[2].hasPrefix("gems,paid,0,0,\(count * 300),0,0,0,0,0,300,0,0,0,\((count - 1) * 300),"), "\(rows)")
+        #expect(rows[1].hasPrefix("gems,free,0,0,\(free),0,0,0,0,0,0,0,0,0,\(free),"), "\(rows)")
+        #expect(try export("sales").dropFirst().allSatisfy { $0.contains(",imported,carried,0,0.000,2.994,0.000") })
         #expect(try export("purchases").dropFirst().allSatisfy { $0.contains(",imported,") })
         #expect(service.stop() == 0)
         let audited = try Command.run(["audit", "--config", studio.folder.path("ledger.json")])

@@ -343,8 +343,13 @@ import Testing
     @Test func aPageOfAnEmptyLedgerSaysSo() throws {
         let studio = try Studio()
         #expect(try RunningService(studio.folder).stop() == 0)
-        let finished = try Self.page(studio.folder.path("ledger"))
+        let folder = studio.folder.path("ledger")
+        let finished = try Command.run(
+            ["export", "month", "--from", UTCText.day(of: studio.now - 86_400_000), "--path", folder])
         #expect(finished.status == 0 && finished.output.contains("Nothing was posted up to then."), "\(finished)")
+        // A month that was over before.
+        let early = try Self.page(folder)
+        #expect(early.status == 1 && early.error.contains("is before the ledger began, at "), "\(early)")
         let page = try ParsedPage(Data(finished.output.utf8))
         #expect(page.faults == [] && page.tables.isEmpty)
     }
@@ -354,7 +359,7 @@ import Testing
         (["month", "--month", "2025-13"], "--month must be as 2026-01, not '2025-13'"),
         (["month", "--month", "2025-10", "--format", "csv"], "month is --format html, not csv"),
         (["month", "--month", "2025-10", "--currency", "gems"], "--currency is not of month"),
-        (["month", "--month", "2025-10", "--by", "effective"], "--by is of sales and revenue only"),
+        (["month", "--month", "2025-10", "--by", "effective"], "--by is not of month"),
         (["month", "--month", "2025-10", "--scope", "all"], "--scope is of consumption_requests and lots only"),
         (["sales", "--format", "html"], "--format html is of month only"),
         (["month", "--month", "2999-10"], "is in the future"),

@@ -110,9 +110,16 @@ import Testing
         let bench = try Bench()
         let (number, session) = bench.session()
         let future = ReportRequest(kind: .trial, asOf: SandboxApp.date + 600_000, currency: nil, limit: 10)
-        session.submit([.query(.report(future)), Self.grant("g1")])
-        #expect(try eventually { bench.answers(number).count == 2 })
-        #expect(bench.answers(number) == ["futureTime(parameter: \"asOf\")", "entry 1"])
+        let early = ReportRequest(kind: .trial, asOf: -1, currency: nil, limit: 10)
+        // What was bought before the ledger began may have come into it since.
+        let bought = ReportRequest(kind: .sales, asOf: -1, dates: .effective, limit: 10)
+        #expect(bought.isOfTimeBeforeLedger && !early.isOfTimeBeforeLedger)
+        session.submit([.query(.report(future)), .query(.report(early)), Self.grant("g1")])
+        #expect(try eventually { bench.answers(number).count == 3 })
+        #expect(
+            bench.answers(number) == [
+                "futureTime(parameter: \"asOf\")", "timeBeforeLedger(parameter: \"asOf\", began: 0)", "entry 1",
+            ])
         try await bench.stop()
     }
 

@@ -12,9 +12,21 @@ package struct FinanceModel {
         var left: Int64 = 0
         var consumed: Int64 = 0
         var refunded: Int64 = 0
+        var price: Int128
 
         /// Refunded, recognised and deferred, in thousandths.
         var money: [Int128] = [0, 0, 0]
+
+        /// What transfers add to a lot, of which there is nothing before the first.
+        var amounts: [Int128] { [granted, left, refunded].map { Int128($0) } + [price] + money }
+
+        /// The lot as if it had only that.
+        func having(_ amounts: [Int128]) -> LotBook {
+            var lot = self
+            (lot.granted, lot.left, lot.refunded) = (Int64(amounts[0]), Int64(amounts[1]), Int64(amounts[2]))
+            (lot.price, lot.money) = (amounts[3], Array(amounts[4...]))
+            return lot
+        }
 
         /// Units that there is money for: refunded, consumed and left ones.
         var funded: [Int128] {
@@ -46,7 +58,10 @@ package struct FinanceModel {
     private struct Step {
         var transfer: Transfer
         var entry: Entry
+        /// After it.
         var lot: LotBook
+        /// What it added to the lot.
+        var added: [Int128]
         var money: [Int128]
         var units: Int64
         var effective: Timestamp
@@ -60,21 +75,17 @@ package struct FinanceModel {
     private var steps: [Step] = []
     /// What each account of a currency, class of lots and kind had, after each entry's time: computed again when asked.
     private let name: (PlayerID) -> String
-    private let owner: (PlayerID) -> PlayerID
     private let revocationDates: [EvidenceID: Timestamp]
 
     /// - Parameters:
     ///   - rows: all rows of the journal.
     ///   - revocationDates: by evidence, where its JWS says one.
     ///   - name: of an account.
-    ///   - owner: whose everything is that an account had.
     package init(
-        _ rows: BlockRows, revocationDates: [EvidenceID: Timestamp] = [:], name: @escaping (PlayerID) -> String,
-        owner: @escaping (PlayerID) -> PlayerID
+        _ rows: BlockRows, revocationDates: [EvidenceID: Timestamp] = [:], name: @escaping (PlayerID) -> String
     ) {
         self.rows = rows
         self.name = name
-        self.owner = owner
         self.revocationDates = revocationDates
         purchases = Dictionary(uniqueKeysWithValues: rows.purchases.map { ($0.facts.transaction, $0) })
         let entries = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0) })
@@ -91,18 +102,24 @@ package struct FinanceModel {
             if transfer.lot == transfer.id, let row = lotRows[transfer.id] {
                 lots[transfer.id] = LotBook(
                     row: row, player: transfer.player, currency: transfer.debit.currency,
-                    transaction: entry.transaction, opened: entry.time, granted: transfer.amount)
+                    transaction: entry.transaction, opened: entry.time, granted: transfer.amount,
+                    price: Int128(row.price))
             }
             guard var lot = lots[transfer.lot] else { preconditionFailure("a transfer is of no lot") }
             let (before, fundedBefore) = (lot.money, lot.funded)
+            let amountsBefore = transfer.lot == transfer.id ? [Int128](repeating: 0, count: 7) : lot.amounts
             let consumedBefore = max(lot.consumed, 0)
             if !FinanceModel.isMoved(transfer) { away[transfer.lot] = nil }
             let there = FinanceModel.isMoved(transfer) ? (away[transfer.lot] ?? lot.left) : 0
             if transfer.credit.kind == .moved { away[transfer.lot] = there - transfer.amount }
             if transfer.debit.kind == .moved { away[transfer.lot] = there + transfer.amount }
-            let whole = max(there, away[transfer.lot] ?? 0)
-            let share = whole > 0 ? lot.money[2] * Int128(transfer.amount) / Int128(whole) : 0
-            let moved = !FinanceModel.isMoved(transfer) ? 0 : transfer.credit.kind == .moved ? -share : share
+            // The money goes with the last part of what is left, and comes with the first.
+            var moved: Int128 = 0
+            if FinanceModel.isMoved(transfer) {
+                let isOut = transfer.credit.kind == .moved
+                if isOut, there == transfer.amount { moved = -lot.money[2] }
+                if !isOut, there == 0 { moved = lot.money[2] }
+            }
             FinanceModel.apply(transfer, &lot)
             if transfer.lot == transfer.id {
                 lot.money[2] = Int128(lot.row.price)
@@ -117,7 +134,9 @@ package struct FinanceModel {
             let purchase = lot.transaction.flatMap { purchases[$0] }
             steps.append(
                 Step(
-                    transfer: transfer, entry: entry, lot: lot, money: zip(lot.money, before).map { $0 - $1 },
+                    transfer: transfer, entry: entry, lot: lot,
+                    added: zip(lot.amounts, amountsBefore).map { $0 - $1 },
+                    money: zip(lot.money, before).map { $0 - $1 },
                     units: max(lot.consumed, 0) - consumedBefore,
                     effective: isSale
                         ? purchase?.facts.purchaseDate ?? entry.time
@@ -166,7 +185,7 @@ package struct FinanceModel {
     package func rows(_ query: ReportQuery) -> [ReportLine]? {
         let from = query.from ?? Int64.min
         func isMeant(_ step: Step) -> Bool {
-            let time = query.dates == .effective ? step.effective : step.entry.time
+            let time = time(step, query.dates)
             return time >= from && time <= query.asOf
         }
         let wanted = query.currency.map { code in
@@ -181,15 +200,16 @@ package struct FinanceModel {
                 let isSale = step.transfer.lot == step.transfer.id && step.transfer.debit.kind == .purchased
                 if !isSale && step.money[0] == 0 { continue }
                 let purchase = step.lot.transaction.flatMap { purchases[$0] }
-                let time = query.dates == .effective ? step.effective : step.entry.time
+                let time = time(step, query.dates)
                 let isFirst = isSale && step.entry.firstTransfer == step.transfer.id
+                let price = isSale ? Int128(step.lot.row.price) : 0
+                let ofSale = isSale ? lot(step.transfer.lot, at: query.asOf, query.dates)?.money[0] ?? 0 : 0
                 sums.add(
                     ReportLine(
                         .sales,
                         [.text(UTCText.day(of: time))] + sold + [
-                            .sum(isFirst ? Int128(purchase?.facts.quantity ?? 0) : 0),
-                            .sum(isSale ? Int128(step.lot.row.price) : 0), .sum(step.money[0]),
-                            .sum(isSale ? lot(step.transfer.lot, at: query.asOf)?.money[0] ?? 0 : 0),
+                            .sum(isFirst ? Int128(purchase?.facts.quantity ?? 0) : 0), .sum(price),
+                            .sum(step.money[0]), .sum(ofSale), .sum(price - step.money[0]), .sum(price - ofSale),
                         ]))
             }
             return sums.rows
@@ -208,10 +228,11 @@ package struct FinanceModel {
         case .deferred:
             let none = [ReportValue?](repeating: .sum(0), count: 5)
             for id in lots.keys.sorted() {
-                guard let end = lot(id, at: query.asOf), end.row.lotClass == .paid, let sold = sold(end),
-                    wanted == nil || end.currency == wanted
+                guard let known = lots[id], known.row.lotClass == .paid, let sold = sold(known),
+                    wanted == nil || known.currency == wanted
                 else { continue }
-                let opening = query.from.flatMap { lot(id, at: $0 - 1) }?.money[2] ?? 0
+                let end = lot(id, at: query.asOf, query.dates) ?? known.having([Int128](repeating: 0, count: 7))
+                let opening = query.from.flatMap { lot(id, at: $0 - 1, query.dates) }?.money[2] ?? 0
                 if opening == 0 && end.money[2] == 0 && end.left == 0 { continue }
                 let date = end.transaction.flatMap { purchases[$0] }?.facts.purchaseDate ?? end.opened
                 let days = [30, 90, 180, 365].map { Int64($0) * 86_400_000 }
@@ -249,47 +270,68 @@ package struct FinanceModel {
                     .integer(step.transfer.lot), step.lot.transaction.map { .text($0.description) },
                 ]
                 return ReportLine(
-                    .spends, start + (sold(step.lot) ?? [nil, nil, nil, nil]) + [.sum(step.money[1])])
+                    .spends, start + (sold(step.lot) ?? [nil, nil, nil, nil, nil]) + [.sum(step.money[1])])
             }
         case .lots:
             return lots.keys.sorted().compactMap { id in
-                guard let end = lot(id, at: query.asOf), wanted == nil || end.currency == wanted,
-                    query.scope == .all || end.left > 0
+                guard let end = lot(id, at: query.asOf, query.dates), wanted == nil || end.currency == wanted,
+                    query.scope == .all || end.left != 0
                 else { return nil }
                 let purchase = end.transaction.flatMap { purchases[$0] }
                 let start: [ReportValue?] = [
-                    .integer(id), .text(name(owner(end.player))), .text(code(end.currency)),
+                    .integer(id), .text(name(owner(end.player, query.asOf))), .text(code(end.currency)),
                     .text(word(end.row.lotClass)), end.transaction.map { .text($0.description) },
                 ]
                 let middle: [ReportValue?] = [
                     purchase.map { .integer($0.facts.purchaseDate) }, .integer(end.opened),
                     end.row.expiresAt.map { .integer($0) }, .integer(end.granted), .integer(end.left),
-                    .integer(end.refunded), .sum(Int128(end.row.price)),
+                    .integer(end.refunded), .sum(end.price),
                 ]
                 let money: [ReportValue?] = [.sum(end.money[2]), .sum(end.money[1]), .sum(end.money[0])]
-                return ReportLine(.lots, start + (sold(end) ?? [nil, nil, nil, nil]) + middle + money)
+                return ReportLine(.lots, start + (sold(end) ?? [nil, nil, nil, nil, nil]) + middle + money)
             }
-        case .rollforward: return rollforward(query, wanted)
+        case .rollforward:
+            for line in rollforward(query, wanted) { sums.add(line) }
+            return sums.rows
         case .purchases, .unassigned: return purchases(query)
         case .journal: return journal(query, wanted)
         case .balances, .trial, .debts, .notifications, .consumptionRequests, .closings: return nil
         }
     }
 
-    /// A lot as it was at a time; `nil` where it was not there yet.
-    private func lot(_ id: LotID, at time: Timestamp) -> LotBook? {
-        steps.last { $0.transfer.lot == id && $0.entry.time <= time }?.lot
+    private func time(_ step: Step, _ dates: ReportDates) -> Timestamp {
+        switch dates {
+        case .posted: step.entry.time
+        case .effective: step.effective
+        }
+    }
+
+    /// What the transfers of a lot up to a time added to it; `nil` where that is nothing.
+    private func lot(_ id: LotID, at time: Timestamp, _ dates: ReportDates = .posted) -> LotBook? {
+        let own = steps.filter { $0.transfer.lot == id && self.time($0, dates) <= time }
+        let amounts = own.reduce([Int128](repeating: 0, count: 7)) { zip($0, $1.added).map { $0 + $1 } }
+        return amounts.allSatisfy { $0 == 0 } ? nil : lots[id]?.having(amounts)
+    }
+
+    /// Whose everything is that an account had, at a time: of links that came later nobody knew.
+    private func owner(_ account: PlayerID, _ time: Timestamp) -> PlayerID {
+        let times = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0.time) })
+        let known = rows.links.filter { ($0.entry.flatMap { times[$0] } ?? $0.time) <= time }
+        var account = account
+        while let link = known.first(where: { $0.token == account }) { account = link.account }
+        return account
     }
 
     private func rollforward(_ query: ReportQuery, _ wanted: CurrencyID?) -> [ReportLine] {
         rows.currencies.filter { wanted == nil || $0.id == wanted }.flatMap { currency in
             [LotClass.paid, .free].map { lotClass in
                 var columns: [String: Int128] = [:]
+                func when(_ step: Step) -> Timestamp { time(step, query.dates) }
                 /// Wallets, holds and debts, with what had expired by then and was not posted.
                 func state(_ time: Timestamp?) -> (available: Int128, held: Int128, debt: Int128) {
                     var state = (available: Int128(0), held: Int128(0), debt: Int128(0))
                     guard let time else { return state }
-                    for step in steps where step.entry.time <= time && step.lot.currency == currency.id {
+                    for step in steps where when(step) <= time && step.lot.currency == currency.id {
                         let amount = Int128(step.transfer.amount)
                         let (debit, credit) = (step.transfer.debit.kind, step.transfer.credit.kind)
                         if step.lot.row.lotClass == lotClass {
@@ -324,7 +366,7 @@ package struct FinanceModel {
                 let before = query.from.map { $0 - 1 }
                 let (opening, closing) = (state(before), state(query.asOf))
                 for step in steps
-                where step.entry.time <= query.asOf && step.entry.time >= query.from ?? Int64.min
+                where when(step) <= query.asOf && when(step) >= query.from ?? Int64.min
                     && step.lot.currency == currency.id && step.lot.row.lotClass == lotClass
                 {
                     let amount = Int128(step.transfer.amount)
@@ -349,7 +391,7 @@ package struct FinanceModel {
                 }
                 columns["expired", default: 0] += late(query.asOf) - (before.map(late) ?? 0)
                 for step in steps
-                where step.entry.time <= query.asOf && step.entry.time >= query.from ?? Int64.min
+                where when(step) <= query.asOf && when(step) >= query.from ?? Int64.min
                     && step.lot.currency == currency.id && step.transfer.debit.kind == .wallet
                     && step.transfer.credit.kind == .receivable
                 {
@@ -375,6 +417,7 @@ package struct FinanceModel {
 
     /// What was said of a purchase: by a JWS, or without one.
     private struct Word {
+        /// When it was recorded.
         var time: Timestamp
         var signedDate: Timestamp
         var revoked: Int64
@@ -398,25 +441,35 @@ package struct FinanceModel {
         }
         let assigned = Dictionary(uniqueKeysWithValues: rows.assignments.map { ($0.transaction, $0) })
         let entries = Dictionary(uniqueKeysWithValues: rows.entries.map { ($0.id, $0.time) })
+        func isEffective(_ facts: PurchaseFacts) -> Bool { query.dates == .effective && facts.source != .imported }
+        /// When it was bought, as far as the report is concerned.
+        func happened(_ facts: PurchaseFacts, _ first: Word) -> Timestamp {
+            isEffective(facts) ? facts.purchaseDate : first.time
+        }
+        func time(_ word: Word) -> Timestamp {
+            query.dates == .effective ? word.revocationDate ?? word.time : word.time
+        }
         let known = rows.purchases.compactMap { row in
             words[row.facts.transaction]?.min { $0.time < $1.time }.map { (row, $0) }
         }.filter {
-            $0.1.time <= query.asOf && $0.1.time >= query.from ?? Int64.min
+            let time = happened($0.0.facts, $0.1)
+            return time <= query.asOf && time >= query.from ?? Int64.min
         }
         let lines = known.compactMap { row, first -> (Timestamp, TransactionID, ReportLine)? in
             let facts = row.facts
             let assignment = assigned[facts.transaction]
             let entry = row.entry ?? assignment?.entry
-            let isOpened = entry.flatMap { entries[$0] }.map { $0 <= query.asOf } ?? false
+            // By when it happened, it is the account's from when it was bought.
+            let isOpened = entry.flatMap { entries[$0] }.map { isEffective(facts) || $0 <= query.asOf } ?? false
             if query.kind == .unassigned && isOpened { return nil }
-            let newest = words[facts.transaction]?.filter { $0.time <= query.asOf }
+            let newest = words[facts.transaction]?.filter { time($0) <= query.asOf }
                 .max { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }
-            let account = isOpened ? (row.account ?? assignment?.account).map { name(owner($0)) } : nil
+            let account = isOpened ? (row.account ?? assignment?.account).map { name(owner($0, query.asOf)) } : nil
             let values: [ReportValue?] = [
                 .text(facts.transaction.description), account.map { .text($0) }, .text(facts.product),
                 .integer(facts.quantity), .text(word(facts.source)), facts.storefront.map { .text($0) },
                 .integer(facts.purchaseDate), .integer(first.time), facts.price.map { .sum(Int128($0)) },
-                facts.priceCurrency.map { .text($0) }, .integer(newest?.revoked ?? 0),
+                facts.priceCurrency.map { .text($0) }, .text(basis(facts.source)), .integer(newest?.revoked ?? 0),
                 newest?.revocationDate.map { .integer($0) },
                 .text(row.grants.map { "\(code($0.currency)):\($0.units):\($0.weight)" }.joined(separator: " ")),
                 isOpened ? entry.map { .integer($0) } : nil,
@@ -432,7 +485,8 @@ package struct FinanceModel {
     private func journal(_ query: ReportQuery, _ wanted: CurrencyID?) -> [ReportLine] {
         let actors = Dictionary(uniqueKeysWithValues: rows.actors.map { ($0.id, $0.name) })
         return steps.filter {
-            $0.entry.time <= query.asOf && $0.entry.time >= query.from ?? Int64.min
+            let time = time($0, query.dates)
+            return time <= query.asOf && time >= query.from ?? Int64.min
                 && (wanted == nil || $0.lot.currency == wanted)
         }.map { step in
             let (transfer, entry) = (step.transfer, step.entry)
@@ -445,6 +499,7 @@ package struct FinanceModel {
                 entry.note.map { .text($0) }, entry.actor.flatMap { actors[$0] }.map { .text($0) },
                 step.lot.transaction.flatMap { purchases[$0] }.map { .text(word($0.facts.source)) },
                 step.lot.transaction.flatMap { purchases[$0]?.facts.priceCurrency }.map { .text($0) },
+                step.lot.transaction.flatMap { purchases[$0] }.map { .text(basis($0.facts.source)) },
                 .sum(step.money[2] + step.moved), .sum(step.money[1]), .sum(step.money[0]),
             ]
             return ReportLine(.journal, values)
@@ -453,12 +508,12 @@ package struct FinanceModel {
 
     // MARK: Words
 
-    /// The columns `product`, `storefront`, `priceCurrency` and `source`; `nil` of what was not sold.
+    /// The columns `product`, `storefront`, `priceCurrency`, `source` and `basis`; `nil` of what was not sold.
     private func sold(_ lot: LotBook) -> [ReportValue?]? {
         guard let facts = lot.transaction.flatMap({ purchases[$0] })?.facts else { return nil }
         return [
             .text(facts.product), facts.storefront.map { .text($0) }, facts.priceCurrency.map { .text($0) },
-            .text(word(facts.source)),
+            .text(word(facts.source)), .text(basis(facts.source)),
         ]
     }
 
@@ -468,6 +523,15 @@ package struct FinanceModel {
         switch lotClass {
         case .paid: "paid"
         case .free: "free"
+        }
+    }
+
+    /// Who vouches for the money.
+    private func basis(_ source: PurchaseSource) -> String {
+        switch source {
+        case .appStore: "signed"
+        case .external: "stated"
+        case .imported: "carried"
         }
     }
 

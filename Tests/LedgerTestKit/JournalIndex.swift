@@ -175,6 +175,15 @@ package struct JournalIndex {
         return account
     }
 
+    /// Whose it was at a time: links that came later were not there.
+    package func owner(of account: PlayerID, asOf time: Timestamp) -> PlayerID {
+        var account = account
+        while let link = rows.links.first(where: { $0.token == account }),
+            link.entry.map({ entry($0).time }) ?? link.time <= time
+        { account = link.account }
+        return account
+    }
+
     package func entry(_ id: EntryID) -> Entry { rows.entries[Int(id) - 1] }
 
     package func name(_ player: PlayerID) -> AccountName {

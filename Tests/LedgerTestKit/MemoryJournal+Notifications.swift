@@ -51,7 +51,12 @@ extension MemoryJournal {
 
     private func owner(_ transaction: TransactionID, _ query: ReportQuery) -> PlayerID? {
         guard let time = openedAt(transaction), time <= query.asOf else { return nil }
-        return register(transaction)?.account.map { owner(of: $0) }
+        return register(transaction)?.account.map { owner(of: $0, asOf: query.asOf) }
+    }
+
+    /// What somebody said last at a time who was that owner's then.
+    private func consent(of owner: PlayerID, asOf time: Timestamp) -> Bool? {
+        rows.consents.last { self.owner(of: $0.account, asOf: time) == owner && $0.time <= time }?.consumption
     }
 
     private func reported(_ row: BlockRows.NotificationRow, _ query: ReportQuery) -> ReportRow {
@@ -101,7 +106,7 @@ extension MemoryJournal {
             ReportRow.ConsumptionRequest(
                 uuid: row.uuid, transaction: transaction, product: register.facts.product,
                 account: owner.map { name($0) }, reason: row.reason, signedDate: row.signedDate, time: row.time,
-                consent: owner.flatMap { consent(of: $0, through: query.asOf) }.map { $0 ? .given : .withdrawn }
+                consent: owner.flatMap { consent(of: $0, asOf: query.asOf) }.map { $0 ? .given : .withdrawn }
                     ?? .unknown,
                 state: state, endedAt: call?.time, code: end?.code))
     }

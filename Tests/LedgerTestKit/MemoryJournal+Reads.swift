@@ -160,7 +160,7 @@ extension MemoryJournal {
 
     /// As one page.
     private func financeReport(_ query: ReportQuery) -> ReportPage {
-        let model = FinanceModel(rows, name: { name($0).text }, owner: { owner(of: $0) })
+        let model = FinanceModel(rows, name: { name($0).text })
         return ReportPage(
             kind: query.kind, asOf: query.asOf, rows: (model.rows(query) ?? []).map { .line($0) }, next: nil)
     }

@@ -99,6 +99,7 @@ struct MemoryJournal {
     func name(_ player: PlayerID) -> AccountName { index.name(player) }
     func player(_ name: AccountName) -> PlayerID? { index.players[name] }
     func owner(of account: PlayerID) -> PlayerID { index.owner(of: account) }
+    func owner(of account: PlayerID, asOf time: Timestamp) -> PlayerID { index.owner(of: account, asOf: time) }
     func links(of token: PlayerID) -> [PlayerID] { index.links(of: token) }
 }
 

@@ -352,7 +352,7 @@ extension JWSParts {
     }
 
     /// The same of another payload.
-    func with(payload: [UInt8]) -> JWSParts {
+    package func with(payload: [UInt8]) -> JWSParts {
         JWSParts(
             headerDigest: headerDigest, header: header, payload: payload, signature: signature)
     }

@@ -471,15 +471,16 @@ import Testing
                     ReportLine(
                         .revenue,
                         [
-                            .text("gems500"), nil, .text("USD"), .text("app_store"), .text("gems"), .sum(1 << 60),
-                            .sum(-1_996), .sum(1 << 70),
+                            .text("gems500"), nil, .text("USD"), .text("app_store"), .text("signed"), .text("gems"),
+                            .sum(1 << 60), .sum(-1_996), .sum(1 << 70),
                         ]))
             ], next: "revenue.0.3")
         try read(
             .outcome(.report(page)),
             #"""
             {"kind":"revenue","asOf":7,"rows":[{"product":"gems500","storefront":null,"priceCurrency":"USD",\#
-            "source":"app_store","currency":"gems","units":"1152921504606846976","recognised":"-1.996",\#
+            "source":"app_store","basis":"signed","currency":"gems","units":"1152921504606846976",\#
+            "recognised":"-1.996",\#
             "reversed":"1180591620717411303.424"}],"next":"revenue.0.3"}
             """#,
             as: page)

@@ -268,6 +268,11 @@ private struct RecordedConversation {
         let asOf = try #require(report.result["asOf"].int)
         try await say(client, Requests.report("trial", asOf: Int64(asOf)))
         try await say(client, Requests.report("debts", asOf: Int64(asOf)))
+        for kind in ReportKind.allCases.filter(\.hasEffectiveDates).map(\.rawValue) {
+            for cut in ["posted", "effective"] {
+                try await call(client, "report", #"{"kind":"\#(kind)","by":"\#(cut)","limit":1000}"#)
+            }
+        }
         try await call(client, "report", #"{"kind":"balances","limit":1,"currency":"gems"}"#)
         let told = try await say(client, Requests.report("notifications"))
         let verdicts = try #require(told.result["rows"].array).map { $0["verdict"].string }
@@ -278,7 +283,7 @@ private struct RecordedConversation {
         }
         for wrong in [
             #""kind":"trial","scope":"all""#, #""kind":"notifications","currency":"gems""#,
-            #""kind":"consumption_requests","from":1"#,
+            #""kind":"consumption_requests","from":1"#, #""kind":"balances","by":"effective""#,
         ] { try await call(client, "report", "{\(wrong)}", malformed: true) }
         try await say(client, Requests.balance("a", asOf: Int64(asOf)))
         try await say(client, Requests.journal(after: 0, limit: 1_000))

@@ -94,6 +94,9 @@ final class Auditor: @unchecked Sendable {
         case read(Query)
     }
 
+    /// When the ledger says that it began, once it was asked for an earlier time.
+    private var began: Timestamp?
+
     private struct OpenRead {
         var query: Query
         var outcome: Outcome
@@ -468,6 +471,11 @@ final class Auditor: @unchecked Sendable {
             request.asOf = time
             prepared = .report(request)
             if time > latest { return future(result) }
+            if case .answer(.failure(.timeBeforeLedger(_, let told)))? = result {
+                defer { began = told }
+                return time < told && told == began ?? told ? nil : "the ledger began at \(told), and not after \(time)"
+            }
+            if let began, time < began, result != nil { return "\(query) is of a time before the ledger began" }
             if mayClose { world.close(through: time) }
         case .balances(_, let asOf):
             if asOf > latest { return future(result) }

@@ -40,17 +40,29 @@ package struct LotValue: Hashable, Sendable {
         var moved = value.deferred.take(before.left, after.left)
         moved += value.recognised.take(before.consumed, after.consumed)
         moved += value.refunded.take(before.refunded, after.refunded)
-        // Where two kinds of units became more, the first of them has its part.
-        let more = [after.left - before.left, after.consumed - before.consumed, after.refunded - before.refunded]
-        let places: [WritableKeyPath<LotValue, Int64>] = [\.deferred, \.recognised, \.refunded]
-        var units = more.reduce(0) { $0 + max($1, 0) }
-        for (place, count) in zip(places, more) where count > 0 {
-            let part = units.dividingFullWidth(moved.multipliedFullWidth(by: count)).quotient
-            value[keyPath: place] += part
-            moved -= part
+        // Where two kinds of units became more, the first of them has its part, and the last what is over.
+        let (left, consumed) = (max(0, after.left - before.left), max(0, after.consumed - before.consumed))
+        let refunded = max(0, after.refunded - before.refunded)
+        var taken = Taken(money: moved, units: left + consumed + refunded)
+        taken.give(left, to: &value.deferred)
+        taken.give(consumed, to: &value.recognised)
+        taken.give(refunded, to: &value.refunded)
+        return value
+    }
+
+    /// What was taken of some parts of a price, for units that became others.
+    private struct Taken {
+        var money: Int64
+        var units: Int64
+
+        /// Gives a part the money of some of the units.
+        mutating func give(_ count: Int64, to part: inout Int64) {
+            if count == 0 { return }
+            let share = units.dividingFullWidth(money.multipliedFullWidth(by: count)).quotient
+            part += share
+            money -= share
             units -= count
         }
-        return value
     }
 
     package static func - (left: LotValue, right: LotValue) -> LotValue {

@@ -55,6 +55,9 @@ extension Books {
         case .report(var request):
             let time = request.asOf ?? latest
             guard time <= latest else { throw .futureTime(parameter: "asOf") }
+            guard time >= periods.began || request.isOfTimeBeforeLedger else {
+                throw .timeBeforeLedger(parameter: "asOf", began: periods.began)
+            }
             if mayClose { close(through: time) }
             request.asOf = time
             return .report(request)

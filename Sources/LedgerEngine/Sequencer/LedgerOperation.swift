@@ -136,7 +136,7 @@ package enum Fault: Error, Sendable {
     case store(StoreError)
     /// A read asks for a time that has not come, or a period is to be closed up to one, by this parameter.
     case futureTime(parameter: String)
-    /// A period is to be closed that ends before the ledger began, by this parameter.
+    /// A report is of a time before the ledger began, or a period is to be closed that ends before, by this parameter.
     case timeBeforeLedger(parameter: String, began: Timestamp)
     /// A read failed in a way that nobody foresaw; in words.
     case unexpected(String)

@@ -51,15 +51,21 @@ public enum ReportKind: String, CaseIterable, Sendable {
     package var hasScopes: Bool { self == .consumptionRequests || self == .lots }
 
     /// Whether it can be cut by the dates of what happened, and not only by those on which it was posted.
-    package var hasEffectiveDates: Bool { self == .sales || self == .revenue }
+    package var hasEffectiveDates: Bool {
+        switch self {
+        case .rollforward, .sales, .revenue, .deferred, .lots, .spends, .purchases, .unassigned, .journal: true
+        // What a wallet had is what was posted; the others are no movements.
+        case .balances, .trial, .debts, .notifications, .consumptionRequests, .closings: false
+        }
+    }
 }
 
 /// By which dates a report is cut.
 public enum ReportDates: String, CaseIterable, Sendable {
     /// When the ledger posted it. What was posted in a period that is past never changes.
     case posted
-    /// When it happened: for a sale its `purchaseDate`, for a refund its signed `revocationDate`. What is told late
-    /// changes a past period.
+    /// When it happened: for a sale its `purchaseDate`, for a refund its signed `revocationDate`, for anything else
+    /// when it was posted. What is told late changes a past period.
     case effective
 }
 
@@ -79,7 +85,7 @@ public struct ReportQuery: Hashable, Sendable {
     public var asOf: Timestamp
     /// Where the report is of a period: only what was recorded at this time or later; all where `nil`.
     public var from: Timestamp?
-    /// By which dates it is cut. Of `sales` and `revenue`.
+    /// By which dates it is cut. Of reports of finance that have movements.
     public var dates: ReportDates
     /// Which are listed. Of `consumption_requests` and `lots`.
     public var scope: ReportScope
@@ -114,7 +120,7 @@ package struct ReportRequest: Hashable, Sendable {
     package var asOf: Timestamp?
     /// Only what was recorded at this time or later. Of reports of a period.
     package var from: Timestamp?
-    /// Of `sales` and `revenue`.
+    /// Of reports of finance that have movements.
     package var dates: ReportDates
     /// Of `consumption_requests` and `lots`.
     package var scope: ReportScope
@@ -136,6 +142,9 @@ package struct ReportRequest: Hashable, Sendable {
         self.limit = limit
         self.after = after
     }
+
+    /// Whether it may have something of a time before the ledger began: what was bought then and told later.
+    package var isOfTimeBeforeLedger: Bool { dates == .effective }
 
     /// The query of this time.
     package func query(asOf time: Timestamp) -> ReportQuery {

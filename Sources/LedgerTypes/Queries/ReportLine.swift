@@ -10,7 +10,7 @@ public enum ReportValueType: Hashable, Sendable {
     case integer
     /// Units of a game's currency, which may be more than 64 bits hold.
     case units
-    /// Money, in thousandths of the row's `priceCurrency`. What the App Store's signed prices say, tax included.
+    /// Money, in thousandths of the row's `priceCurrency`. Its `basis` says who vouches for it (``MoneyBasis``).
     case money
 }
 
@@ -52,13 +52,9 @@ public struct ReportLine: Hashable, Sendable {
     public var values: [ReportValue?]
 
     package init(_ kind: ReportKind, _ values: [ReportValue?]) {
+        precondition(values.count == kind.columns.count, "a row of \(kind) has \(values.count) values")
         self.kind = kind
         self.values = values
-    }
-
-    /// The value of a column; `nil` where there is none, or no such column.
-    public subscript(column: String) -> ReportValue? {
-        kind.columns.firstIndex { $0.name == column }.flatMap { values[$0] }
     }
 
     /// The values of the columns that are no sums.
@@ -66,6 +62,7 @@ public struct ReportLine: Hashable, Sendable {
 
     /// Adds the sums of a row of the same key.
     package mutating func add(_ other: ReportLine) {
+        precondition(other.kind == kind, "rows of two reports are added up")
         for (index, column) in kind.columns.enumerated() where column.isSum {
             if case .sum(let left)? = values[index], case .sum(let right)? = other.values[index] {
                 values[index] = .sum(left + right)
@@ -132,65 +129,80 @@ extension ReportKind {
         }
     }
 
-    /// What is sold, where, for which money and by whom.
+    /// The place of a column among ``columns``.
+    /// - Precondition: the report has such a column.
+    public func place(of column: String) -> Int {
+        guard let place = ReportKind.places[self]?[column] else {
+            preconditionFailure("the report \(rawValue) has no column \(column)")
+        }
+        return place
+    }
+
+    private static let places = Dictionary(
+        uniqueKeysWithValues: ReportKind.allCases.map { kind in
+            (kind, Dictionary(uniqueKeysWithValues: zip(kind.columns.map(\.name), kind.columns.indices)))
+        })
+
+    /// What is sold, where, for which money and by whom, and who vouches for that money.
     private static let sold = [
         ReportColumn("product", .text), ReportColumn("storefront", .text, isOptional: true),
         ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("source", .text),
+        ReportColumn("basis", .text),
     ]
+
+    /// The same of rows that need not come from a purchase.
+    private static let soldIfAny = sold.map { ReportColumn($0.name, $0.type, isOptional: true) }
+
+    private static func sums(_ type: ReportValueType, _ names: String...) -> [ReportColumn] {
+        names.map { ReportColumn($0, type, isSum: true) }
+    }
 
     private static let rollforwardColumns =
         [ReportColumn("currency", .text), ReportColumn("class", .text)]
-        + [
-            "opening", "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "spent", "refunded",
-            "writtenOff", "expired", "debtPaid", "closing", "available", "held", "debt",
-        ].map { ReportColumn($0, .units) }
+        + sums(
+            .units, "opening", "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "spent",
+            "refunded", "writtenOff", "expired", "debtPaid", "closing", "available", "held", "debt")
 
     private static let salesColumns =
-        [ReportColumn("day", .day)] + sold + [ReportColumn("units", .units, isSum: true)]
-        + ["sold", "refunded", "refundedOfSale"].map { ReportColumn($0, .money, isSum: true) }
+        [ReportColumn("day", .day)] + sold + sums(.units, "units")
+        + sums(.money, "sold", "refunded", "refundedOfSale", "net", "netOfSale")
 
     private static let revenueColumns =
-        sold + [ReportColumn("currency", .text), ReportColumn("units", .units, isSum: true)]
-        + ["recognised", "reversed"].map { ReportColumn($0, .money, isSum: true) }
+        sold + [ReportColumn("currency", .text)] + sums(.units, "units") + sums(.money, "recognised", "reversed")
 
     private static let deferredColumns =
         sold + [ReportColumn("currency", .text)]
-        + ["opening", "sold", "imported", "refunded", "recognised", "closing"].map {
-            ReportColumn($0, .money, isSum: true)
-        }
-        + [ReportColumn("lots", .units, isSum: true), ReportColumn("units", .units, isSum: true)]
-        + ["upTo30Days", "upTo90Days", "upTo180Days", "upTo365Days", "older"].map {
-            ReportColumn($0, .money, isSum: true)
-        }
+        + sums(.money, "opening", "sold", "imported", "refunded", "recognised", "closing")
+        + sums(.units, "lots", "units")
+        + sums(.money, "upTo30Days", "upTo90Days", "upTo180Days", "upTo365Days", "older")
 
-    private static let lotsColumns = [
-        ReportColumn("lot", .integer), ReportColumn("account", .text), ReportColumn("currency", .text),
-        ReportColumn("class", .text), ReportColumn("transactionId", .text, isOptional: true),
-        ReportColumn("product", .text, isOptional: true), ReportColumn("storefront", .text, isOptional: true),
-        ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("source", .text, isOptional: true),
-        ReportColumn("purchaseDate", .time, isOptional: true), ReportColumn("time", .time),
-        ReportColumn("expiresAt", .time, isOptional: true), ReportColumn("granted", .integer),
-        ReportColumn("left", .integer), ReportColumn("unitsRefunded", .integer), ReportColumn("price", .money),
-        ReportColumn("deferred", .money), ReportColumn("recognised", .money), ReportColumn("refunded", .money),
-    ]
+    private static let lotsColumns =
+        [
+            ReportColumn("lot", .integer), ReportColumn("account", .text), ReportColumn("currency", .text),
+            ReportColumn("class", .text), ReportColumn("transactionId", .text, isOptional: true),
+        ] + soldIfAny + [
+            ReportColumn("purchaseDate", .time, isOptional: true), ReportColumn("time", .time),
+            ReportColumn("expiresAt", .time, isOptional: true), ReportColumn("granted", .integer),
+            ReportColumn("left", .integer), ReportColumn("unitsRefunded", .integer), ReportColumn("price", .money),
+            ReportColumn("deferred", .money), ReportColumn("recognised", .money), ReportColumn("refunded", .money),
+        ]
 
-    private static let spendsColumns = [
-        ReportColumn("transfer", .integer), ReportColumn("entry", .integer), ReportColumn("time", .time),
-        ReportColumn("kind", .text), ReportColumn("account", .text), ReportColumn("currency", .text),
-        ReportColumn("class", .text), ReportColumn("units", .integer), ReportColumn("lot", .integer),
-        ReportColumn("transactionId", .text, isOptional: true), ReportColumn("product", .text, isOptional: true),
-        ReportColumn("storefront", .text, isOptional: true), ReportColumn("priceCurrency", .text, isOptional: true),
-        ReportColumn("source", .text, isOptional: true), ReportColumn("recognised", .money),
-    ]
+    private static let spendsColumns =
+        [
+            ReportColumn("transfer", .integer), ReportColumn("entry", .integer), ReportColumn("time", .time),
+            ReportColumn("kind", .text), ReportColumn("account", .text), ReportColumn("currency", .text),
+            ReportColumn("class", .text), ReportColumn("units", .integer), ReportColumn("lot", .integer),
+            ReportColumn("transactionId", .text, isOptional: true),
+        ] + soldIfAny + [ReportColumn("recognised", .money)]
 
     private static let purchasesColumns = [
         ReportColumn("transactionId", .text), ReportColumn("account", .text, isOptional: true),
         ReportColumn("product", .text), ReportColumn("quantity", .integer), ReportColumn("source", .text),
         ReportColumn("storefront", .text, isOptional: true), ReportColumn("purchaseDate", .time),
         ReportColumn("time", .time), ReportColumn("price", .money, isOptional: true),
-        ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("revoked", .integer),
-        ReportColumn("revocationDate", .time, isOptional: true), ReportColumn("grants", .text),
-        ReportColumn("entry", .integer, isOptional: true),
+        ReportColumn("priceCurrency", .text, isOptional: true), ReportColumn("basis", .text),
+        ReportColumn("revoked", .integer), ReportColumn("revocationDate", .time, isOptional: true),
+        ReportColumn("grants", .text), ReportColumn("entry", .integer, isOptional: true),
     ]
 
     private static let journalColumns = [
@@ -202,6 +214,7 @@ extension ReportKind {
         ReportColumn("transactionId", .text, isOptional: true), ReportColumn("key", .text, isOptional: true),
         ReportColumn("note", .text, isOptional: true), ReportColumn("actor", .text, isOptional: true),
         ReportColumn("source", .text, isOptional: true), ReportColumn("priceCurrency", .text, isOptional: true),
-        ReportColumn("deferred", .money), ReportColumn("recognised", .money), ReportColumn("refunded", .money),
+        ReportColumn("basis", .text, isOptional: true), ReportColumn("deferred", .money),
+        ReportColumn("recognised", .money), ReportColumn("refunded", .money),
     ]
 }

@@ -25,6 +25,28 @@ extension PurchaseSource {
     }
 }
 
+/// Who vouches for the money in a row of a report.
+public enum MoneyBasis: String, CaseIterable, Sendable {
+    /// The App Store's signature: the price of the JWS, tax included. It is there at once, and indicative: Apple pays
+    /// another sum.
+    case signed
+    /// Who told of another store's purchase.
+    case stated
+    /// The books from which the purchase was carried over.
+    case carried
+}
+
+extension PurchaseSource {
+    /// Who vouches for the prices of its purchases, and for all money that follows from these.
+    public var basis: MoneyBasis {
+        switch self {
+        case .appStore: .signed
+        case .external: .stated
+        case .imported: .carried
+        }
+    }
+}
+
 /// What another store calls a purchase: the store's name, and its id there, byte for byte.
 public struct ExternalIdentity: Hashable, Sendable {
     /// The store, as the studio calls it: 1 … 64 letters, digits, `_`, `-` and `.`; none of the ledger's own sources.

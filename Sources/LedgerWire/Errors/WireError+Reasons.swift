@@ -27,8 +27,8 @@ extension WireError {
     }
 
     /// `rule` goes on after the member's name, as "must be an object".
-    package static func invalidParams(path: String, _ rule: String) -> WireError {
-        WireError(.invalidParams, "\(path) \(rule)", [Detail("path", .string(path))])
+    package static func invalidParams(path: String, _ rule: String, _ details: [Detail] = []) -> WireError {
+        WireError(.invalidParams, "\(path) \(rule)", [Detail("path", .string(path))] + details)
     }
 
     /// `names` are those of the ledgers that the client may name.

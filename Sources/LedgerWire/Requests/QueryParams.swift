@@ -95,7 +95,7 @@ extension ReportRequest: MethodParams {
         }
         if let from, let end = self.asOf, from > end { throw reader.invalid("from", "is later than the period's end") }
         if dates != nil && !self.kind.hasEffectiveDates {
-            throw reader.invalid("by", "is of the reports sales and revenue only")
+            throw reader.invalid("by", "is not of the report \(self.kind.rawValue)")
         }
         if scope != nil && !self.kind.hasScopes {
             throw reader.invalid("scope", "is of the reports consumption_requests and lots only")

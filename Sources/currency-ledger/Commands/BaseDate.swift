@@ -64,7 +64,7 @@ struct BaseDate: AsyncParsableCommand {
         let (balance, asOf) = try await place.withReports { source in
             var balance = UnusedBalance()
             let request = ReportRequest(kind: .lots, asOf: end, limit: Limits.reportPageMax)
-            let asOf = try await source.read(request) { rows in
+            let asOf = try await source.read(request, beforeLedger: .isEmpty) { rows in
                 for case .line(let line) in rows { balance.add(line) }
             }
             if let end {

@@ -105,8 +105,8 @@ struct Export: AsyncParsableCommand {
     @Option(
         help:
             """
-            Of sales and revenue: by when the ledger posted it (posted; a past period never changes), or by when the \
-            customer bought or the App Store took back (effective). Default: posted
+            Of reports of finance that have movements: by when the ledger posted them (posted; a past period never \
+            changes), or by when the customer bought or the App Store took back (effective). Default: posted
             """
     )
     var by: ReportDates?
@@ -162,7 +162,7 @@ struct Export: AsyncParsableCommand {
         if (from != nil || month != nil) && !kind.isOfPeriods {
             throw ValidationError("\(kind.rawValue) is of one time: give --as-of.")
         }
-        if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is of sales and revenue only.") }
+        if by != nil && !kind.hasEffectiveDates { throw ValidationError("--by is not of \(kind.rawValue).") }
         if format.isJournal && kind != .journal {
             throw ValidationError("--format \(format.rawValue) is of journal only.")
         }
@@ -183,7 +183,7 @@ struct Export: AsyncParsableCommand {
             throw ValidationError("month needs --month, or --from with or without --as-of.")
         }
         if let format, format != .html { throw ValidationError("month is --format html, not \(format.rawValue).") }
-        if by != nil { throw ValidationError("--by is of sales and revenue only.") }
+        if by != nil { throw ValidationError("--by is not of month.") }
         if scope != nil { throw ValidationError("--scope is of consumption_requests and lots only.") }
         if currency != nil { throw ValidationError("--currency is not of month.") }
     }
@@ -251,7 +251,7 @@ struct Export: AsyncParsableCommand {
             // Each is of the same time, of which nothing changes any more: so they are of one state.
             func ask(_ questions: [MonthFigures.Question]) async throws {
                 for (place, question) in questions.enumerated() {
-                    _ = try await source.read(question.request, isTold: false) { rows in
+                    _ = try await source.read(question.request, isTold: false, beforeLedger: .isEmpty) { rows in
                         figures.add(rows, of: question)
                         count += rows.count
                         progress.show(rows: count, Int64(place), of: Int64(questions.count))

@@ -12,7 +12,7 @@ struct BookedPurchases {
     init(_ source: ReportSource, asOf: Timestamp?) async throws {
         let request = ReportRequest(kind: .purchases, asOf: asOf, limit: Limits.reportPageMax)
         var purchases = BookedPurchases()
-        try await source.read(request) { rows in
+        try await source.read(request, beforeLedger: .isEmpty) { rows in
             for case .line(let line) in rows { purchases.add(line) }
         }
         self = purchases

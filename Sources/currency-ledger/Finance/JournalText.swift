@@ -45,6 +45,7 @@ struct JournalText {
         let amount = line.integer("amount")
         let commodity = commodity(code)
         let currency = line.word("priceCurrency")
+        let basis = line.word("basis")
 
         var left: [Part: Int128] = [:]
         if !currency.isEmpty {
@@ -73,13 +74,13 @@ struct JournalText {
             if let part = Part(credit) { left[part, default: 0] += credited }
             (debited, credited) = (0, 0)
         }
-        text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency)
-        text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency)
+        text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency, basis)
+        text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency, basis)
         // What a refund moved besides: of units that a hold had set aside.
         for part in Part.allCases {
             guard let rest = left[part], rest != 0 else { continue }
             let place = name(part.account, account)
-            text += posting(place, "\(decimal(-rest)) \(currency)", cost: 0, currency)
+            text += posting(place, "\(decimal(-rest)) \(currency)", cost: 0, currency, basis)
         }
         return text
     }
@@ -104,8 +105,15 @@ struct JournalText {
         }
     }
 
-    private func posting(_ account: String, _ amount: String, cost: Int128, _ currency: String) -> String {
-        "    \(account)  \(amount)" + (cost == 0 ? "" : " @@ \(decimal(cost)) \(currency)") + "\n"
+    /// Where there is money in it, who vouches for that stands beside it.
+    private func posting(
+        _ account: String, _ amount: String, cost: Int128, _ currency: String, _ basis: String
+    ) -> String {
+        let text = "    \(account)  \(amount)"
+        let isMoney = !currency.isEmpty && amount.hasSuffix(" \(currency)")
+        if cost == 0 && !isMoney { return text + "\n" }
+        let tag = format == .beancount ? "\n      basis: \"\(basis)\"" : "  ; basis: \(basis)"
+        return text + (isMoney ? "" : " @@ \(decimal(cost)) \(currency)") + tag + "\n"
     }
 
     private func decimal(_ thousandths: Int128) -> String { Money.text(thousandths: thousandths) }

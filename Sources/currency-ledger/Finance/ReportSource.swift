@@ -42,19 +42,34 @@ enum ReportSource {
     case service(LedgerClient)
     case folder(SQLiteReports, ProjectedState)
 
+    /// Whether a report may be of a time before the ledger began.
+    enum BeforeLedger {
+        /// Whoever asks for it is told that there was no ledger.
+        case refused
+        /// It has no rows: nobody had anything.
+        case isEmpty
+    }
+
     /// Reads a whole report. From a folder all of it is of one state.
     /// - Parameters:
+    ///   - beforeLedger: what a report is of a time before the ledger began.
     ///   - isTold: whether standard error says up to which block the tables of a folder are.
     ///   - each: is given the pages.
     /// - Returns: as of when it is: the request's time, or when it was begun.
     /// - Throws: ``Failure`` where a folder has no such report, and what a service's client throws; what `each` throws.
     @discardableResult
     func read(
-        _ request: ReportRequest, isTold: Bool = true, each: ([ReportRow]) throws -> Void
+        _ request: ReportRequest, isTold: Bool = true, beforeLedger: BeforeLedger = .refused,
+        each: ([ReportRow]) throws -> Void
     ) async throws -> Timestamp {
         var request = request
         switch self {
         case .folder(let reports, let state):
+            if let time = request.asOf, time < state.periods.began, beforeLedger == .isEmpty,
+                !request.isOfTimeBeforeLedger
+            {
+                return time
+            }
             try ReportSource.check(request, state)
             let asOf = request.asOf ?? state.time
             request.asOf = asOf
@@ -66,9 +81,16 @@ enum ReportSource {
             return asOf
         case .service(let client):
             while true {
-                let page = try await client.report(
-                    request.kind, asOf: request.asOf, from: request.from, dates: request.dates, scope: request.scope,
-                    currency: request.currency, limit: request.limit, after: request.after)
+                let page: ReportPage
+                do {
+                    page = try await client.report(
+                        request.kind, asOf: request.asOf, from: request.from, dates: request.dates,
+                        scope: request.scope, currency: request.currency, limit: request.limit, after: request.after)
+                } catch let error as WireError {
+                    // Only where the time is too early the server says when the ledger began.
+                    guard let time = request.asOf, beforeLedger == .isEmpty, error["began"] != nil else { throw error }
+                    return time
+                }
                 try each(page.rows)
                 guard let next = page.next else { return page.asOf }
                 (request.asOf, request.after) = (page.asOf, next)
@@ -106,6 +128,10 @@ enum ReportSource {
         let latest = max(Clock.now(), state.time)
         if let time = request.asOf, time > latest {
             throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
+        }
+        let began = state.periods.began
+        if let time = request.asOf, time < began, !request.isOfTimeBeforeLedger {
+            throw Failure("\(UTCText.time(time)) is before the ledger began, at \(UTCText.time(began))")
         }
     }
 }

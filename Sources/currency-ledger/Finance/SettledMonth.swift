@@ -126,7 +126,7 @@ struct SettledMonth {
         let request = ReportRequest(kind: .lots, asOf: asOf, scope: .all, limit: Limits.reportPageMax)
         var sums: [Key: Parts] = [:]
         var current = Current()
-        try await source.read(request) { rows in
+        try await source.read(request, beforeLedger: .isEmpty) { rows in
             for case .line(let line) in rows { add(line, proceeds, &current, to: &sums) }
         }
         return sums
