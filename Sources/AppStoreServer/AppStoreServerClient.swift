@@ -1,3 +1,4 @@
+internal import AppStore
 internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOSSL
@@ -141,7 +142,9 @@ public final class AppStoreServerClient: Sendable {
         do {
             return try JSONBody.read(body, read)
         } catch {
-            throw AppStoreServerError.unreadableReply("\(error)")
+            // It may name members of the reply, which are the other side's words.
+            throw AppStoreServerError.unreadableReply(
+                ForeignText.shown("\(error)", bytesMax: AppStoreServerLimits.messageBytesMax))
         }
     }
 }
