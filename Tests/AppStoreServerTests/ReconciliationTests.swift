@@ -165,14 +165,53 @@ import Testing
             #expect(first.postponementReason == "unknown_product")
             #expect(taker.state.withLockedValue { $0.taken } == ["later"])
             #expect(await reconciliation.position <= Self.start + Self.hour)
-            // Those that are not kept are not read again while there is no room for them.
+            // Those that are not kept are read again, and not the days behind them.
             let asked = history.asked.withLockedValue { $0.count }
             _ = try await reconciliation.catchUp(to: now)
-            #expect(history.asked.withLockedValue { $0.count } == asked + 1)
+            #expect(history.asked.withLockedValue { $0.count } == asked + 2)
             taker.state.withLockedValue { $0.postponed = [] }
             let last = try await reconciliation.catchUp(to: now)
             #expect(last.new == 1_040)
             #expect(last.postponed == 0 && last.postponementReason == nil)
+            #expect(await reconciliation.position == now)
+        }
+    }
+
+    /// A thousand that nobody will ever take keep no good one behind them from its second chance.
+    @Test func whatFailedOnceBehindTooManyThatWaitIsTakenInItsTurn() async throws {
+        let (history, taker) = (History(), Taker())
+        let names = (0..<1_040).map { "n\($0)" }
+        for name in names { history.send(name, at: Self.start + Self.hour) }
+        let good = (1...3).map { "good\($0)" }
+        for (index, name) in good.enumerated() {
+            history.send(name, at: Self.start + Int64(2 * index + 2) * Self.day)
+        }
+        taker.state.withLockedValue { $0.postponed = Set(names + good) }
+        try await withStore(answer: history.answer) { client, _ in
+            let reconciliation = Reconciliation(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
+            let now = Self.start + 8 * Self.day
+            _ = try await reconciliation.catchUp(to: now)
+            taker.state.withLockedValue { $0.postponed = Set(names) }
+            var found = 0
+            for run in 1...4 { found += try await reconciliation.catchUp(to: now + Int64(run)).new }
+            #expect(found == 3 && taker.state.withLockedValue { $0.taken } == Set(good))
+            #expect(await reconciliation.position <= Self.start + Self.hour)
+        }
+    }
+
+    @Test func whatAppleDoesNotHaveAnyMoreWaitsForNothing() async throws {
+        let (history, taker) = (History(), Taker())
+        history.send("unknown product", at: Self.start + Self.hour)
+        taker.state.withLockedValue { $0.postponed = ["unknown product"] }
+        try await withStore(answer: history.answer) { client, _ in
+            let reconciliation = Reconciliation(
+                client: client, environment: .sandbox, position: Self.start, deliver: taker.take)
+            #expect(try await reconciliation.catchUp(to: Self.start + 2 * Self.day).postponed == 1)
+            let now = Self.start + 32 * Self.day
+            let last = try await reconciliation.catchUp(to: now)
+            #expect(last.postponed == 0 && last.refused == 1)
+            #expect(try #require(last.refusalReason).contains("unknown_product"))
             #expect(await reconciliation.position == now)
         }
     }
