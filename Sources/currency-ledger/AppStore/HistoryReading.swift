@@ -64,7 +64,9 @@ struct HistoryReading {
         return Reconciliation(client: client, environment: environment, position: start) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
-            return await caller.answers(to: operations).map { Reconciliation.Delivery($0) }
+            return zip(await caller.answers(to: operations), signedPayloads).map { answer, payload in
+                Reconciliation.Delivery(answer, of: payload)
+            }
         }
     }
 
@@ -101,16 +103,20 @@ struct HistoryReading {
 }
 
 extension Reconciliation.Delivery {
-    init(_ answer: Answer) {
+    init(_ answer: Answer, of signedPayload: String) {
         switch Reply(answer) {
         case .outcome(.notification(let receipt)): self = receipt.duplicate ? .known : .new
-        case .outcome(.refused(let refusal)): self.init(WireError(refusal))
-        case .error(let error): self.init(error)
+        case .outcome(.refused(let refusal)): self.init(WireError(refusal), of: signedPayload)
+        case .error(let error): self.init(error, of: signedPayload)
         case let outcome: preconditionFailure("a notification was answered \(outcome)")
         }
     }
 
-    init(_ error: WireError) {
-        self = NotificationVerdict.isFinal(error) ? .refused("\(error)") : .postponed("\(error)")
+    /// With a reason that says which notification it is.
+    init(_ error: WireError, of signedPayload: String) {
+        let subject = SignedObject.notification(Array(signedPayload.utf8)).subject
+        let names = [subject?.notificationName, subject?.purchaseName].compactMap { $0 }.joined(separator: ", ")
+        let reason = ForeignText.shown(error.detailedDescription) + (names.isEmpty ? "" : ": \(names)")
+        self = NotificationVerdict.isFinal(error) ? .refused(reason) : .postponed(reason)
     }
 }
