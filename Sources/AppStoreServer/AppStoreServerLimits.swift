@@ -46,10 +46,10 @@ public enum AppStoreServerLimits {
     /// Milliseconds before the end of what was read that are read again: Apple lists a notification within moments, and
     /// clocks differ by less.
     public static let historyOverlapMilliseconds: Int64 = 3_600_000
-    /// Milliseconds by which a ``Reconciliation`` stays within what Apple keeps. Apple refuses to be asked for more;
+    /// Milliseconds by which a ``HistoryCatchUp`` stays within what Apple keeps. Apple refuses to be asked for more;
     /// clocks differ, and a request takes a while.
     static let historyMarginMilliseconds: Int64 = 3_600_000
-    /// Notifications that wait for the next run of a ``Reconciliation``, of up to 64 KiB each. More are read again from
+    /// Notifications that wait for the next run of a ``HistoryCatchUp``, of up to 64 KiB each. More are read again from
     /// the history: in each run those of a day, and all of them when half of these are done with.
     static let postponedMax = 1_000
 

@@ -40,7 +40,12 @@ extension Correspondence {
             let information = ConsumptionInformation(body)
             try await tell(
                 .consumption, request.transaction, request.notificationUUID, body: information.json()
-            ) { try await client.sendConsumption(information, transactionID: "\(request.transaction)") }
+            ) {
+                // What is tried again is decided by each look.
+                try await client.sendConsumption(
+                    information, transactionID: "\(request.transaction)", retries: AppStoreServerClient.RetryPolicy.none
+                )
+            }
             return .told
         case .success(let outcome): preconditionFailure("consumption was answered \(outcome)")
         case .failure(let fault): throw fault
@@ -55,7 +60,10 @@ extension Correspondence {
     func finish(_ purchase: AppStoreWork.Purchase) async throws { try await finish(purchase.transaction) }
 
     private func finish(_ transaction: TransactionID) async throws {
-        try await tell(.finish, transaction) { try await client.finishTransaction(transactionID: "\(transaction)") }
+        try await tell(.finish, transaction) {
+            try await client.finishTransaction(
+                transactionID: "\(transaction)", retries: AppStoreServerClient.RetryPolicy.none)
+        }
     }
 
     func isOpen(_ assignment: AppStoreWork.Assignment) -> Bool {
@@ -79,7 +87,8 @@ extension Correspondence {
         if let token = token(toTell: assignment) {
             try await tell(.accountToken, assignment.transaction) {
                 try await client.setAppAccountToken(
-                    "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)")
+                    "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)",
+                    retries: AppStoreServerClient.RetryPolicy.none)
             }
         }
         if let failure { throw failure }

@@ -26,7 +26,7 @@ struct Correspondence {
     /// Goes on until its task is cancelled. What cannot be told of one kind keeps no other waiting.
     func run() async {
         await withTaskGroup { tasks in
-            if settings.answersConsumption {
+            if settings.sendsConsumption {
                 tasks.addTask { await repeating(Questions()) { questions in try await answer(&questions) } }
             }
             if settings.finishes {

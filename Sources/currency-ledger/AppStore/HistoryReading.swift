@@ -23,14 +23,14 @@ struct HistoryReading {
 
     /// Goes on until its task is cancelled.
     func run() async {
-        var reconciliation: Reconciliation?
+        var history: HistoryCatchUp?
         var isFailing = false
         var told: Told?
         while !Task.isCancelled {
             if leads() {
                 do {
-                    let current = try reconciliation ?? begin()
-                    reconciliation = current
+                    let current = try history ?? begin()
+                    history = current
                     try await catchUp(current, &told)
                     if isFailing { logger.notice("Apple's notification history can be read again") }
                     isFailing = false
@@ -46,13 +46,13 @@ struct HistoryReading {
                 }
             } else {
                 // Its leader reads the history. Where this one leads one day, it reads it all.
-                reconciliation = nil
+                history = nil
             }
             try? await Task.sleep(for: .seconds(seconds))
         }
     }
 
-    private func begin() throws -> Reconciliation {
+    private func begin() throws -> HistoryCatchUp {
         var position = try folder.historyPosition()
         if let noted = position, noted > Clock.now() {
             logger.warning(
@@ -61,11 +61,11 @@ struct HistoryReading {
             position = nil
         }
         let start = try position ?? beginning()
-        return Reconciliation(client: client, environment: environment, position: start) {
+        return HistoryCatchUp(client: client, environment: environment, position: start) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
             return zip(await caller.answers(to: operations), signedPayloads).map { answer, payload in
-                Reconciliation.Delivery(answer, of: payload)
+                HistoryCatchUp.Delivery(answer, of: payload)
             }
         }
     }
@@ -77,8 +77,8 @@ struct HistoryReading {
         var postponed = 0
     }
 
-    private func catchUp(_ reconciliation: Reconciliation, _ told: inout Told?) async throws {
-        let run = try await reconciliation.catchUp(to: Clock.now()) { [folder] _, position in
+    private func catchUp(_ history: HistoryCatchUp, _ told: inout Told?) async throws {
+        let run = try await history.catchUp(to: Clock.now()) { [folder] _, position in
             try folder.noteHistoryPosition(position)
         }
         let outside = Told(refused: run.refused, postponed: run.postponed)
@@ -102,7 +102,7 @@ struct HistoryReading {
     }
 }
 
-extension Reconciliation.Delivery {
+extension HistoryCatchUp.Delivery {
     init(_ answer: Answer, of signedPayload: String) {
         switch Reply(answer) {
         case .outcome(.notification(let receipt)): self = receipt.duplicate ? .known : .new

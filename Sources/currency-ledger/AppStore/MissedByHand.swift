@@ -101,7 +101,7 @@ final class MissedByHand: Sendable {
         progress: @escaping @Sendable (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
     ) async throws {
         let start = start
-        let reconciliation = Reconciliation(
+        let history = HistoryCatchUp(
             client: appStore, environment: environment, position: start
         ) { signedPayloads in
             // At the same time, so that the ledger commits them together: their order changes nothing.
@@ -109,18 +109,18 @@ final class MissedByHand: Sendable {
                 for (place, payload) in signedPayloads.enumerated() {
                     tasks.addTask { (place, try await self.deliver(payload)) }
                 }
-                return try await tasks.reduce(into: [(Int, Reconciliation.Delivery)]()) { $0.append($1) }
+                return try await tasks.reduce(into: [(Int, HistoryCatchUp.Delivery)]()) { $0.append($1) }
                     .sorted { $0.0 < $1.0 }.map(\.1)
             }
         }
         let now = Clock.now()
-        _ = try await reconciliation.catchUp(to: now) { [state] run, position in
+        _ = try await history.catchUp(to: now) { [state] run, position in
             state.withLockedValue { $0.notifications = max(start, position) }
             progress((run.readThrough - start) / 3_600_000, max(1, (now - start) / 3_600_000))
         }
     }
 
-    private func deliver(_ signedPayload: String) async throws -> Reconciliation.Delivery {
+    private func deliver(_ signedPayload: String) async throws -> HistoryCatchUp.Delivery {
         let delivery = try await notify(signedPayload)
         switch delivery {
         case .new: count(\.new)
@@ -131,7 +131,7 @@ final class MissedByHand: Sendable {
         return delivery
     }
 
-    private func notify(_ signedPayload: String) async throws -> Reconciliation.Delivery {
+    private func notify(_ signedPayload: String) async throws -> HistoryCatchUp.Delivery {
         do {
             let receipt = try await ledger.notify(signedPayload: signedPayload, ledger: name)
             if receipt.duplicate { return .known }
@@ -142,7 +142,7 @@ final class MissedByHand: Sendable {
             complain("\(subject?.notificationName ?? "a notification") was not carried out", error)
             // That it is too long is said to a stranger: it may be carried out for who is known.
             if error.reason == WireReason.lineTooLong.rawValue { return .postponed("\(error)") }
-            return Reconciliation.Delivery(error, of: signedPayload)
+            return HistoryCatchUp.Delivery(error, of: signedPayload)
         }
     }
 

@@ -6,7 +6,7 @@ public import AppStore
 /// It goes on from a time, its ``position``. Apple may list a notification after a later one, so each run reads the
 /// last hour before it again (``AppStoreServerLimits/historyOverlapMilliseconds``). What cannot be taken now is handed
 /// over again in the next run; until then the position stays before it.
-public actor Reconciliation {
+public actor HistoryCatchUp {
     /// What became of a notification that was handed over.
     public enum Delivery: Hashable, Sendable {
         /// It is recorded now.
