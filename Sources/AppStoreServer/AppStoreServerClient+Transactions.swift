@@ -62,33 +62,40 @@ extension AppStoreServerClient {
     }
 
     /// Says that a purchase was delivered: as if the app had called `Transaction.finish()` ("Finish Transaction").
-    public func finishTransaction(transactionID: String) async throws {
+    /// - Parameter retries: what is sent again, and when; `nil` for what the client does.
+    public func finishTransaction(transactionID: String, retries: RetryPolicy? = nil) async throws {
         let request = try APIRequest(.finishTransaction, id: transactionID, called: "the transaction id")
-        _ = try await send(request)
+        _ = try await send(request, retries: retries)
     }
 
     /// Says whose a purchase is ("Set App Account Token"): from then on, what Apple signs of it has the token.
     /// - Parameters:
     ///   - token: a UUID.
     ///   - originalTransactionID: of a purchase of the customer's own, not one that a family shares.
-    public func setAppAccountToken(_ token: String, originalTransactionID: String) async throws {
+    ///   - retries: what is sent again, and when; `nil` for what the client does.
+    public func setAppAccountToken(
+        _ token: String, originalTransactionID: String, retries: RetryPolicy? = nil
+    ) async throws {
         var body = JSONWriter()
         body.beginObject()
         body.member("appAccountToken", token)
         body.endObject()
         let request = try APIRequest(
             .setAppAccountToken, id: originalTransactionID, called: "the original transaction id", body: body.bytes)
-        _ = try await send(request)
+        _ = try await send(request, retries: retries)
     }
 
     /// Answers a `CONSUMPTION_REQUEST`, within 12 hours ("Send Consumption Information", V2). Only with the customer's
     /// consent.
-    /// - Parameter transactionID: of the transaction in the notification. Purchases of the Advanced Commerce API are
-    ///   refused.
-    public func sendConsumption(_ information: ConsumptionInformation, transactionID: String) async throws {
+    /// - Parameters:
+    ///   - transactionID: of the transaction in the notification. Purchases of the Advanced Commerce API are refused.
+    ///   - retries: what is sent again, and when; `nil` for what the client does.
+    public func sendConsumption(
+        _ information: ConsumptionInformation, transactionID: String, retries: RetryPolicy? = nil
+    ) async throws {
         let request = try APIRequest(
             .sendConsumption, id: transactionID, called: "the transaction id", body: information.json())
-        _ = try await send(request)
+        _ = try await send(request, retries: retries)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import AppStore
 internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOSSL
@@ -104,9 +105,10 @@ public final class AppStoreServerClient: Sendable {
     }
 
     /// Sends a request as often as the policy allows, and gives the body of the reply.
-    func send(_ request: APIRequest) async throws -> [UInt8] {
+    /// - Parameter own: the call's own policy; `nil` for the client's.
+    func send(_ request: APIRequest, retries own: RetryPolicy? = nil) async throws -> [UInt8] {
         var retry = Retry(
-            policy: retries, isRepeatable: request.endpoint.isRepeatable, startedAt: pacing.now())
+            policy: own ?? retries, isRepeatable: request.endpoint.isRepeatable, startedAt: pacing.now())
         while true {
             try Task.checkCancellation()
             let end = try await attempt(request)
@@ -141,7 +143,9 @@ public final class AppStoreServerClient: Sendable {
         do {
             return try JSONBody.read(body, read)
         } catch {
-            throw AppStoreServerError.unreadableReply("\(error)")
+            // It may name members of the reply, which are the other side's words.
+            throw AppStoreServerError.unreadableReply(
+                ForeignText.shown("\(error)", bytesMax: AppStoreServerLimits.messageBytesMax))
         }
     }
 }

@@ -30,7 +30,7 @@ extension AppStoreServerError {
         public var status: Int
         /// Apple's number; `nil` where the reply has none, as with status 401.
         public var code: APIErrorCode?
-        /// Apple's sentence, shortened to 512 bytes; `nil` where the reply has none.
+        /// Apple's sentence, shortened to 512 bytes, with control characters escaped; `nil` where the reply has none.
         public var message: String?
         /// When the App Store is to be asked again, in milliseconds since the UNIX epoch: an hour from now at most.
         /// `nil` where it does not say.

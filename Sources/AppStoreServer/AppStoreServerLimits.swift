@@ -7,7 +7,7 @@ public enum AppStoreServerLimits {
     public static let replyBytesMax = 2 << 20
     /// Bytes of a refusal that are read: it is a number and a sentence.
     static let refusalBytesMax = 16 << 10
-    /// Bytes of Apple's sentence that an error repeats: it is for people.
+    /// Bytes of what Apple wrote that an error repeats: it is for people.
     static let messageBytesMax = 512
     /// Bytes of an identifier or token in an address: Apple's have some fifty.
     public static let identifierBytesMax = 256
@@ -46,11 +46,11 @@ public enum AppStoreServerLimits {
     /// Milliseconds before the end of what was read that are read again: Apple lists a notification within moments, and
     /// clocks differ by less.
     public static let historyOverlapMilliseconds: Int64 = 3_600_000
-    /// Milliseconds by which a ``Reconciliation`` stays within what Apple keeps. Apple refuses to be asked for more;
+    /// Milliseconds by which a ``HistoryCatchUp`` stays within what Apple keeps. Apple refuses to be asked for more;
     /// clocks differ, and a request takes a while.
     static let historyMarginMilliseconds: Int64 = 3_600_000
-    /// Notifications that wait for the next run of a ``Reconciliation``, of up to 64 KiB each. More are read again from
-    /// the history when half of these are done with.
+    /// Notifications that wait for the next run of a ``HistoryCatchUp``, of up to 64 KiB each. More are read again from
+    /// the history: in each run those of a day, and all of them when half of these are done with.
     static let postponedMax = 1_000
 
     /// Milliseconds for which Apple keeps notifications: 180 days, in the sandbox 30.

@@ -16,15 +16,27 @@ extension LedgerClient {
     public func info() async throws -> ServerInfo { try await call(Methods.info, NoParams()) }
 
     /// Posts a signed transaction, as StoreKit 2 or the App Store Server API gives it.
-    /// - Parameter account: the player; needed where the purchase has no `appAccountToken`, else equal to it.
-    public func credit(signedTransaction: String, account: AccountName? = nil) async throws -> PurchaseReceipt {
-        try await call(Methods.credit, Credit(signedTransaction: Array(signedTransaction.utf8), account: account))
+    /// - Parameters:
+    ///   - account: the player; needed where the purchase has no `appAccountToken`, else equal to it.
+    ///   - ledger: the one of the server's ledgers that it is for, which refuses another app's purchase and one of
+    ///     another environment; `nil` for the one whose app and environment the purchase claims.
+    public func credit(
+        signedTransaction: String, account: AccountName? = nil, ledger: LedgerName? = nil
+    ) async throws -> PurchaseReceipt {
+        try await call(
+            Methods.credit, Credit(signedTransaction: Array(signedTransaction.utf8), account: account), ledger: ledger)
     }
 
     /// Posts the `signedPayload` of an App Store Server Notification V2.
-    /// - Parameter account: the player, where the purchase in it has no `appAccountToken`.
-    public func notify(signedPayload: String, account: AccountName? = nil) async throws -> NotificationReceipt {
-        try await call(Methods.notify, Notify(signedPayload: Array(signedPayload.utf8), account: account))
+    /// - Parameters:
+    ///   - account: the player, where the purchase in it has no `appAccountToken`.
+    ///   - ledger: the one of the server's ledgers that it is for, which refuses one of another app or environment;
+    ///     `nil` for the one whose app and environment it claims.
+    public func notify(
+        signedPayload: String, account: AccountName? = nil, ledger: LedgerName? = nil
+    ) async throws -> NotificationReceipt {
+        try await call(
+            Methods.notify, Notify(signedPayload: Array(signedPayload.utf8), account: account), ledger: ledger)
     }
 
     /// Everything the ledger knows of one purchase, with its newest events. Pass the view's `next` as `before` for the
@@ -32,10 +44,13 @@ extension LedgerClient {
     /// - Parameters:
     ///   - limit: at most this many events, 1 … ``Limits/purchasePageMax``.
     ///   - before: only events before the one of this number; the newest where it is `nil`.
+    ///   - ledger: the one of the server's ledgers that is asked; `nil` for the connection's.
     public func purchase(
-        _ transaction: TransactionID, limit: Int = Limits.purchasePageDefault, before: Int64? = nil
+        _ transaction: TransactionID, limit: Int = Limits.purchasePageDefault, before: Int64? = nil,
+        ledger: LedgerName? = nil
     ) async throws -> PurchaseView {
-        try await call(Methods.purchase, PurchaseQuery(transaction: transaction, limit: limit, before: before))
+        try await call(
+            Methods.purchase, PurchaseQuery(transaction: transaction, limit: limit, before: before), ledger: ledger)
     }
 
     /// The body of Apple's Send Consumption Information V2 for a purchase whose customer has consented to it.

@@ -78,14 +78,16 @@ public final class LedgerClient: Sendable {
     }
 
     /// - Parameters:
+    ///   - ledger: the one that it is for; `nil` for that of the JWS, or the connection's.
     ///   - waitMilliseconds: how long the server may wait by itself, beside the timeout.
     ///   - token: where the method is `authenticate`, to be repeated on every connection to come.
     func call<Params, Result>(
-        _ call: TypedMethod<Params, Result>, _ params: Params, waitMilliseconds: Int64 = 0, token: String? = nil
+        _ call: TypedMethod<Params, Result>, _ params: Params, ledger: LedgerName? = nil, waitMilliseconds: Int64 = 0,
+        token: String? = nil
     ) async throws -> Result {
         let id = keeper.nextID()
         let json = try await send(
-            RequestWriter.line(call, params, id: id), id, isRepeatable: call.method.isRepeatable,
+            RequestWriter.line(call, params, id: id, ledger: ledger), id, isRepeatable: call.method.isRepeatable,
             waitMilliseconds: waitMilliseconds, token: token)
         do {
             return try Result(json: json)

@@ -323,7 +323,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if isReadingAwaited { noteUnread(context) }
         performAll(context)
         // What the front holds is all that the ledger answers.
-        if state.isQuiet, front?.answer(state.lineOutcome) == true {
+        if state.isQuiet, front?.answer(state.takeLineOutcome()) == true {
             lastProgress = .now()
             performAll(context)
             noteUnread(context)
@@ -356,10 +356,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             noteUnread(context)
         case .read: context.read()
         case .close:
-            front?.end(state.lineOutcome)
+            front?.end(state.takeLineOutcome())
             whenWritten(context) { context.close(promise: nil) }
         case .linger:
-            front?.end(state.lineOutcome)
+            front?.end(state.takeLineOutcome())
             whenWritten(context) {
                 context.close(mode: .output, promise: nil)
                 self.eventLoop.scheduleTask(in: .milliseconds(self.service.limits.lingerMilliseconds)) {

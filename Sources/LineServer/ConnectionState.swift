@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import LedgerEngine
 import LedgerWire
@@ -65,8 +66,10 @@ struct ConnectionState {
         /// Nobody knew any more who had sent it, and it was not looked at.
         case unauthenticated
         /// It was answered.
-        /// - Parameter error: the reply, where it is one and an error.
-        case answered(error: WireError?)
+        /// - Parameters:
+        ///   - error: the reply, where it is one and an error.
+        ///   - notification: the JWS that the App Store posted, where it posted one.
+        case answered(error: WireError?, notification: SignedObject?)
     }
 
     private enum Phase {
@@ -110,6 +113,8 @@ struct ConnectionState {
     /// who had sent it.
     private var hasAcceptedLine = false
     private var hasRefusedLine = false
+    /// The JWS that the App Store posted, until that is answered; the ledger has the same bytes.
+    private var notification: SignedObject?
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
     private var replies = ReplyQueue()
@@ -163,10 +168,11 @@ struct ConnectionState {
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { reception.isGuessing }
 
-    /// What became of the line of the last request of HTTP that began.
-    var lineOutcome: LineOutcome {
+    /// What became of the line of the last request of HTTP that began. Its notification is given once.
+    mutating func takeLineOutcome() -> LineOutcome {
+        defer { notification = nil }
         if hasRefusedLine { return .unauthenticated }
-        return hasAcceptedLine ? .answered(error: replies.lastError?.error) : .none
+        return hasAcceptedLine ? .answered(error: replies.lastError?.error, notification: notification) : .none
     }
 
     /// What it holds of lines that were not accepted.
@@ -223,7 +229,7 @@ struct ConnectionState {
     /// - Returns: why it is not served; `nil` where it is.
     mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
         self.form = form
-        (hasAcceptedLine, hasRefusedLine) = (false, false)
+        (hasAcceptedLine, hasRefusedLine, notification) = (false, false, nil)
         reception.beginRequest()
         return reception.authenticate(by: credential, &turn)
     }
@@ -564,6 +570,9 @@ struct ConnectionState {
             if let reply = reception.answer(asked, for: target, &turn) {
                 replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             } else if case .ledger(let request) = asked.request {
+                if case .notification = form, case .notify(let notify) = request {
+                    notification = .notification(notify.signedPayload)
+                }
                 let approver: String?
                 switch reception.approver(of: request, for: directory.name(at: place), &turn) {
                 case .success(let name): approver = name

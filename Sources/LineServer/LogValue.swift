@@ -1,3 +1,5 @@
+import AppStore
+
 /// A text as one value of a line of the log, whoever wrote it: a plain word as it is, and everything else in quotes, on
 /// one line, without what a terminal or a reader could take for something else.
 enum LogValue {
@@ -25,17 +27,8 @@ enum LogValue {
 
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
-        case "\"", "\\": return "\\\(scalar)"
-        case "\n": return "\\n"
-        case "\r": return "\\r"
-        case "\t": return "\\t"
-        default: break
-        }
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-            return "\\u{\(String(scalar.value, radix: 16))}"
-        default:
-            return String(scalar)
+        case "\"", "\\": "\\\(scalar)"
+        default: ForeignText.escaped(scalar)
         }
     }
 }

@@ -59,7 +59,7 @@ import Testing
             ("", nil, nil), ("Unauthenticated\n\nRequest ID: X\n", nil, nil), ("[1]", nil, nil),
             (#"{"errorCode":4009999,"errorMessage":"New."}"#, 4_009_999, "New."), (#"{"errorCode":"1"}"#, nil, nil),
             (#"{"errorCode":4000006}"#, 4_000_006, nil), (#"{"errorMessage":"Words."}"#, nil, "Words."),
-            (#"{"errorCode":4000006,"errorMessage":"a\r\nb\u0000c"}"#, 4_000_006, "a  b c"),
+            (#"{"errorCode":4000006,"errorMessage":"a\r\nb\u0000c\u202e"}"#, 4_000_006, #"a\r\nb\u{0}c\u{202e}"#),
         ] as [(String, Int64?, String?)])
     func aRefusalIsReadAsFarAsItGoes(body: String, code: Int64?, message: String?) async throws {
         try await withStore(answer: { _, _ in .reply(400, body) }) { client, _ in
@@ -67,6 +67,23 @@ import Testing
             let refusal = AppStoreServerError.Refusal(
                 status: 400, code: code.map { APIErrorCode(rawValue: $0) }, message: message)
             #expect(error == .refused(refusal))
+        }
+    }
+
+    /// Names of members are the other side's words too.
+    @Test func anUnreadableReplyIsNamedWithoutWhatATerminalObeys() async throws {
+        let long = String(repeating: "n", count: 1_000)
+        for name in [#"\u001b[2J"#, #"\u009b31m\u202e"#, long] {
+            try await withStore(answer: { _, _ in .reply(200, #"{"\#(name)":1,"\#(name)":2}"#) }) { client, _ in
+                let error = await #expect(throws: AppStoreServerError.self) { try await Self.ask(client) }
+                guard case .unreadableReply(let words) = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+                #expect(
+                    words.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) })
+                #expect(words.utf8.count <= 600 && words.contains(name == long ? "…" : "is given twice"), "\(words)")
+            }
         }
     }
 

@@ -87,6 +87,20 @@ import Testing
         }
     }
 
+    /// One that leads round in a circle is followed once.
+    @Test func aPageThatLeadsBackIsRefused() async throws {
+        let places = ["a", "b", "c"]
+        try await withStore(answer: { _, number in
+            .reply(
+                200, #"{"signedTransactions":[],"hasMore":true,"revision":"\#(places[(number - 1) % places.count])"}"#)
+        }) { client, store in
+            await #expect(throws: AppStoreServerError.self) {
+                for try await _ in client.refundHistory(transactionID: "1") {}
+            }
+            #expect(store.requests.count == 4)
+        }
+    }
+
     /// Otherwise a broken server would be asked for the same page for ever.
     @Test(arguments: [
         #"{"hasMore":true}"#, #"{"hasMore":true,"revision":null}"#, #"{"hasMore":true,"revision":"here"}"#,

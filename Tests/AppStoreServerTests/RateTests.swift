@@ -84,23 +84,6 @@ import Testing
         }
     }
 
-    @Test(
-        arguments: [
-            ("0", 0), ("1", 1_000), ("3600", 3_600_000), ("3601", 3_600_000), ("99999999999", 3_600_000),
-            ("9223372036854775807", 3_600_000), ("100000000000", nil),
-            ("9223372036854775808", nil), ("-1", nil), ("", nil), ("soon", nil),
-            ("Wed, 21 Oct 2026 07:28:00 GMT", nil),
-        ] as [(String, Int64?)])
-    func whatAHeaderSaysIsReadInSecondsOrAsATime(text: String, fromNow: Int64?) {
-        let now = TestTime.start
-        let read = RateLimits.time(ofHeader: text, now: now)
-        if text == "100000000000" {
-            #expect(read == 100_000_000_000, "a time that is over")
-        } else {
-            #expect(read == fromNow.map { now + $0 })
-        }
-    }
-
     /// Apple refuses for the rate before it carries anything out.
     @Test func aTestNotificationIsAskedForAgainAfterItsTime() async throws {
         let time = TestTime()

@@ -10,11 +10,16 @@ final class AppStoreStand {
 
     let studio: Studio
     let store: RunningCommand
+    /// The setting `appStore`.
+    let appStore: String
 
     /// - Parameters:
     ///   - more: members of the setting `appStore`.
     ///   - historyFrom: from when on Apple's history is read; `nil`: as the service does by itself.
-    init(historySeconds: Int, more: String = "", historyFrom: String? = "2020-01-01") async throws {
+    ///   - ledgers: what stands before the setting `appStore` of each ledger, by their names; `nil` for one ledger.
+    init(
+        historySeconds: Int, more: String = "", historyFrom: String? = "2020-01-01", ledgers: [String: String]? = nil
+    ) async throws {
         studio = try Studio()
         let script = Command.root.appendingPathComponent("Tests/CommandTests/app_store.py").path
         store = try Command.start(
@@ -29,28 +34,34 @@ final class AppStoreStand {
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o600], ofItemAtPath: studio.folder.path("AuthKey.p8"))
         let beginning = historyFrom.map { #", "historyFrom": "\#($0)""# } ?? ""
-        try studio.folder.write(
-            "ledger.json",
+        appStore = """
+            {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
+             "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
+             "historySeconds": \(historySeconds)\(beginning)\(more)}
             """
-            {"path": "ledger", "listen": ["127.0.0.1:0"],
-             "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
-             "anchors": ["root.der"], "catalog": "catalog.json", "insecureLoopback": true,
-             "appStore": {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
-                          "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
-                          "historySeconds": \(historySeconds)\(beginning)\(more)}}
-            """)
+        let kept = ledgers?.map { name, app in
+            #""\#(name)": {"path": "\#(name)", "catalog": "catalog.json", "anchors": ["root.der"], "app": \#(app), "#
+                + #""appStore": \#(appStore)}"#
+        }
+        let one = """
+            "path": "ledger", "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+            "anchors": ["root.der"], "catalog": "catalog.json", "appStore": \(appStore)
+            """
+        let members = kept.map { #""ledgers": {\#($0.joined(separator: ", "))}"# } ?? one
+        try studio.folder.write(
+            "ledger.json", #"{"listen": ["127.0.0.1:0"], "insecureLoopback": true, \#(members)}"#)
     }
 
     deinit { store.process.terminate() }
 
     func transaction(
         _ number: Int, product: String = "com.example.game.gems500", account: String? = AppStoreStand.player,
-        isRefunded: Bool = false
+        isRefunded: Bool = false, environment: AppStore.Environment = .sandbox
     ) throws -> String {
         var payload = TransactionPayload(
             transactionID: String(number), bundleID: "com.example.game", productID: product,
             purchaseDate: studio.now - 60_000, signedDate: studio.now - (isRefunded ? 10_000 : 60_000),
-            environment: .sandbox)
+            environment: environment)
         payload.appAccountToken = account
         if isRefunded { payload.revocationDate = studio.now - 20_000 }
         return try studio.chain.sign(payload)
@@ -102,10 +113,10 @@ final class AppStoreStand {
         #expect(try service.said.contains(text))
     }
 
-    func reconcile(_ service: RunningService, _ arguments: String...) throws -> Finished {
+    func reconcile(_ service: RunningService, _ arguments: String..., token: String? = nil) throws -> Finished {
         try Command.run(
             ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]
-                + arguments)
+                + arguments, environment: token.map { ["LEDGER_TOKEN": $0] } ?? [:])
     }
 
     /// What was asked of the App Store, or told it.

@@ -18,6 +18,15 @@ import Testing
         #expect(try told(stand).count == count)
     }
 
+    /// Whether it comes to be so within five minutes: what failed some times waits for one or two of them.
+    private static func eventually(_ condition: () throws -> Bool) async throws -> Bool {
+        for _ in 0..<600 {
+            if try condition() { return true }
+            try await Task.sleep(for: .milliseconds(500))
+        }
+        return false
+    }
+
     /// Without the spaces between them.
     private static func events(_ service: RunningService, _ transaction: Int) throws -> String {
         let finished = try Command.run(
@@ -66,6 +75,9 @@ import Testing
         try stand.lose(.consumptionRequest, try stand.transaction(3), before: 5_000)
         try await Self.waits(for: 3, stand)
         #expect(try Self.told(stand)[2].path == "/inApps/v2/transactions/consumption/3")
+        // Nor in the next looks.
+        try await Task.sleep(for: .seconds(11))
+        #expect(try Self.told(stand).count == 3)
         #expect(service.stop() == 0)
         try stand.audits()
     }
@@ -132,6 +144,79 @@ import Testing
         #expect(try service.said.contains("Apple refuses what it is told of a purchase"))
         #expect(service.stop() == 0)
         try stand.audits()
+    }
+
+    /// More of them than are told of at the same time, for which the App Store, or something before it, always fails.
+    @Test func purchasesThatAlwaysFailKeepNoOtherWaiting() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, more: #", "finish": true"#)
+        let failing = (1...8).flatMap {
+            ["/inApps/v1/transactions/\($0)/finish", "/inApps/v2/transactions/consumption/\($0)"]
+        }
+        let members = failing.enumerated().map {
+            $0.offset % 4 < 2 ? #""\#($0.element)": [503, null]"# : #""\#($0.element)": [404, 4040002]"#
+        }
+        try stand.studio.folder.write("refusals.json", "{\(members.joined(separator: ", "))}")
+        for number in 1...9 {
+            try stand.lose(.oneTimeCharge, try stand.transaction(number), before: 2 * Self.hour)
+            try stand.lose(.consumptionRequest, try stand.transaction(number), before: Self.hour)
+        }
+        let service = try RunningService(stand.studio.folder)
+        try await stand.waits(for: 4_500, at: service)
+        try Self.call(service, "consent", "key=c", "account=\(AppStoreStand.player)", "consumption=true")
+        let good = ["/inApps/v1/transactions/9/finish", "/inApps/v2/transactions/consumption/9"]
+        func isTold(_ path: String) throws -> Bool {
+            try Self.told(stand).contains { $0.path == path && $0.status == 202 }
+        }
+        #expect(try await Self.eventually { try good.allSatisfy(isTold) })
+        // They are tried again, each after its own wait, and the operator is told how many they are.
+        #expect(try await Self.eventually { try service.said.contains("of some purchases") })
+        let line = try #require(try service.said.split(separator: "\n").first { $0.contains("of some purchases") })
+        #expect(line.contains("waiting=") && line.contains("reason="), "\(line)")
+        #expect(try failing.allSatisfy { path in try Self.told(stand).count { $0.path == path } < 12 })
+        try stand.studio.folder.write("refusals.json", "{}")
+        #expect(try await Self.eventually { try failing.allSatisfy(isTold) })
+        #expect(try await Self.eventually { try service.said.contains("no purchase waits any more for Apple") })
+        #expect(
+            try (failing + good).allSatisfy { path in
+                try Self.told(stand).count { $0.path == path && $0.status == 202 } == 1
+            })
+        #expect(service.stop() == 0)
+        try stand.audits()
+    }
+
+    /// A container that is not gone after ten seconds is killed.
+    @Test func aServiceStopsSoonWhereTheAppStoreSaysNothing() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, more: #", "finish": true"#)
+        try stand.studio.folder.write("refusals.json", #"{"/inApps/v1/transactions/1/finish": [0, null]}"#)
+        try stand.lose(.oneTimeCharge, try stand.transaction(1), before: 10_000)
+        let service = try RunningService(stand.studio.folder)
+        try await Self.waits(for: 1, stand)
+        let begin = ContinuousClock.now
+        #expect(service.stop() == 0)
+        #expect(ContinuousClock.now - begin < .seconds(9))
+    }
+
+    /// Its leader does that.
+    @Test func aStandbyTellsAppleNothingUntilItLeads() async throws {
+        let stand = try await AppStoreStand(historySeconds: 1, more: #", "finish": true"#)
+        let (a, b) = (try Node(stand.studio, "a"), try Node(stand.studio, "b"))
+        let leader = try a.start()
+        let client = try await leader.client()
+        _ = try await client.credit(signedTransaction: try stand.transaction(1))
+        let key = stand.studio.folder.path("AuthKey.p8")
+        let standby = try b.start(
+            following: a.address, more: #""appStore": \#(stand.appStore.replacing("AuthKey.p8", with: key)),"#)
+        let reader = try await standby.client()
+        try await reader.waits(for: Int64(try a.blocks().count))
+        try await Task.sleep(for: .seconds(8))
+        #expect(try stand.requests().isEmpty)
+        leader.kill()
+        _ = try await reader.promote()
+        try await Self.waits(for: 1, stand)
+        #expect(try Self.told(stand)[0].path == "/inApps/v1/transactions/1/finish")
+        try? await client.close()
+        try await reader.close()
+        #expect(standby.stop() == 0)
     }
 
     @Test func aPurchaseIsFinishedAndItsOwnerToldOnceItIsCredited() async throws {

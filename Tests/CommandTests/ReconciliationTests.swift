@@ -19,6 +19,7 @@ import Testing
         try await stand.waits(for: "carried out what Apple's notification history had", at: service)
         let waiting = try service.said.split(separator: "\n").filter { $0.contains("history wait") }
         #expect(waiting.count == 1 && waiting[0].contains("unknown_product"), "\(waiting)")
+        #expect(waiting[0].contains("com.example.game.new") && waiting[0].contains(/notification [0-9a-f\-]+ \(/))
         #expect(service.stop() == 0)
         // The product that the catalog lacked holds the position, however much was carried out behind it.
         let position = try String(contentsOfFile: stand.studio.folder.path("ledger/app-store.history"), encoding: .utf8)
@@ -114,6 +115,124 @@ import Testing
         #expect(again.output.contains(#""outcome":"reversed","transactionId":"5""#), "\(again)")
         try await client.close()
         #expect(service.stop() == 0)
+    }
+
+    /// Apple's word for another environment is not carried out there, whoever hands it over.
+    @Test func byHandALedgerThatIsNamedTakesNothingOfAnother() async throws {
+        let production = #"{"bundleId": "com.example.game", "appAppleId": 1, "environment": "Production"}"#
+        let sandbox = #"{"bundleId": "com.example.game", "environment": "Sandbox"}"#
+        let stand = try await AppStoreStand(
+            historySeconds: 0, more: #", "sendConsumption": false"#,
+            ledgers: ["prod": production, "test": sandbox])
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        let player = try #require(AccountName("player-1"))
+        _ = try await client.credit(
+            signedTransaction: try stand.transaction(1, account: nil, environment: .production), account: player)
+        try stand.append(try stand.transaction(1, account: nil, isRefunded: true), to: "refunds.jsonl")
+        try stand.lose(.oneTimeCharge, try stand.transaction(2), before: 1_000)
+        let since = "\(stand.studio.now - 2 * 86_400_000)"
+        let foreign = try stand.reconcile(service, "--since", since, "--deep", "--ledger", "prod")
+        #expect(foreign.status == 2 && foreign.error.contains("wrong_environment"), "\(foreign)")
+        #expect(foreign.output == "{\"new\":0,\"known\":0,\"refused\":2,\"postponed\":0,\"unknown\":0}\n", "\(foreign)")
+        for (ledger, entries) in [("prod", 1), ("test", 0)] {
+            let head = try Command.run(["call", "--server", service.address, "--ledger", ledger, "head"])
+            #expect(head.output.filter { !$0.isWhitespace }.contains(#""entry":\#(entries)"#), "\(ledger): \(head)")
+        }
+        let own = try stand.reconcile(service, "--since", since, "--ledger", "test")
+        #expect(own.status == 0 && own.output.contains(#""new":1"#), "\(own)")
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// A purchase that no account has claimed has no entry; Apple refunds it all the same.
+    @Test func byHandPurchasesWithoutAnAccountAreAskedForToo() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        let told = try stand.notification(.oneTimeCharge, try stand.transaction(3, account: nil), before: 1_000)
+        _ = try await client.notify(signedPayload: told)
+        let deep = try stand.reconcile(service, "--since", "\(stand.studio.now - 86_400_000)", "--deep")
+        #expect(deep.status == 0, "\(deep)")
+        #expect(try stand.requests().contains { $0.path == "/inApps/v2/refund/lookup/3" })
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    @Test func byHandWhatEndsEarlySaysWhatItDidAndFromWhereToGoOn() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        for number in 1...2 { _ = try await client.credit(signedTransaction: try stand.transaction(number)) }
+        try stand.append(try stand.transaction(1, isRefunded: true), to: "refunds.jsonl")
+        try stand.studio.folder.write("refusals.json", #"{"/inApps/v2/refund/lookup/2": [401, 1]}"#)
+        let since = stand.studio.now - 86_400_000
+        let ended = try stand.reconcile(service, "--since", "\(since)", "--deep")
+        #expect(ended.status == 1 && ended.error.contains("HTTP 401"), "\(ended)")
+        #expect(!ended.error.contains("\u{1B}") && ended.error.contains(#"\u{1b}[31m"#), "\(ended)")
+        let place = try #require(ended.error.firstMatch(of: /go on with --since (\d+) --deep/)).1
+        #expect(try #require(Int64(place)) > since)
+        #expect(ended.output.contains(#""refused":0,"postponed":0,"unknown":0}"#), "\(ended)")
+        try stand.studio.folder.write("refusals.json", "{}")
+        let rest = try stand.reconcile(service, "--since", String(place), "--deep")
+        #expect(rest.status == 0, "\(rest)")
+        #expect(try await client.purchase(try #require(TransactionID("1"))).state == .revoked)
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    @Test func byHandWhatOthersWroteIsShownWithoutWhatATerminalObeys() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        _ = try await client.credit(signedTransaction: try stand.transaction(1))
+        let product = "gems\u{1B}[2J\u{9B}31m\u{202E}\u{2028}"
+        try stand.append(try stand.transaction(2, product: product, isRefunded: true), to: "refunds.jsonl")
+        try stand.lose(.init(rawValue: "NEW\u{9B}31m\u{7F}\u{202E}"), nil, before: 1_000)
+        let deep = try stand.reconcile(service, "--since", "\(stand.studio.now - 86_400_000)", "--deep")
+        #expect(deep.status == 1 && deep.output.contains(#""new":1"#), "\(deep)")
+        #expect(deep.output.contains(#""notificationType":"NEW\u009b31m\u007f\u202e""#), "\(deep)")
+        #expect(deep.error.contains(#"purchase 2 (gems\u{1b}[2J\u{9b}31m\u{202e}\u{2028}) was not carried out"#))
+        #expect(deep.error.contains("unknown_product") && deep.error.contains("product: gems"), "\(deep.error)")
+        let shown = (deep.output + deep.error).unicodeScalars
+        #expect(
+            !shown.contains {
+                $0 != "\n" && [.control, .format, .lineSeparator].contains($0.properties.generalCategory)
+            })
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    @Test func byHandWithoutATokenNothingIsTakenAndItIsSaid() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        try stand.lose(.oneTimeCharge, try stand.transaction(1), before: 1_000)
+        let tokens = Studio.tokens(("backend", "purchases", "purchases-secret"))
+        let file = try String(contentsOfFile: stand.studio.folder.path("ledger.json"), encoding: .utf8)
+        try stand.studio.folder.write(
+            "ledger.json", file.replacing(#""insecureLoopback": true"#, with: #""tokens": \#(tokens)"#))
+        let service = try RunningService(stand.studio.folder)
+        let since = "\(stand.studio.now - 86_400_000)"
+        let nameless = try stand.reconcile(service, "--since", since, "--deep")
+        #expect(nameless.status == 1 && nameless.error.contains("unauthenticated"), "\(nameless)")
+        #expect(nameless.output.contains(#""new":0,"known":0,"refused":0,"postponed":1"#), "\(nameless)")
+        // The journal is for another role.
+        let half = try stand.reconcile(service, "--since", since, "--deep", token: "purchases-secret")
+        #expect(half.status == 1 && half.error.contains("forbidden"), "\(half)")
+        #expect(half.output.hasSuffix("{\"new\":1,\"known\":0,\"refused\":0,\"postponed\":0,\"unknown\":0}\n"))
+        #expect(service.stop() == 0)
+    }
+
+    @Test(arguments: [
+        ("SUCCESS", 0, "it arrived"), ("TLS_\u{1B}[31mISSUE", 1, #"it did not arrive: TLS_\u{1b}[31mISSUE"#),
+    ])
+    func aTestNotificationSaysWhetherItArrived(result: String, status: Int32, words: String) async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        try stand.studio.folder.write(
+            "attempt.json", String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
+        let finished = try Command.run(
+            ["app-store", "test-notification", "--config", stand.studio.folder.path("ledger.json")])
+        #expect(finished.status == status, "\(finished)")
+        #expect((finished.output + finished.error).contains(words) && !finished.error.contains("\u{1B}"), "\(finished)")
     }
 
     @Test func byHandWhatIsNewIsSaidAndRefundsAreFoundWithoutANotification() async throws {

@@ -124,14 +124,20 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// A pipe into which nobody writes keeps no signal from its effect.
-    @Test func aHangupThatMeetsAPipeIsRefusedAndTheServiceCanBeStopped() async throws {
+    /// A pipe into which nobody writes, or one byte after the other, keeps no signal from its effect.
+    @Test(arguments: [false, true])
+    func aHangupThatMeetsAPipeIsRefusedAndTheServiceCanBeStopped(drips: Bool) async throws {
         let authority = try TestAuthority()
         let studio = try Self.studio(authority)
         let service = try RunningService(studio.folder)
         let client = try await Self.client(service.address, authority)
         unlink(authority.path("server.pem"))
         #expect(mkfifo(authority.path("server.pem"), 0o600) == 0)
+        let writer = Process()
+        writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+        writer.arguments = ["-c", #"while sleep 0.2; do printf x || exit; done > "$0""#, authority.path("server.pem")]
+        if drips { try writer.run() }
+        defer { if drips { writer.terminate() } }
         kill(service.process.processIdentifier, SIGHUP)
         for _ in 0..<3_000 where try !service.said.contains("cannot be used") {
             try await Task.sleep(for: .milliseconds(20))

@@ -1,14 +1,16 @@
 """The part of the App Store Server API that tells what was sent and refunded, and is told: answers what its files say.
 
     app_store.py FOLDER     prints its port; history.jsonl has {"time", "signedPayload"} lines, refunds.jsonl signed
-                            transactions, refusals.json {"path": [status, errorCode]} for what it is told; each is
-                            read anew for each request. requests.jsonl gets what was asked, with the status of what
-                            it was told
+                            transactions, refusals.json {"path": [status, errorCode]} for what it is told (status 0:
+                            it says nothing) and is asked of refunds, attempt.json a test notification's
+                            sendAttemptResult; each is read anew for each request. requests.jsonl gets what was asked,
+                            with the status of what it was told
 """
 import http.server
 import json
 import pathlib
 import sys
+import time
 
 folder = pathlib.Path(sys.argv[1])
 
@@ -36,6 +38,8 @@ class Store(http.server.BaseHTTPRequestHandler):
         refusals = json.loads("".join(lines("refusals.json")) or "{}")
         status, code = refusals.get(self.path, [202, None])
         self.asked(body, status)
+        if status == 0:
+            time.sleep(120)
         self.answer(status, {} if code is None else {"errorCode": code, "errorMessage": "refused."})
 
     def do_PUT(self):
@@ -46,6 +50,8 @@ class Store(http.server.BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers["Content-Length"] or 0))
         if self.path.endswith("/finish"):
             return self.told(None)
+        if self.path == "/inApps/v1/notifications/test":
+            return self.answer(200, {"testNotificationToken": "token"})
         query = json.loads(data)
         self.asked(query)
         path, _, token = self.path.partition("?paginationToken=")
@@ -61,6 +67,14 @@ class Store(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.asked(None)
+        if self.path == "/inApps/v1/notifications/test/token":
+            result = json.loads("".join(lines("attempt.json")))
+            return self.answer(200, {"signedPayload": "jws", "sendAttempts": [
+                {"attemptDate": 1, "sendAttemptResult": result}]})
+        refusals = json.loads("".join(lines("refusals.json")) or "{}")
+        if self.path in refusals:
+            status, code = refusals[self.path]
+            return self.answer(status, {"errorCode": code, "errorMessage": "refused.\u001b[31m"})
         if not self.path.startswith("/inApps/v2/refund/lookup/"):
             return self.answer(404, {})
         self.answer(200, {"signedTransactions": lines("refunds.jsonl"), "revision": "end", "hasMore": False})

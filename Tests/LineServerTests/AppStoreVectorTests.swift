@@ -12,7 +12,7 @@ private let vectors = URL(fileURLWithPath: #filePath)
     .appendingPathComponent("../shared/vectors/real-appstore").standardizedFileURL
 
 extension ServerTests {
-    @Suite(.enabled(if: FileManager.default.fileExists(atPath: vectors.path)))
+    @Suite(.enabled(if: FileManager.default.fileExists(atPath: vectors.path), "they are not at \(vectors.path)"))
     struct AppStoreVectors {
         private static func jws(_ name: String) throws -> String {
             try String(contentsOf: vectors.appendingPathComponent("\(name).jws"), encoding: .utf8)

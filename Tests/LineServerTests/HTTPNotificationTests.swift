@@ -120,6 +120,22 @@ extension ServerTests {
             #expect(logs.lines.contains { $0.contains("cannot be taken now") && $0.contains("storage_unavailable") })
         }
 
+        /// Otherwise nobody knows what to put into the catalog.
+        @Test func theLogSaysWhichNotificationWaitsAndForWhichProduct() async throws {
+            let app = try SandboxApp()
+            let logs = LogCapture()
+            try await serve(app, logs: logs) { _, client in
+                let purchase = try app.transaction(2, product: "com.example.game.later", account: Self.account)
+                let posted = try app.notification("b", type: "ONE_TIME_CHARGE", transaction: purchase)
+                #expect(try await client.ask(HTTPClient.notification(posted)).status == 503)
+            }
+            let line = try #require(logs.lines.first { $0.contains("unknown_product") })
+            for part in ["(product: com.example.game.later)", "notification=b", "type=ONE_TIME_CHARGE", "transaction="]
+            {
+                #expect(line.contains(part), "\(line)")
+            }
+        }
+
         @Test func whatAppleMayHaveSignedIsSentAgainWhereADateSpeaksAgainstIt() async throws {
             let app = try SandboxApp()
             try await serve(app) { _, client in

@@ -110,7 +110,7 @@ import Testing
     /// Parameters of every method that a ledger answers.
     private static let params: [String: String] = [
         "spend": #""key":"k","account":"p","debits":[{"currency":"gems","amount":1}]"#,
-        "credit": #""signedTransaction":"\#(Self.jws)""#, "notify": #""signedPayload":"\#(Self.jws)""#,
+        "credit": #""signedTransaction":"\#(Self.jws)""#, "notify": #""signedPayload":"\#(Self.notification)""#,
         "balance": #""account":"p""#, "purchase": #""transactionId":"1""#,
         "consumption": #""transactionId":"1","customerConsented":true"#,
         "link": #""token":"5f0e8c2a-0000-4000-8000-00000000000c","account":"p""#,
@@ -133,14 +133,22 @@ import Testing
     private static let release = #"{"method":"release","params":{"holdKey":"h"}}"#
 
     /// Claims the app of the second ledger, and nothing else of it is right.
-    private static let jws = {
-        let payload = #"""
-            {"transactionId":"1","bundleId":"com.example.b","productId":"p","purchaseDate":1,"quantity":1,\#
-            "type":"Consumable","signedDate":1,"environment":"Sandbox"}
-            """#
+    private static let jws = signed(
+        #"""
+        {"transactionId":"1","bundleId":"com.example.b","productId":"p","purchaseDate":1,"quantity":1,\#
+        "type":"Consumable","signedDate":1,"environment":"Sandbox"}
+        """#)
+
+    private static let notification = signed(
+        #"""
+        {"notificationType":"TEST","notificationUUID":"u","signedDate":1,\#
+        "data":{"bundleId":"com.example.b","environment":"Sandbox"}}
+        """#)
+
+    private static func signed(_ payload: String) -> String {
         let text = Data(payload.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         return "e30." + text.replacing("=", with: "") + ".AAAA"
-    }()
+    }
 
     @Test(arguments: Methods.all.filter { Self.params[$0.description] != nil })
     func everyMethodGoesToTheLedgerThatIsMeant(method: LedgerWire.Method) throws {
@@ -165,13 +173,19 @@ import Testing
         let isSigned = ["credit", "notify"].contains(method.description)
         #expect(goes(token, named: "a") == "a" && goes(token, named: "b") == "b")
         #expect(goes(token, named: "b", connection: "a") == "b")
-        #expect(goes(token, connection: "a") == (method.description == "credit" ? "b" : "a"))
+        #expect(goes(token, connection: "a") == (isSigned ? "b" : "a"))
         let bound = token == "all" ? "of b" : "replica of b"
         #expect(goes(bound) == "b" && goes(bound, named: "a") == "2 forbidden")
         #expect(goes(token, named: "c") == "2 unknown_ledger")
-        // A notification that is none claims nothing: the first judges it.
-        let unnamed = isSigned ? (method.description == "credit" ? "b" : "a") : "2 ledger_required"
-        #expect(goes(token) == unnamed)
+        #expect(goes(token) == (isSigned ? "b" : "2 ledger_required"))
+    }
+
+    @Test func aNotificationThatIsNoneClaimsNothingAndTheFirstJudgesIt() {
+        let tokens = [Token(token: "all", role: .admin)]
+        var transcript = Transcript(tokens: tokens, ledgers: ["a", "b"])
+        transcript.send(Requests.authenticate("all"))
+        let handedOn = transcript.send(Requests.call("notify", #"{"signedPayload":"\#(Self.jws)"}"#, id: 2))
+        #expect(handedOn.first?.prefix(1) == "a")
     }
 
     @Test func theTableHasEveryMethodOfALedger() {

@@ -17,17 +17,24 @@ public struct Pages<Page: Sendable & HistoryPage>: AsyncSequence, Sendable {
     }
 
     /// Begins to read.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(position: .after(start), fetch: fetch) }
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(after: start, fetch: fetch) }
 
     /// Reads page after page.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate enum Position {
+        private enum Position {
             case after(String?)
             case end
         }
 
-        fileprivate var position: Position
-        fileprivate let fetch: @Sendable (String?) async throws -> Page
+        private var position: Position
+        /// Where it was already. One that leads there again leads round in a circle.
+        private var passed: Set<String> = []
+        private let fetch: @Sendable (String?) async throws -> Page
+
+        fileprivate init(after start: String?, fetch: @escaping @Sendable (String?) async throws -> Page) {
+            position = .after(start)
+            self.fetch = fetch
+        }
 
         /// The next page; `nil` after the last.
         /// - Throws: ``AppStoreServerError``; `CancellationError`.
@@ -39,9 +46,10 @@ public struct Pages<Page: Sendable & HistoryPage>: AsyncSequence, Sendable {
                 return page
             }
             // Otherwise the same page would come for ever.
-            guard let next = page.continuation, next != token else {
+            guard let next = page.continuation, next != token, !passed.contains(next) else {
                 throw AppStoreServerError.unreadableReply("there are more pages, and it does not say where")
             }
+            if let token { passed.insert(token) }
             position = .after(next)
             return page
         }

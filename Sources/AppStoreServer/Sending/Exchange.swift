@@ -1,3 +1,4 @@
+internal import AppStore
 internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
@@ -74,7 +75,9 @@ struct Exchange: Sendable {
             try reader.object { (reader, key) throws(JSONError) in
                 switch key {
                 case "errorCode": read.code = APIErrorCode(rawValue: try reader.integer())
-                case "errorMessage": read.message = forPeople(try reader.string())
+                case "errorMessage":
+                    read.message = ForeignText.shown(
+                        try reader.string(), bytesMax: AppStoreServerLimits.messageBytesMax)
                 default: try reader.skip()
                 }
             }
@@ -82,20 +85,6 @@ struct Exchange: Sendable {
         }
         if let read { refusal = read }
         return refusal
-    }
-
-    /// A text of the other side's that is shown: without control characters, which could forge lines of a log, and not
-    /// longer than a sentence.
-    private static func forPeople(_ text: String) -> String {
-        var shown = ""
-        var bytes = 0
-        for scalar in text.unicodeScalars {
-            let isControl = scalar.properties.generalCategory == .control
-            bytes += isControl ? 1 : UTF8.width(scalar)
-            guard bytes <= AppStoreServerLimits.messageBytesMax else { return shown + "…" }
-            shown.unicodeScalars.append(isControl ? " " : scalar)
-        }
-        return shown
     }
 
     // MARK: Failures

@@ -65,4 +65,23 @@ public struct WireError: Error, Hashable, Sendable {
 extension WireError: CustomStringConvertible {
     /// The reason and the message.
     public var description: String { "\(reason): \(message)" }
+
+    /// The reason, the message and the details, for an operator: as `unknown_product: … (product: gems500)`. A detail
+    /// may be what a client or Apple wrote.
+    package var detailedDescription: String {
+        if details.isEmpty { return description }
+        return "\(description) (\(details.map { "\($0.name): \($0.value)" }.joined(separator: ", ")))"
+    }
+}
+
+extension WireError.Value: CustomStringConvertible {
+    /// The value, as people write it; JSON as it is.
+    public var description: String {
+        switch self {
+        case .string(let text), .json(let text): text
+        case .integer(let number): "\(number)"
+        case .bool(let flag): "\(flag)"
+        case .null: "null"
+        }
+    }
 }

@@ -1,4 +1,6 @@
+import AppStore
 import LedgerWire
+import Logging
 import NIOCore
 import NIOHTTP1
 
@@ -261,10 +263,10 @@ final class HTTPFront: ChannelDuplexHandler {
             respond(.unauthenticated(.unauthenticated), isKeptAlive: isKeptAlive, context)
         case (.answered, .requests):
             respond(HTTPResponse(body.readableBytes == 0 ? .noContent : .ok, body, isKeptAlive: isKeptAlive), context)
-        case (.answered(let error), .notifications):
+        case (.answered(let error, let notification), .notifications):
             let verdict = NotificationVerdict(error)
             if let notice = verdict.notice, let error {
-                notices.note(notice, context.channel.peerWords, ["reason": "\(error)"])
+                notices.note(notice, context.channel.peerWords, HTTPFront.details(error, notification))
             }
             let said = error == nil ? ByteBuffer() : body
             respond(HTTPResponse(verdict.status, said, isKeptAlive: isKeptAlive), context)
@@ -278,6 +280,16 @@ final class HTTPFront: ChannelDuplexHandler {
             pause(context)
         }
         return true
+    }
+
+    /// Why a notification is not in the books, and which it is.
+    private static func details(_ error: WireError, _ notification: SignedObject?) -> Logger.Metadata {
+        var details: Logger.Metadata = ["reason": "\(error.detailedDescription)"]
+        let subject = notification?.subject
+        if let uuid = subject?.notificationUUID { details["notification"] = "\(uuid)" }
+        if let type = subject?.notificationType { details["type"] = "\(type)" }
+        if let id = subject?.purchaseID { details["transaction"] = "\(id)" }
+        return details
     }
 
     private func pause(_ context: ChannelHandlerContext) {

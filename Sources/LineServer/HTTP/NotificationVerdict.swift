@@ -2,7 +2,7 @@ package import LedgerWire
 import NIOHTTP1
 
 /// What the App Store is told of a notification: 200 where it is in the books, or can never be; otherwise an error,
-/// after which it sends the notification again (after 1, 12, 24, 48 and 72 hours).
+/// after which it sends the notification again (1, 12, 24, 48 and 72 hours after the attempt before).
 package struct NotificationVerdict {
     let status: HTTPResponseStatus
     /// What the operator is told; `nil` where there is nothing to tell.

@@ -29,24 +29,19 @@ struct AppStoreAgent: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup { tasks in
                 if settings.historySeconds > 0 { tasks.addTask { await readHistory(client) } }
-                if settings.tellsApple { tasks.addTask { await tellApple() } }
+                if settings.tellsApple { tasks.addTask { await tellApple(client) } }
             }
         }
         await client.shutDown()
     }
 
-    private func tellApple() async {
-        let client = AppStoreServerClient(
-            key: key,
-            configuration: AppStoreServerClient.Configuration(
-                bundleID: app.bundleID, address: settings.address, retries: .none))
+    private func tellApple(_ client: AppStoreServerClient) async {
         let caller = LedgerCaller(ledger)
         await Correspondence(
             client: client, caller: caller, settings: settings, consumptionDelay: consumptionDelay, leads: leads,
             logger: logger
         ).run()
         caller.close()
-        await client.shutDown()
     }
 
     private func readHistory(_ client: AppStoreServerClient) async {

@@ -23,14 +23,14 @@ struct HistoryReading {
 
     /// Goes on until its task is cancelled.
     func run() async {
-        var reconciliation: Reconciliation?
+        var history: HistoryCatchUp?
         var isFailing = false
         var told: Told?
         while !Task.isCancelled {
             if leads() {
                 do {
-                    let current = try reconciliation ?? begin()
-                    reconciliation = current
+                    let current = try history ?? begin()
+                    history = current
                     try await catchUp(current, &told)
                     if isFailing { logger.notice("Apple's notification history can be read again") }
                     isFailing = false
@@ -46,13 +46,13 @@ struct HistoryReading {
                 }
             } else {
                 // Its leader reads the history. Where this one leads one day, it reads it all.
-                reconciliation = nil
+                history = nil
             }
             try? await Task.sleep(for: .seconds(seconds))
         }
     }
 
-    private func begin() throws -> Reconciliation {
+    private func begin() throws -> HistoryCatchUp {
         var position = try folder.historyPosition()
         if let noted = position, noted > Clock.now() {
             logger.warning(
@@ -61,10 +61,12 @@ struct HistoryReading {
             position = nil
         }
         let start = try position ?? beginning()
-        return Reconciliation(client: client, environment: environment, position: start) {
+        return HistoryCatchUp(client: client, environment: environment, position: start) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
-            return await caller.answers(to: operations).map { Reconciliation.Delivery($0) }
+            return zip(await caller.answers(to: operations), signedPayloads).map { answer, payload in
+                HistoryCatchUp.Delivery(answer, of: payload)
+            }
         }
     }
 
@@ -75,8 +77,8 @@ struct HistoryReading {
         var postponed = 0
     }
 
-    private func catchUp(_ reconciliation: Reconciliation, _ told: inout Told?) async throws {
-        let run = try await reconciliation.catchUp(to: Clock.now()) { [folder] _, position in
+    private func catchUp(_ history: HistoryCatchUp, _ told: inout Told?) async throws {
+        let run = try await history.catchUp(to: Clock.now()) { [folder] _, position in
             try folder.noteHistoryPosition(position)
         }
         let outside = Told(refused: run.refused, postponed: run.postponed)
@@ -100,17 +102,21 @@ struct HistoryReading {
     }
 }
 
-extension Reconciliation.Delivery {
-    init(_ answer: Answer) {
+extension HistoryCatchUp.Delivery {
+    init(_ answer: Answer, of signedPayload: String) {
         switch Reply(answer) {
         case .outcome(.notification(let receipt)): self = receipt.duplicate ? .known : .new
-        case .outcome(.refused(let refusal)): self.init(WireError(refusal))
-        case .error(let error): self.init(error)
+        case .outcome(.refused(let refusal)): self.init(WireError(refusal), of: signedPayload)
+        case .error(let error): self.init(error, of: signedPayload)
         case let outcome: preconditionFailure("a notification was answered \(outcome)")
         }
     }
 
-    init(_ error: WireError) {
-        self = NotificationVerdict.isFinal(error) ? .refused("\(error)") : .postponed("\(error)")
+    /// With a reason that says which notification it is.
+    init(_ error: WireError, of signedPayload: String) {
+        let subject = SignedObject.notification(Array(signedPayload.utf8)).subject
+        let names = [subject?.notificationName, subject?.purchaseName].compactMap { $0 }.joined(separator: ", ")
+        let reason = ForeignText.shown(error.detailedDescription) + (names.isEmpty ? "" : ": \(names)")
+        self = NotificationVerdict.isFinal(error) ? .refused(reason) : .postponed(reason)
     }
 }

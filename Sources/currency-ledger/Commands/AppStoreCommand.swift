@@ -71,7 +71,7 @@ extension AppStoreCommand {
                         let sent = try await client.testNotificationStatus(token: token)
                         guard let attempt = sent.sendAttempts.last else { continue }
                         if attempt.result == .success { return Console.print("it arrived") }
-                        throw Failure("it did not arrive: \(attempt.result.rawValue)")
+                        throw Failure("it did not arrive: \(ForeignText.shown(attempt.result.rawValue))")
                     } catch AppStoreServerError.refused(let refusal)
                         where refusal.code == .testNotificationNotFound
                     {

@@ -103,12 +103,15 @@ extension DemoStory {
     }
 
     /// What `app-store reconcile` does.
-    private func reconcile() async throws -> Reconciling.Counts {
+    private func reconcile() async throws -> MissedByHand.Counts {
         guard let asking = settings.appStore else { throw Failure("the demo's ledger has no key of the App Store's") }
         return try await asking.withClient(bundleID: settings.bundleID) { asked in
-            let reconciling = Reconciling(appStore: asked, environment: settings.environment, ledger: client) { _ in }
-            try await reconciling.readNotifications(since: stage.now)
-            return reconciling.counts
+            let missed = MissedByHand(
+                appStore: asked, environment: settings.environment, ledger: client, name: nil, since: stage.now,
+                deep: false
+            ) { _ in }
+            try await missed.readNotifications()
+            return missed.counts
         }
     }
 }

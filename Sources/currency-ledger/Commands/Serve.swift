@@ -162,7 +162,7 @@ struct Serve: AsyncParsableCommand {
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
-            .appStoreConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,
+            .appStoreSendConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,
             .appStoreHistoryFrom: appStoreHistoryFrom, .appStoreAccountTokens: appStoreSetAccountTokens,
             .insecureLoopback: insecureLoopback ? "true" : nil,
         ].compactMapValues { $0 }

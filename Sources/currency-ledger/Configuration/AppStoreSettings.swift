@@ -14,13 +14,13 @@ struct AppStoreSettings: Sendable {
     /// From when on it is read where nothing says how far it was read; `nil`: since the ledger was made.
     var historyFrom: Timestamp?
     /// Whether Apple is told how much was consumed, where it asks and the player has consented.
-    var answersConsumption = true
+    var sendsConsumption = true
     /// Whether Apple is told that a purchase is in the books, as the app's `Transaction.finish()` does.
     var finishes = false
     /// Whether Apple is told whose a purchase is, where the app did not say.
     var setsAccountTokens = false
 
-    var tellsApple: Bool { answersConsumption || finishes || setsAccountTokens }
+    var tellsApple: Bool { sendsConsumption || finishes || setsAccountTokens }
 
     /// - Throws: ``ConfigurationError`` where it cannot be read, or is no such key.
     func readKey() throws(ConfigurationError) -> InAppPurchaseKey {

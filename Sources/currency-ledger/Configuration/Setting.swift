@@ -35,7 +35,7 @@ enum Setting: String, CaseIterable {
     case appStoreAddress = "appStore.address"
     case appStoreHistorySeconds = "appStore.historySeconds"
     case appStoreHistoryFrom = "appStore.historyFrom"
-    case appStoreConsumption = "appStore.sendConsumption"
+    case appStoreSendConsumption = "appStore.sendConsumption"
     case appStoreFinish = "appStore.finish"
     case appStoreAccountTokens = "appStore.setAccountTokens"
     case logLevel = "log.level"
@@ -59,7 +59,7 @@ enum Setting: String, CaseIterable {
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
             .integer
-        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreConsumption, .appStoreFinish,
+        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens:
             .boolean
         case .listen, .listenHTTP, .anchors: .texts
@@ -76,7 +76,7 @@ enum Setting: String, CaseIterable {
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
-            .appStoreConsumption, .appStoreFinish, .appStoreAccountTokens:
+            .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens:
             false
         }
     }
@@ -113,7 +113,7 @@ enum Setting: String, CaseIterable {
         case .appStoreAddress: "--app-store-address"
         case .appStoreHistorySeconds: "--app-store-history-seconds"
         case .appStoreHistoryFrom: "--app-store-history-from"
-        case .appStoreConsumption: "--app-store-send-consumption"
+        case .appStoreSendConsumption: "--app-store-send-consumption"
         case .appStoreFinish: "--app-store-finish"
         case .appStoreAccountTokens: "--app-store-set-account-tokens"
         case .logLevel: "--log-level"
@@ -132,7 +132,7 @@ enum Setting: String, CaseIterable {
         case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
-            .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreConsumption, .appStoreFinish,
+            .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,

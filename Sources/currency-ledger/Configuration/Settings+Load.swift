@@ -179,7 +179,7 @@ private struct Source {
         let own = filled(.appStoreAddress)
         let seconds = integer(.appStoreHistorySeconds, in: 0...86_400)
         let historyFrom = filled(.appStoreHistoryFrom).flatMap { time($0) }
-        let sendsConsumption = boolean(.appStoreConsumption)
+        let sendsConsumption = boolean(.appStoreSendConsumption)
         let finishes = boolean(.appStoreFinish)
         let setsAccountTokens = boolean(.appStoreAccountTokens)
         for setting in Setting.allCases
@@ -194,7 +194,7 @@ private struct Source {
         var settings = AppStoreSettings(keyFile: key, keyID: keyID, issuerID: issuerID, address: address)
         if let seconds { settings.historySeconds = Int(seconds) }
         settings.historyFrom = historyFrom
-        settings.answersConsumption = sendsConsumption ?? settings.answersConsumption
+        settings.sendsConsumption = sendsConsumption ?? settings.sendsConsumption
         settings.finishes = finishes ?? settings.finishes
         settings.setsAccountTokens = setsAccountTokens ?? settings.setsAccountTokens
         return settings

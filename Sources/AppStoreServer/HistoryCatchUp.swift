@@ -6,7 +6,7 @@ public import AppStore
 /// It goes on from a time, its ``position``. Apple may list a notification after a later one, so each run reads the
 /// last hour before it again (``AppStoreServerLimits/historyOverlapMilliseconds``). What cannot be taken now is handed
 /// over again in the next run; until then the position stays before it.
-public actor Reconciliation {
+public actor HistoryCatchUp {
     /// What became of a notification that was handed over.
     public enum Delivery: Hashable, Sendable {
         /// It is recorded now.
@@ -38,8 +38,8 @@ public actor Reconciliation {
     }
 
     private struct Postponed {
-        /// From when on the history has it.
-        var from: Int64
+        /// The part of the history that has it.
+        var part: Range<Int64>
         var signedPayload: String
         var reason: String
     }
@@ -50,8 +50,9 @@ public actor Reconciliation {
     private let deliver: @Sendable (_ signedPayloads: [String]) async throws -> [Delivery]
     private var readThrough: Int64
     private var postponed: [Postponed] = []
-    /// From when on the history has some that wait and are not kept here, for too many do.
-    private var unkeptFrom: Int64?
+    /// Parts of the history that have some which wait and are not kept here, for too many do: first the one that is
+    /// read again next.
+    private var unkept: [Range<Int64>] = []
     private var isRunning = false
 
     /// - Parameters:
@@ -83,7 +84,9 @@ public actor Reconciliation {
     }
 
     /// Everything before this time was handed over, and taken or refused for ever: where another process may go on.
-    public var position: Int64 { postponed.reduce(min(readThrough, unkeptFrom ?? .max)) { min($0, $1.from) } }
+    public var position: Int64 {
+        (postponed.map(\.part) + unkept).reduce(readThrough) { min($0, $1.lowerBound) }
+    }
 
     /// Hands over what was sent until `now`, a day at a time. A run ends before the next begins.
     /// - Parameters:
@@ -99,20 +102,17 @@ public actor Reconciliation {
         defer { isRunning = false }
         var run = Progress(readThrough: readThrough)
         try await deliverAgain(&run)
-        if let from = unkeptFrom, postponed.count <= AppStoreServerLimits.postponedMax / 2 {
-            // There is room again for those that were not kept: the history has them.
-            readThrough = min(readThrough, from)
-            unkeptFrom = nil
-        }
         let earliest = max(
             0,
             now - AppStoreServerLimits.historyMilliseconds(environment)
                 + AppStoreServerLimits.historyMarginMilliseconds)
+        giveUp(before: earliest, &run)
+        try await readUnkept(&run)
         readThrough = max(readThrough, earliest)
         var start = max(earliest, readThrough - AppStoreServerLimits.historyOverlapMilliseconds)
         repeat {
             let end = min(now, readThrough + AppStoreServerLimits.historyPartMilliseconds)
-            if start < end { try await read(from: start, to: end, &run) }
+            if start < end { try await read(start..<end, &run) }
             run.postponed = postponed.count
             run.postponementReason = postponed.first?.reason
             readThrough = max(readThrough, end)
@@ -135,7 +135,50 @@ public actor Reconciliation {
         }
     }
 
-    private func read(from start: Int64, to end: Int64, _ run: inout Progress) async throws {
+    /// What Apple does not have any more, nobody else would find: it holds up nothing.
+    private func giveUp(before earliest: Int64, _ run: inout Progress) {
+        for one in postponed where one.part.upperBound <= earliest {
+            run.refused += 1
+            run.refusalReason = "it waited until Apple's history had it no more: \(one.reason)"
+        }
+        postponed.removeAll { $0.part.upperBound <= earliest }
+        unkept = unkept.compactMap { part in
+            part.upperBound <= earliest ? nil : max(part.lowerBound, earliest)..<part.upperBound
+        }
+    }
+
+    /// Reads parts again that have some which are not kept: all where there is room for them, and else the next one,
+    /// so that each has its turn, however long those that are kept wait.
+    private func readUnkept(_ run: inout Progress) async throws {
+        let hasRoom = postponed.count <= AppStoreServerLimits.postponedMax / 2
+        for _ in 0..<(hasRoom ? unkept.count : min(1, unkept.count)) {
+            let part = unkept.removeFirst()
+            // Whatever else is there was counted when it was read first.
+            var again = Progress(readThrough: run.readThrough)
+            do {
+                try await read(part, &again)
+            } catch {
+                unkept.insert(part, at: 0)
+                throw error
+            }
+            run.new += again.new
+        }
+    }
+
+    private func leaveUnkept(_ part: Range<Int64>) {
+        func whole(_ other: Range<Int64>) -> Range<Int64> {
+            min(other.lowerBound, part.lowerBound)..<max(other.upperBound, part.upperBound)
+        }
+        // What adjoins or overlaps is one part, where that is not longer than one is read at once.
+        let place = unkept.firstIndex { other in
+            other.lowerBound <= part.upperBound && part.lowerBound <= other.upperBound
+                && whole(other).count <= max(other.count, Int(AppStoreServerLimits.historyPartMilliseconds))
+        }
+        if let place { unkept[place] = whole(unkept[place]) } else { unkept.append(part) }
+    }
+
+    private func read(_ part: Range<Int64>, _ run: inout Progress) async throws {
+        let (start, end) = (part.lowerBound, part.upperBound)
         var pages = 0
         for try await page in client.notificationHistory(NotificationHistoryQuery(startDate: start, endDate: end)) {
             pages += 1
@@ -155,9 +198,9 @@ public actor Reconciliation {
             for (payload, delivery) in zip(fresh, deliveries) {
                 guard let reason = note(delivery, &run) else { continue }
                 if postponed.count < AppStoreServerLimits.postponedMax {
-                    postponed.append(Postponed(from: start, signedPayload: payload, reason: reason))
+                    postponed.append(Postponed(part: part, signedPayload: payload, reason: reason))
                 } else {
-                    unkeptFrom = min(unkeptFrom ?? start, start)
+                    leaveUnkept(part)
                 }
             }
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import AppStoreServer
 
 /// What a webhook missed, from the history.
-@Suite struct ReconciliationTests {
+@Suite struct HistoryCatchUpTests {
     private static let day: Int64 = 86_400_000
     private static let hour: Int64 = 3_600_000
     private static let start: Int64 = 1_700_000_000_000
@@ -48,7 +48,7 @@ import Testing
 
         let state = NIOLockedValueBox(State())
 
-        @Sendable func take(_ page: [String]) -> [Reconciliation.Delivery] {
+        @Sendable func take(_ page: [String]) -> [HistoryCatchUp.Delivery] {
             state.withLockedValue { state in
                 page.map { payload in
                     state.handedOver.append(payload)
@@ -64,7 +64,7 @@ import Testing
         let (history, taker) = (History(), Taker())
         for number in 0..<130 { history.send("n\(number)", at: Self.start + Int64(number) * Self.hour) }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 6 * Self.day
             let first = try await reconciliation.catchUp(to: now)
@@ -85,7 +85,7 @@ import Testing
     @Test func whatAppleListsLateIsFoundWithinTheOverlap() async throws {
         let (history, taker) = (History(), Taker())
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             _ = try await reconciliation.catchUp(to: Self.start + Self.hour)
             history.send("late", at: Self.start + Self.hour - 1)
@@ -100,7 +100,7 @@ import Testing
         history.send("good", at: Self.start + 3 * Self.day)
         taker.state.withLockedValue { $0.postponed = ["unknown product"] }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 5 * Self.day
             let first = try await reconciliation.catchUp(to: now)
@@ -125,7 +125,7 @@ import Testing
         history.send("forged", at: Self.start + 1)
         taker.state.withLockedValue { $0.refused = ["forged"] }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             let run = try await reconciliation.catchUp(to: Self.start + Self.hour)
             #expect(run.refused == 1)
@@ -138,7 +138,7 @@ import Testing
         history.send("n", at: Self.start + 1)
         history.failing.withLockedValue { $0 = true }
         try await withStore(retries: .none, answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             await #expect(throws: AppStoreServerError.self) {
                 _ = try await reconciliation.catchUp(to: Self.start + Self.day)
@@ -157,7 +157,7 @@ import Testing
         history.send("later", at: Self.start + 2 * Self.day)
         taker.state.withLockedValue { $0.postponed = Set(names) }
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, deliver: taker.take)
             let now = Self.start + 3 * Self.day
             let first = try await reconciliation.catchUp(to: now)
@@ -165,14 +165,53 @@ import Testing
             #expect(first.postponementReason == "unknown_product")
             #expect(taker.state.withLockedValue { $0.taken } == ["later"])
             #expect(await reconciliation.position <= Self.start + Self.hour)
-            // Those that are not kept are not read again while there is no room for them.
+            // Those that are not kept are read again, and not the days behind them.
             let asked = history.asked.withLockedValue { $0.count }
             _ = try await reconciliation.catchUp(to: now)
-            #expect(history.asked.withLockedValue { $0.count } == asked + 1)
+            #expect(history.asked.withLockedValue { $0.count } == asked + 2)
             taker.state.withLockedValue { $0.postponed = [] }
             let last = try await reconciliation.catchUp(to: now)
             #expect(last.new == 1_040)
             #expect(last.postponed == 0 && last.postponementReason == nil)
+            #expect(await reconciliation.position == now)
+        }
+    }
+
+    /// A thousand that nobody will ever take keep no good one behind them from its second chance.
+    @Test func whatFailedOnceBehindTooManyThatWaitIsTakenInItsTurn() async throws {
+        let (history, taker) = (History(), Taker())
+        let names = (0..<1_040).map { "n\($0)" }
+        for name in names { history.send(name, at: Self.start + Self.hour) }
+        let good = (1...3).map { "good\($0)" }
+        for (index, name) in good.enumerated() {
+            history.send(name, at: Self.start + Int64(2 * index + 2) * Self.day)
+        }
+        taker.state.withLockedValue { $0.postponed = Set(names + good) }
+        try await withStore(answer: history.answer) { client, _ in
+            let reconciliation = HistoryCatchUp(
+                client: client, environment: .production, position: Self.start, deliver: taker.take)
+            let now = Self.start + 8 * Self.day
+            _ = try await reconciliation.catchUp(to: now)
+            taker.state.withLockedValue { $0.postponed = Set(names) }
+            var found = 0
+            for run in 1...4 { found += try await reconciliation.catchUp(to: now + Int64(run)).new }
+            #expect(found == 3 && taker.state.withLockedValue { $0.taken } == Set(good))
+            #expect(await reconciliation.position <= Self.start + Self.hour)
+        }
+    }
+
+    @Test func whatAppleDoesNotHaveAnyMoreWaitsForNothing() async throws {
+        let (history, taker) = (History(), Taker())
+        history.send("unknown product", at: Self.start + Self.hour)
+        taker.state.withLockedValue { $0.postponed = ["unknown product"] }
+        try await withStore(answer: history.answer) { client, _ in
+            let reconciliation = HistoryCatchUp(
+                client: client, environment: .sandbox, position: Self.start, deliver: taker.take)
+            #expect(try await reconciliation.catchUp(to: Self.start + 2 * Self.day).postponed == 1)
+            let now = Self.start + 32 * Self.day
+            let last = try await reconciliation.catchUp(to: now)
+            #expect(last.postponed == 0 && last.refused == 1)
+            #expect(try #require(last.refusalReason).contains("unknown_product"))
             #expect(await reconciliation.position == now)
         }
     }
@@ -190,7 +229,7 @@ import Testing
                 #"{"notificationHistory":[{"signedPayload":"same","sendAttempts":[]}],"#
                     + #""paginationToken":"\#(number)","hasMore":true}"#)
         } _: { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: .production, position: Self.start, pagesMax: 30, deliver: taker.take)
             await #expect(throws: AppStoreServerError.self) {
                 _ = try await reconciliation.catchUp(to: Self.start + Self.day)
@@ -208,7 +247,7 @@ import Testing
         history.send("kept", at: now - (days - 1) * Self.day)
         history.send("gone", at: now - (days + 1) * Self.day)
         try await withStore(answer: history.answer) { client, _ in
-            let reconciliation = Reconciliation(
+            let reconciliation = HistoryCatchUp(
                 client: client, environment: environment, position: Self.start, deliver: taker.take)
             _ = try await reconciliation.catchUp(to: now)
             #expect(taker.state.withLockedValue { $0.handedOver } == ["kept"])

@@ -1,0 +1,231 @@
+import Ledger
+import Testing
+
+@testable import currency_ledger
+
+/// What waits until Apple can be told of it, when it is tried again, and when Apple is taken to be unreachable.
+@Suite struct BacklogTests {
+    private struct Failure: Error {}
+    private static let earliest: Timestamp = 1_000
+    private static let now: Timestamp = 1_000_000_000
+
+    private static func row(_ number: Int64, time: Timestamp = 2_000) -> Backlog.Row {
+        Backlog.Row(number: number, time: time)
+    }
+
+    /// The longest wait that may be drawn.
+    @Sendable private static func longest(_ bound: Int64) -> Int64 { bound }
+
+    private static func fail(_ backlog: inout Backlog, _ numbers: ClosedRange<Int64>, at now: Timestamp = now) {
+        for number in numbers { backlog.fail(row(number), "no", at: now, jitter: longest) }
+        backlog.pass(numbers.upperBound)
+    }
+
+    // MARK: Waits
+
+    /// Failures before, and the milliseconds below which the next wait is.
+    @Test(arguments: [(0, 5_000), (1, 10_000), (2, 20_000), (6, 320_000), (7, 640_000), (8, 900_000), (200, 900_000)])
+    func aRowWaitsTwiceAsLongEachTimeUpToAQuarterOfAnHour(failures: Int, bound: Int64) {
+        var attempts = Attempts()
+        for _ in 0..<failures { attempts.fail(1, "no", at: 0) { _ in 0 } }
+        var drawn: Int64?
+        attempts.fail(1, "no", at: 100) { max in
+            drawn = max
+            return max / 2
+        }
+        #expect(drawn == bound)
+        #expect(attempts.waits[1]?.notBefore == 101 + bound / 2)
+        #expect(!attempts.isDue(1, at: 100 + bound / 2) && attempts.isDue(1, at: 101 + bound / 2))
+        #expect(attempts.isDue(2, at: 0))
+        attempts.settle(1)
+        #expect(attempts.isDue(1, at: 0))
+    }
+
+    @Test func whatFailedIsNotDueInTheSameMomentWhateverIsDrawn() {
+        var attempts = Attempts()
+        attempts.fail(1, "no", at: 7) { _ in 0 }
+        #expect(!attempts.isDue(1, at: 7) && attempts.isDue(1, at: 8))
+    }
+
+    /// Rows that failed again and again, what was said last, and what is said then.
+    @Test(
+        arguments: [
+            (0, 0, nil), (1, 0, 1), (1, 1, nil), (3, 2, nil), (4, 2, 4), (9, 4, 9), (1, 9, nil), (0, 9, 0),
+        ] as [(Int64, Int, Int?)])
+    func theOperatorIsToldWhenTheyBeginWhenTheyHaveDoubledAndWhenTheyEnd(rows: Int64, said: Int, news: Int?) {
+        var attempts = Attempts()
+        for number in 0..<rows {
+            for _ in 0..<Attempts.lastingFailures { attempts.fail(number, "no", at: 0) { _ in 0 } }
+        }
+        // One that failed less often may be an accident.
+        attempts.fail(-1, "no", at: 0) { _ in 0 }
+        #expect(attempts.news(since: said) == news)
+    }
+
+    /// Failures in a row, the milliseconds until the deadline, and the wait.
+    @Test(
+        arguments: [
+            (0, nil, 5_000), (1, nil, 10_000), (5, nil, 160_000), (6, nil, 300_000), (99, nil, 300_000),
+            (6, 3_600_000, 300_000), (6, 600_000, 300_000), (6, 100_000, 50_000), (6, 8_000, 5_000), (6, -1, 5_000),
+            (0, 100_000, 5_000),
+        ] as [(Int, Int64?, Int64)])
+    func theNextLookIsTheNearerTheNearerADeadlineIs(failures: Int, left: Int64?, wait: Int64) {
+        #expect(Pace.wait(failures: failures, deadline: left.map { Self.now + $0 }, at: Self.now) == wait)
+    }
+
+    // MARK: Backlog
+
+    @Test func whatFailsWaitsAndTheOrderGoesOn() {
+        var backlog = Backlog()
+        backlog.begin(at: Self.now, earliest: Self.earliest)
+        Self.fail(&backlog, 3...5)
+        backlog.pass(9)
+        #expect(backlog.place == 9 && backlog.count == 3 && backlog.unkeptFrom == nil)
+        #expect(backlog.isWaiting(4) && !backlog.isWaiting(9))
+        #expect(backlog.due(at: Self.now + 5_000).isEmpty)
+        #expect(backlog.due(at: Self.now + 5_001).map(\.number) == [3, 4, 5])
+        // What fails again comes behind what has waited longer.
+        backlog.fail(Self.row(3), "no", at: Self.now + 5_001, jitter: Self.longest)
+        backlog.settle(Self.row(4))
+        #expect(backlog.due(at: Self.now + 100_000).map(\.number) == [5, 3])
+        #expect(backlog.place == 9)
+    }
+
+    @Test func whatIsTooMuchToBeKeptIsReadAgainAndNothingIsLeftOut() {
+        var backlog = Backlog(waitingMax: 4)
+        backlog.begin(at: Self.now, earliest: Self.earliest)
+        Self.fail(&backlog, 1...7)
+        #expect(backlog.count == 4 && backlog.place == 7 && backlog.unkeptFrom == 4)
+        // Where none of those that are kept is told, after some time.
+        backlog.begin(at: Self.now + Backlog.rereadMilliseconds - 1, earliest: Self.earliest)
+        #expect(backlog.place == 7)
+        backlog.begin(at: Self.now + Backlog.rereadMilliseconds, earliest: Self.earliest)
+        #expect(backlog.place == 4 && backlog.unkeptFrom == nil)
+        Self.fail(&backlog, 5...6, at: Self.now + Backlog.rereadMilliseconds)
+        backlog.pass(7)
+        #expect(backlog.unkeptFrom == 4 && backlog.place == 7)
+        // As soon as half of them are told.
+        for number in 1...2 as ClosedRange<Int64> { backlog.settle(Self.row(number)) }
+        backlog.begin(at: Self.now + Backlog.rereadMilliseconds + 1, earliest: Self.earliest)
+        #expect(backlog.place == 4)
+        Self.fail(&backlog, 5...6)
+        #expect(backlog.count == 4 && backlog.unkeptFrom == nil)
+    }
+
+    @Test func ofWhatIsTooOldNothingWaits() {
+        var backlog = Backlog()
+        backlog.fail(Self.row(1, time: Self.earliest - 1), "no", at: Self.now, jitter: Self.longest)
+        backlog.fail(Self.row(2, time: Self.earliest), "no", at: Self.now, jitter: Self.longest)
+        backlog.begin(at: Self.now, earliest: Self.earliest)
+        #expect(!backlog.isWaiting(1) && backlog.isWaiting(2) && backlog.attempts.waits.count == 1)
+    }
+
+    /// A thousand purchases that Apple never takes, in an order of two thousand, and room for a hundred.
+    @Test func thousandsThatFailKeepNoOtherFromBeingTold() {
+        var backlog = Backlog(waitingMax: 100)
+        var told: Set<Int64> = []
+        var now = Self.now
+        for look in 0..<40 {
+            backlog.begin(at: now, earliest: Self.earliest)
+            let rows = (1...2_000 as ClosedRange<Int64>).filter { $0 > backlog.place && !backlog.isWaiting($0) }
+            for number in rows + backlog.due(at: now).map(\.number) where !told.contains(number) {
+                // Those of the first half fail until Apple takes them, in the twentieth look.
+                if number <= 1_000 && look < 20 {
+                    backlog.fail(Self.row(number), "no", at: now) { $0 / 2 }
+                } else {
+                    told.insert(number)
+                    backlog.settle(Self.row(number))
+                }
+                backlog.pass(number)
+            }
+            backlog.pass(2_000)
+            #expect(backlog.count <= 100)
+            if look == 0 { #expect(told.count == 1_000) }
+            now += 300_000
+        }
+        #expect(told.count == 2_000 && backlog.count == 0 && backlog.unkeptFrom == nil)
+    }
+
+    // MARK: Questions
+
+    private static func question(_ number: Int64, signed: Timestamp = now) -> AppStoreWork.ConsumptionRequest {
+        AppStoreWork.ConsumptionRequest(
+            number: number, notificationUUID: "u\(number)", transaction: TransactionID(number: number), product: "p",
+            signedDate: signed, time: signed, account: nil, consent: true, isEnded: false, refusalCode: nil)
+    }
+
+    @Test func aQuestionThatIsOpenIsMetAgainAndOneThatFailedHoldsUpNone() {
+        var questions = Questions()
+        questions.begin()
+        questions.settle(Self.question(1))
+        questions.leave(Self.question(2))
+        questions.fail(Self.question(3), "no", at: Self.now, jitter: Self.longest)
+        questions.settle(Self.question(4))
+        #expect(questions.place == 1 && questions.after == 4)
+        questions.begin()
+        #expect(questions.after == 1)
+        #expect(questions.isDue(Self.question(2), at: Self.now) && !questions.isDue(Self.question(3), at: Self.now))
+        #expect(questions.isDue(Self.question(3), at: Self.now + 5_001))
+        for number in 2...4 as ClosedRange<Int64> { questions.settle(Self.question(number)) }
+        #expect(questions.place == 4 && questions.attempts.waits.isEmpty)
+    }
+
+    @Test func theDeadlineIsThatOfTheOpenQuestionWhoseTimeEndsFirst() {
+        var questions = Questions()
+        questions.begin()
+        questions.settle(Self.question(1, signed: Self.now - 9_000_000))
+        questions.leave(Self.question(2))
+        questions.fail(Self.question(3, signed: Self.now - 600_000), "no", at: Self.now, jitter: Self.longest)
+        #expect(questions.deadline == Questions.end(Self.question(3, signed: Self.now - 600_000)))
+        questions.begin()
+        #expect(questions.deadline == nil)
+    }
+
+    /// Milliseconds until an answer is not sent any more, and below which the wait of one that failed often is.
+    @Test(arguments: [(43_000_000, 900_000), (1_000_000, 500_000), (60_000, 30_000), (9_000, 5_000)])
+    func anAnswerIsTriedTheMoreOftenTheLessTimeItHas(left: Int64, bound: Int64) {
+        let question = Self.question(1, signed: Self.now)
+        let now = Questions.end(question) - left
+        var questions = Questions()
+        for _ in 0..<20 { questions.fail(question, "no", at: now, jitter: Self.longest) }
+        #expect(questions.attempts.waits[1]?.notBefore == now + 1 + bound)
+        // That its time is over is not waited for.
+        #expect(questions.isDue(question, at: Questions.end(question)))
+    }
+
+    // MARK: Reach
+
+    /// What the calls of each group came to: `+` an answer, `~` a refusal of this purchase, `-` a failure.
+    @Test(
+        arguments: [
+            (["++++++++"], true, nil), (["--------", "+"], true, nil), (["--------", "~"], true, nil),
+            (["--------", "-"], false, 1), (["-------+", "--------", "+", "++++++++"], true, nil),
+            (["++++++++", "--------", "-"], true, 2), (["~~~~~~~~", "~~~~~~~~"], true, nil),
+            // One row alone says nothing of others; two do.
+            (["-"], false, nil), (["--"], false, 1), (["+", "-"], true, nil), ([""], false, nil),
+        ] as [([String], Bool, Int?)])
+    func appleIsUnreachableWhereRowsFromFurtherOnFailToo(groups: [String], hasAnswered: Bool, endsAt: Int?) {
+        var reach = Reach()
+        var end: Int?
+        for (index, group) in groups.enumerated() where end == nil {
+            #expect(group.count <= reach.groupMax)
+            do {
+                try reach.note(
+                    group.map { $0 == "+" ? .answered : $0 == "~" ? .refused(Failure()) : .failed(Failure()) })
+            } catch { end = index }
+        }
+        if end == nil {
+            do { try reach.end() } catch { end = groups.count }
+        }
+        #expect(end == endsAt && reach.hasAnswered == hasAnswered)
+    }
+
+    @Test func afterAGroupThatFailedOneRowIsTried() throws {
+        var reach = Reach()
+        #expect(reach.groupMax == 8)
+        try reach.note(Array(repeating: .failed(Failure()), count: 8))
+        #expect(reach.groupMax == 1)
+        try reach.note([.answered])
+        #expect(reach.groupMax == 8)
+    }
+}
