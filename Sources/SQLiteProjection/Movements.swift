@@ -130,8 +130,8 @@ struct Movement {
 
         let deferred = row.integer(.moneyDeferred)
         if !opens, debit == .moved || credit == .moved {
-            // To another account, and nothing is earned by it. What is left of a lot goes out in parts, of the wallet and
-            // of what is held, and then comes in so: its money goes with the last part, and comes with the first.
+            // To another account, and nothing is earned by it. What is left of a lot goes out in parts, of the wallet
+            // and of what is held, and then comes in so: its money goes with the last part, and comes with the first.
             change = LotValue()
             units = 0
             let left = row.integer(.leftBefore)
