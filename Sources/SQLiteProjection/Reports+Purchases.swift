@@ -86,7 +86,10 @@ extension Reports {
             let isFirstKnown = query.dates == .posted || first.1 ?? time <= query.asOf
             let last = later.map { isFirstKnown && $0.0 <= first.0 ? first : $0 } ?? (isFirstKnown ? first : nil)
             let (revoked, revocationDate) = (last?.0.1 ?? 0, last?.1)
-            let isOpened = select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf } ?? false
+            // One that was carried over, and of which nothing is left, has an account and posted nothing.
+            let isOpened =
+                select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf }
+                ?? (select.optionalInteger(13) == nil && select.optionalInteger(1) != nil)
             let owner = try isOpened ? select.optionalInteger(1).map { try links.owner(of: $0) } : nil
             let line = ReportLine(
                 query.kind,

@@ -460,7 +460,8 @@ package struct FinanceModel {
             let assignment = assigned[facts.transaction]
             let entry = row.entry ?? assignment?.entry
             // By when it happened, it is the account's from when it was bought.
-            let isOpened = entry.flatMap { entries[$0] }.map { isEffective(facts) || $0 <= query.asOf } ?? false
+            let isUsedUp = row.grants.isEmpty
+            let isOpened = entry.flatMap { entries[$0] }.map { isEffective(facts) || $0 <= query.asOf } ?? isUsedUp
             if query.kind == .unassigned && isOpened { return nil }
             let newest = words[facts.transaction]?.filter { time($0) <= query.asOf }
                 .max { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }
