@@ -68,6 +68,9 @@ struct Finder {
         if case .consent(let receipt) = answer {
             return .request(Finding.Request(key: key, answer: .recorded(receipt)))
         }
+        if case .imported(let receipt) = answer, receipt.entry == nil {
+            return .request(Finding.Request(key: key, answer: .usedUp(receipt.usedUp)))
+        }
         let entry = try row.entry.map { try JournalReader(db).entry($0) }
         guard let entry, entry.key == key else {
             throw StoreError.corrupt("request \(key) names an entry that it did not post")
@@ -76,17 +79,23 @@ struct Finder {
     }
 
     private func purchase(_ id: TransactionID) throws -> Finding {
-        let select = try PreparedStatement(db, "SELECT account, entry, product FROM purchase WHERE transaction_id = ?")
+        let select = try PreparedStatement(
+            db, "SELECT account, entry, product, grants = '' FROM purchase WHERE transaction_id = ?")
         select.bind(1, id.number)
         let row = try select.first { row in
-            (account: row.optionalInteger(0), entry: row.optionalInteger(1), product: row.text(2))
+            (
+                account: row.optionalInteger(0), entry: row.optionalInteger(1), product: row.text(2),
+                isUsedUp: row.integer(3) != 0
+            )
         }
         guard let row else { return .unknown }
         let account = try row.account.map { account in
             try AccountNames(db).name(of: try StoredLinks(db).owner(of: account))
         }
         let entry = try row.entry.map { try JournalReader(db).entry($0) }
-        guard (account == nil) == (entry == nil), entry == nil || entry?.transaction == id else {
+        guard row.isUsedUp ? entry == nil : (account == nil) == (entry == nil),
+            entry == nil || entry?.transaction == id
+        else {
             throw StoreError.corrupt("purchase \(id) has an account without the entry that opened its lots")
         }
         return .purchase(Finding.Purchase(transaction: id, product: row.product, account: account, entry: entry))

@@ -169,7 +169,8 @@ private struct PurchaseRow {
     ) throws {
         account = row.optionalInteger(0)
         entry = row.optionalInteger(1)
-        guard (account == nil) == (entry == nil) else {
+        let isUsedUp = row.text(14).isEmpty
+        guard isUsedUp ? entry == nil : (account == nil) == (entry == nil) else {
             throw StoreError.corrupt("purchase \(transaction) has an account without the entry that opened its lots")
         }
         signedDate = row.integer(15)

@@ -37,6 +37,9 @@ extension MemoryJournal {
         if case .consent(let receipt) = answer {
             return .request(Finding.Request(key: key, answer: .recorded(receipt)))
         }
+        if case .imported(let receipt) = answer {
+            return .request(Finding.Request(key: key, answer: .usedUp(receipt.usedUp)))
+        }
         guard case .refused(let reason, let operation) = answer else {
             preconditionFailure("a request without an entry was refused, or recorded a consent")
         }

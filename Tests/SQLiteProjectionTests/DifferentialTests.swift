@@ -336,6 +336,9 @@ import Testing
                 refused += 1
             case (.refused, _): Issue.record("\(key) was not refused")
             case (.recorded(let told), let answer): #expect(answer == .consent(told))
+            case (.usedUp(let count), let answer):
+                let receipt = ImportReceipt(entry: nil, entries: 0, usedUp: count, replayed: false)
+                #expect(answer == .imported(receipt))
             case (.posted(let entry), let answer):
                 #expect(entry.entry == answer.entry && entry.key == key)
                 let own = rows.transfers.filter { $0.entry == entry.entry }

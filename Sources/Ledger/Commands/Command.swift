@@ -79,7 +79,7 @@ package struct Needs {
         case .importLots(let carried):
             keys.append(carried.key)
             accounts.append(carried.account)
-            transactions += carried.lots.compactMap { $0.purchase?.transaction }
+            transactions += carried.lots.compactMap { $0.purchase?.transaction } + carried.usedUp.map(\.transaction)
         case .record(let call):
             transactions.append(call.transaction)
             calls.append(Books.CallKey(call))

@@ -113,7 +113,7 @@ private struct AnswerReader {
         case 11, 12:
             let entries = integer()
             let usedUp = tag == 12 ? integer() : 0
-            return (entry == 0) == (entries == 0) && entries + usedUp > 0
+            return (entry == 0) == (entries == 0) && (tag == 12 ? usedUp > 0 : entries > 0)
                 ? .imported(
                     ImportReceipt(
                         entry: entry == 0 ? nil : entry, entries: entries, usedUp: usedUp, replayed: false))

@@ -83,6 +83,8 @@ public enum Finding: Hashable, Sendable {
             case posted(JournalEntry)
             /// It recorded a consent. Nothing tells whose.
             case recorded(ConsentReceipt)
+            /// It carried over so many purchases of which nothing was left, and posted nothing. Nothing tells whose.
+            case usedUp(Int64)
             /// It was refused. Nothing is kept of whose it was.
             case refused(Refusal)
         }

@@ -53,12 +53,14 @@ extension Finding: WireValue {
                 writer.integer(consent.time)
                 writer.endObject()
             }
+            if case .usedUp(let count) = request.answer { writer.member("usedUp", count) }
         }
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
         var kind: Kind?
+        var usedUp: Int64?
         var accounts: [AccountName]?
         var transaction: TransactionID?
         var product: String?
@@ -79,6 +81,7 @@ extension Finding: WireValue {
             case "key": key = try reader.requestKey()
             case "entry": entry = try reader.orNull { (reader) throws(JSONError) in try JournalEntry(from: &reader) }
             case "refused": refusal = try reader.orNull { (reader) throws(JSONError) in try reader.keptRefusal() }
+            case "usedUp": usedUp = try reader.integer()
             case "linked": isLinked = try reader.bool()
             case "consent":
                 consent = try reader.orNull { (reader) throws(JSONError) in try Account.Consent(from: &reader) }
@@ -105,6 +108,8 @@ extension Finding: WireValue {
                 } else if let consent {
                     .recorded(
                         ConsentReceipt(consumption: consent.consumption, time: consent.time, replayed: false))
+                } else if let usedUp {
+                    .usedUp(usedUp)
                 } else {
                     .refused(try reader.required(refusal, "refused"))
                 }
@@ -117,13 +122,13 @@ extension Finding.Request {
     fileprivate var entry: JournalEntry? {
         switch answer {
         case .posted(let entry): entry
-        case .recorded, .refused: nil
+        case .recorded, .usedUp, .refused: nil
         }
     }
 
     fileprivate var refusal: Refusal? {
         switch answer {
-        case .posted, .recorded: nil
+        case .posted, .recorded, .usedUp: nil
         case .refused(let refusal): refusal
         }
     }

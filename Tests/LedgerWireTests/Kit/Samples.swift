@@ -357,6 +357,7 @@ enum Samples {
                 Finding.Request(
                     key: try key("k"),
                     answer: .recorded(ConsentReceipt(consumption: true, time: 9, replayed: false)))),
+            .request(Finding.Request(key: try key("i"), answer: .usedUp(3))),
             .request(Finding.Request(key: try key("k"), answer: .refused(refusal))),
         ]
     }
