@@ -110,6 +110,7 @@ import Testing
 
     @Test func anAccountIsImportedOnceUnderEachName() async throws {
         let studio = try Studio()
+        try studio.folder.write("catalog.json", #"{"currencies": {"gems": {}, "tickets": {}}, "products": {}}"#)
         let service = try RunningService(studio.folder)
         let client = try await service.client()
         let dan = try #require(AccountName("dan"))
@@ -144,7 +145,8 @@ import Testing
         // Of the last one gems are left and tickets are not.
         let text =
             Self.header + (0..<count).map { Self.line("ann", $0, 0, price: $0 % 2 == 0 ? "" : "0.00") }.joined()
-            + Self.line("ann", count, 3) + Self.line("ann", count, 0, price: "0").replacing("gems", with: "tickets")
+            + Self.line("ann", count, 3)
+            + Self.line("ann", count, 0, price: "0").replacing("ann,gems", with: "ann,tickets")
         let done = try Self.run(studio, text, service)
         let told = "imported 1 accounts: 1 purchases, 0 gifts, \(count) purchases that are used up\n"
         #expect(done.status == 0 && done.output.hasPrefix(told), "\(done.error)\(done.output)")
