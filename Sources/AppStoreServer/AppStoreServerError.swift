@@ -49,7 +49,7 @@ extension AppStoreServerError {
         public var isRetryable: Bool { code?.isRetryable == true || isOfTheRate || status >= 500 }
 
         /// Whether there were too many requests of this kind. The request was not carried out.
-        var isOfTheRate: Bool { status == 429 || code == .rateLimitExceeded }
+        package var isOfTheRate: Bool { status == 429 || code == .rateLimitExceeded }
     }
 
     /// Whether the same call, made again later, may have a result. The client itself has tried as often as its

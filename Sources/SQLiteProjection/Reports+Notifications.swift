@@ -10,7 +10,7 @@ extension Reports {
             """
             SELECT
                 n.time, n.number, n.uuid, n.type, n.subtype, n.signed_date, n.transaction_id, n.entry, p.account,
-                opening.time, p.transaction_id IS NOT NULL, n.subject
+                CASE WHEN p.grants = '' THEN p.time ELSE opening.time END, p.transaction_id IS NOT NULL, n.subject
             FROM notification AS n
                 LEFT JOIN purchase AS p ON p.transaction_id = n.transaction_id
                 LEFT JOIN entry AS opening ON opening.id = p.entry
@@ -70,7 +70,8 @@ extension Reports {
             db,
             """
             SELECT
-                n.signed_date, n.number, n.uuid, n.transaction_id, n.reason, n.time, p.product, p.account, opening.time
+                n.signed_date, n.number, n.uuid, n.transaction_id, n.reason, n.time, p.product, p.account,
+                CASE WHEN p.grants = '' THEN p.time ELSE opening.time END
             FROM notification AS n
                 LEFT JOIN purchase AS p ON p.transaction_id = n.transaction_id
                 LEFT JOIN entry AS opening ON opening.id = p.entry

@@ -195,13 +195,16 @@ import Testing
 
     // MARK: Reach
 
-    /// What the calls of each group came to: `+` an answer, `~` a refusal of this purchase, `-` a failure.
+    /// What the calls of each group came to: `+` an answer, `~` a refusal of this purchase, `5` a failure of Apple's
+    /// server, `-` a failure.
     @Test(
         arguments: [
             (["++++++++"], true, nil), (["--------", "+"], true, nil), (["--------", "~"], true, nil),
             (["--------", "-"], false, 1), (["-------+", "--------", "+", "++++++++"], true, nil),
             (["++++++++", "--------", "-"], true, 2), (["~~~~~~~~", "~~~~~~~~"], true, nil),
             // One row alone says nothing of others; two do.
+            (["55555555", "55555555", "5555555+"], true, nil), (["55555555", "--------", "-"], false, 2),
+            (["--------", "5", "--------", "5"], false, nil),
             (["-"], false, nil), (["--"], false, 1), (["+", "-"], true, nil), ([""], false, nil),
         ] as [([String], Bool, Int?)])
     func appleIsUnreachableWhereRowsFromFurtherOnFailToo(groups: [String], hasAnswered: Bool, endsAt: Int?) {
@@ -211,13 +214,53 @@ import Testing
             #expect(group.count <= reach.groupMax)
             do {
                 try reach.note(
-                    group.map { $0 == "+" ? .answered : $0 == "~" ? .refused(Failure()) : .failed(Failure()) })
+                    group.map { letter in
+                        switch letter {
+                        case "+": .answered
+                        case "~": .refused(Failure())
+                        case "5": .serverFailed(Failure())
+                        default: .failed(Failure())
+                        }
+                    })
             } catch { end = index }
         }
         if end == nil {
             do { try reach.end() } catch { end = groups.count }
         }
         #expect(end == endsAt && reach.hasAnswered == hasAnswered)
+    }
+
+    @Test func oneServerFailureAfterTheOtherIsOfAllInTheEnd() throws {
+        var reach = Reach()
+        let group = Array(repeating: Reach.End.serverFailed(Failure()), count: Reach.groupMax)
+        try reach.note([.answered])
+        for _ in 1..<Reach.serverFailuresMax / Reach.groupMax { try reach.note(group) }
+        let unreachable = #expect(throws: Reach.Unreachable.self) { try reach.note(group) }
+        #expect(unreachable?.hasAnswered == true)
+        // One answer between them, and it is of these purchases.
+        var other = Reach()
+        for _ in 0..<100 { try other.note(group.dropLast() + [.answered]) }
+        try other.end()
+    }
+
+    @Test func tooManyCallsEndALookAndAreNoFailureOfTheRows() throws {
+        var reach = Reach()
+        let limited = #expect(throws: Reach.Limited.self) {
+            try reach.note([.answered, .limited(until: 7), .limited(until: nil), .limited(until: 9)])
+        }
+        #expect(limited?.until == 9 && reach.hasAnswered)
+        var backlog = Backlog(waitingMax: 1)
+        backlog.begin(at: Self.now, earliest: Self.earliest)
+        backlog.keep(Self.row(3))
+        backlog.keep(Self.row(4))
+        backlog.pass(4)
+        #expect(backlog.due(at: Self.now).map(\.number) == [3] && backlog.unkeptFrom == 3)
+        #expect(backlog.attempts.waits.isEmpty)
+        for (until, wait) in [(nil, 5_000), (500, 1_000), (-9, 1_000), (60_000, 60_000), (9_000_000, 300_000)]
+            as [(Int64?, Int64)]
+        {
+            #expect(Pace.wait(until: until.map { Self.now + $0 }, at: Self.now) == wait)
+        }
     }
 
     @Test func afterAGroupThatFailedOneRowIsTried() throws {

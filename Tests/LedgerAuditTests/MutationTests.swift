@@ -234,7 +234,9 @@ enum Mutation {
         (
             "a purchase's grant",
             { rows, generator in
-                change(&rows.purchases, &generator, where: { $0.account != nil }) { $0.grants[0].units += 1 }
+                change(&rows.purchases, &generator, where: { $0.account != nil && !$0.grants.isEmpty }) {
+                    $0.grants[0].units += 1
+                }
             }
         ),
         (

@@ -44,9 +44,12 @@ extension MemoryJournal {
         return end(Books.CallKey(call), through: query.asOf)
     }
 
-    /// When a purchase was opened for its account.
+    /// When a purchase was opened for its account; of one that was used up, when it was carried over.
     private func openedAt(_ transaction: TransactionID) -> Timestamp? {
-        register(transaction)?.lots.first.map { entry(rows.transfers[Int($0) - 1].entry).time }
+        guard let register = register(transaction), !register.grants.isEmpty else {
+            return rows.statements.first { $0.transaction == transaction }?.time
+        }
+        return register.lots.first.map { entry(rows.transfers[Int($0) - 1].entry).time }
     }
 
     private func owner(_ transaction: TransactionID, _ query: ReportQuery) -> PlayerID? {

@@ -95,6 +95,13 @@ import Testing
         #expect(throws: Refusal(.purchaseConflict(member: "transactionId"))) {
             try store.importLots("l", "ann", usedUp: [usedUp[0]])
         }
+        // One that a JWS credited is as well known.
+        try store.credit(jws(7), "ben")
+        store.restart()
+        let known = UsedUpPurchase(transaction: 7, product: "gems100", purchaseDate: 1)
+        #expect(throws: Refusal(.purchaseConflict(member: "transactionId"))) {
+            try store.importLots("m", "ben", usedUp: [known])
+        }
         #expect(throws: Refusal(.futurePurchase)) {
             try store.importLots(
                 "l", "ann", usedUp: [.init(transaction: 8, product: "p", purchaseDate: Limits.amountMax)])
@@ -107,7 +114,7 @@ import Testing
         #expect(try store.credit(jws(3, signed: 800), "ann").posted.isEmpty)
         #expect(try store.standing("ann") == [17, 0])
         let view = try store.view(3)
-        #expect(view.source == .imported && view.grants.isEmpty)
+        #expect(view.source == .imported && view.grants.isEmpty && view.consumption == 100_000)
         #expect(view.events.map(\.kind) == [.stated, .signed, .signed])
     }
 

@@ -36,7 +36,8 @@ extension PurchaseRegister {
     /// - Parameter lots: its lots in the order of its grants; none while it has no account.
     package func consumption(of lots: [Lot]) -> Int64 {
         let total = grants.reduce(0) { $0 + $1.weight }
-        guard total > 0 else { return 0 }
+        // Of one that was carried over nothing was left.
+        guard total > 0 else { return account == nil ? 0 : Limits.wholeShare }
         let weighted = zip(grants, lots).reduce(UInt128(0)) { sum, part in
             let (grant, lot) = part
             let spent = UInt128(min(max(lot.spent, 0), grant.units))

@@ -61,11 +61,19 @@ struct Backlog: Sendable {
     /// Apple was told of the row, or there is nothing to tell any more.
     mutating func settle(_ row: Row) { forget(row.number) }
 
+    /// Apple was not asked, and is asked in the next look.
+    mutating func keep(_ row: Row) {
+        guard isWaiting(row.number) || waiting.count < waitingMax else { return leaveOut(row) }
+        waiting[row.number] = row.time
+    }
+
+    private mutating func leaveOut(_ row: Row) { unkeptFrom = min(unkeptFrom ?? .max, row.number - 1) }
+
     /// Apple could not be told of the row.
     /// - Parameter jitter: a random number within 0 … its argument.
     mutating func fail(_ row: Row, _ reason: String, at now: Timestamp, jitter: (Int64) -> Int64) {
         guard isWaiting(row.number) || waiting.count < waitingMax else {
-            unkeptFrom = min(unkeptFrom ?? .max, row.number - 1)
+            leaveOut(row)
             if rereadNotBefore <= now { rereadNotBefore = now + Backlog.rereadMilliseconds }
             return
         }

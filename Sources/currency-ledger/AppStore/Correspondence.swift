@@ -55,25 +55,33 @@ struct Correspondence {
         var failures = 0
         var saidWaiting = 0
         while !Task.isCancelled {
+            var limited: Reach.Limited?
             if leads() {
                 do {
                     if try await look(&progress) {
                         if failures > 0 { logger.notice("Apple can be told of purchases again") }
                         failures = 0
                     }
+                } catch let limit as Reach.Limited {
+                    if failures > 0 { logger.notice("Apple can be told of purchases again") }
+                    (failures, limited) = (0, limit)
                 } catch {
                     if Task.isCancelled { return }
+                    let unreachable = error as? Reach.Unreachable
                     if failures == 0 {
                         logger.warning(
-                            "Apple cannot be told of purchases; it is tried again", metadata: ["error": "\(error)"])
+                            "Apple cannot be told of purchases; it is tried again",
+                            metadata: ["error": "\(unreachable?.reason ?? error)"])
                     }
-                    failures += 1
+                    failures = unreachable?.hasAnswered == true ? 1 : failures + 1
                 }
                 say(progress.attempts, &saidWaiting)
             } else {
                 (progress, failures, saidWaiting) = (first, 0, 0)
             }
-            let wait = Pace.wait(failures: failures, deadline: progress.deadline, at: Clock.now())
+            let wait =
+                limited.map { Pace.wait(until: $0.until, at: Clock.now()) }
+                ?? Pace.wait(failures: failures, deadline: progress.deadline, at: Clock.now())
             try? await Task.sleep(for: .milliseconds(wait))
         }
     }
@@ -116,6 +124,7 @@ struct Correspondence {
                 case .success(.told), .success(.settled): questions.settle(question)
                 case nil where question.isSettled: questions.settle(question)
                 case .success(.open), nil: questions.leave(question)
+                case .failure(let error) where Reach.End.isLimited(error): questions.leave(question)
                 case .failure(let error):
                     questions.fail(question, "\(error)", at: Clock.now()) { Int64.random(in: 0...$0) }
                 }
@@ -184,6 +193,7 @@ struct Correspondence {
             let waiting = Backlog.Row(number: row.number, time: row.time)
             switch result {
             case .success: backlog.settle(waiting)
+            case .failure(let error) where Reach.End.isLimited(error): backlog.keep(waiting)
             case .failure(let error):
                 backlog.fail(waiting, "\(error)", at: Clock.now()) { Int64.random(in: 0...$0) }
             }
@@ -244,7 +254,15 @@ extension Reach.End {
         case .success(.settled), .success(.open): return nil
         case .failure(AppStoreServerError.refused(let refusal)) where refusal.isOfOnePurchase:
             self = .refused(AppStoreServerError.refused(refusal))
+        case .failure(AppStoreServerError.refused(let refusal)) where refusal.isOfTheRate:
+            self = .limited(until: refusal.retryAfter)
+        case .failure(AppStoreServerError.refused(let refusal)) where refusal.status >= 500:
+            self = .serverFailed(AppStoreServerError.refused(refusal))
         case .failure(let error): self = .failed(error)
         }
+    }
+
+    static func isLimited(_ error: any Error) -> Bool {
+        if case AppStoreServerError.refused(let refusal) = error { refusal.isOfTheRate } else { false }
     }
 }

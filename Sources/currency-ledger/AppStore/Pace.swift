@@ -15,6 +15,11 @@ enum Pace {
         return min(wait, deadline.map { milliseconds(before: $0, at: now) } ?? wait)
     }
 
+    /// What Apple asks to be waited for, where it takes no more calls for now.
+    static func wait(until: Timestamp?, at now: Timestamp) -> Int64 {
+        min(millisecondsMax, max(1_000, until.map { $0 - now } ?? milliseconds))
+    }
+
     /// Half of what is left until a deadline: so there are the more attempts the nearer it is, and some before it.
     static func milliseconds(before deadline: Timestamp, at now: Timestamp) -> Int64 {
         max(milliseconds, (deadline - now) / 2)
