@@ -78,8 +78,19 @@ public struct Reconciliation: Sendable {
         var matching: SalesMatching
         var settling: Settling
         var hasFinancials = false
-        /// Of which times there are Financial Reports, by storefront, each with its place among the files.
-        private var paid: [CountryCode: [(days: ClosedRange<CivilDay>, file: Int)]] = [:]
+        /// What a Financial Report pays: a storefront's customers, in a currency.
+        private struct Payment: Hashable {
+            let country: CountryCode
+            let currency: String
+
+            init(_ line: FinancialLine) {
+                country = line.country
+                currency = line.shareCurrency
+            }
+        }
+
+        /// Of which times there are Financial Reports, each with its place among the files.
+        private var paid: [Payment: [(days: ClosedRange<CivilDay>, file: Int)]] = [:]
 
         init(_ options: Options) {
             self.options = options
@@ -95,18 +106,18 @@ public struct Reconciliation: Sendable {
         }
 
         private func isNoted(_ line: FinancialLine, _ place: Int) -> Bool {
-            paid[line.country]?.contains { $0.file == place && $0.days == line.days } ?? false
+            paid[Payment(line)]?.contains { $0.file == place && $0.days == line.days } ?? false
         }
 
         /// Apple pays each storefront's month once: by one file of its region, or by a detailed one of all.
         private func checkOverlap(_ lines: [FinancialLine], _ names: [String]) throws(ReportFault) {
             for line in lines {
-                guard let other = paid[line.country]?.first(where: { $0.days.overlaps(line.days) }) else { continue }
+                guard let other = paid[Payment(line)]?.first(where: { $0.days.overlaps(line.days) }) else { continue }
                 throw ReportFault(
                     .format, line: line.row.line,
                     """
-                    pays \(line.country) for \(line.days.lowerBound) to \(line.days.upperBound), which \
-                    '\(names[other.file])' pays already: give one of the two
+                    pays \(line.country) in \(line.shareCurrency) for \(line.days.lowerBound) to \
+                    \(line.days.upperBound), which '\(names[other.file])' pays already: give one of the two
                     """)
             }
         }
@@ -129,7 +140,7 @@ public struct Reconciliation: Sendable {
                 try checkOverlap(financial, names)
                 try matching.add(reportsOf: sales)
                 for line in financial where !isNoted(line, place) {
-                    paid[line.country, default: []].append((line.days, place))
+                    paid[Payment(line), default: []].append((line.days, place))
                 }
                 for line in financial { settling.add(line, file: place) }
                 hasFinancials = hasFinancials || facts.kind != .salesSummary

@@ -129,6 +129,9 @@ enum ReportSource {
         if let time = request.asOf, time > latest {
             throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
         }
+        if let from = request.from, let time = request.asOf, from > time {
+            throw Failure("the period begins \(UTCText.time(from)), after its end \(UTCText.time(time))")
+        }
         let began = state.periods.began
         if let time = request.asOf, time < began, !request.isOfTimeBeforeLedger {
             throw Failure("\(UTCText.time(time)) is before the ledger began, at \(UTCText.time(began))")
