@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import LedgerClient
 import Testing
@@ -61,6 +62,13 @@ import Testing
             Spend(
                 key: RequestKey("s")!, account: Self.player,
                 debits: [CurrencyAmount(currency: Self.gems, amount: Amount(600)!)]))
+        // One more purchase is a token's, which is nobody's yet.
+        let token = AppAccountToken("5f0e8c2a-0000-4000-8000-00000000000c")!
+        var payload = TransactionPayload(
+            transactionID: "2000000000000009", bundleID: "com.example.game", productID: "com.example.game.gems500",
+            purchaseDate: studio.now - 60_000, signedDate: studio.now - 60_000, environment: .sandbox)
+        payload.appAccountToken = token.text
+        _ = try await client.credit(signedTransaction: try studio.chain.sign(payload))
         let end = try await client.head().time
         try await Self.grant(client, "g")
         let closing = try await client.closePeriod(through: end)
@@ -118,6 +126,7 @@ import Testing
         _ = try await client.credit(
             signedTransaction: try studio.refund(1, share: nil, after: 1), account: Self.player)
         try await Self.grant(client, "h")
+        _ = try await client.link(token, to: Self.player)
         let later = try await client.closePeriod(through: try await client.head().time)
         #expect(later.block > closing.block)
         try await client.close()
