@@ -46,9 +46,16 @@ extension MemoryJournal {
         return .request(Finding.Request(key: key, answer: .refused(Refusal(reason, operation: operation))))
     }
 
-    /// The first entry about a purchase is the one that opened its lots, and tells whose it is.
+    /// The first entry about a purchase is the one that opened its lots, and tells whose it is. One that was used up
+    /// has an account from the beginning, and no entry.
     private func find(_ id: TransactionID) -> Finding {
         guard let row = rows.purchases.first(where: { $0.facts.transaction == id }) else { return .unknown }
+        if row.grants.isEmpty {
+            return .purchase(
+                Finding.Purchase(
+                    transaction: id, product: row.facts.product, account: row.account.map { name(owner(of: $0)) },
+                    entry: nil))
+        }
         let opening = rows.entries.first { $0.transaction == id }.map { told($0) }
         return .purchase(
             Finding.Purchase(

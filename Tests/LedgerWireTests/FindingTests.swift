@@ -40,6 +40,7 @@ import Testing
             {"kind":"request","accounts":[],"key":"k","entry":null,"refused":null,\#
             "consent":{"consumption":true,"time":9}}
             """#,
+            #"{"kind":"request","accounts":[],"key":"i","entry":null,"refused":null,"usedUp":3}"#,
             #"""
             {"kind":"request","accounts":[],"key":"k","entry":null,"refused":{"code":-32012,\#
             "message":"operation 3: only 7 gems can be spent","data":{"reason":"insufficient_funds",\#

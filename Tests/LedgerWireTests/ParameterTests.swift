@@ -263,7 +263,10 @@ import Testing
         Case("adjust", adjust(#""amount":1,"reason":"r","approval":"""#), "approval", "must be 1 to"),
         Case(
             "adjust", adjust(#""amount":1,"reason":"r","approval":"t""#, of: "given"), "class", "must be paid or free"),
-        Case("import", lots(""), "lots", "must be 1 to 256 lots"),
+        Case("import", lots(""), "lots", "must be with usedUp 1 to 256"),
+        Case(
+            "import", lots(Array(repeating: #"{"currency":"gems","amount":1}"#, count: 257).joined(separator: ",")),
+            "lots", "must be at most 256"),
         Case("import", lots(#"{"currency":"gems","amount":0}"#), "lots[0].amount", "must be an integer from 1"),
         Case("import", lots(#"{"currency":"gems","amount":1,"price":5}"#), "lots[0].transactionId", "is missing"),
         Case(

@@ -287,7 +287,8 @@ struct RandomChain {
         }
         facts.original = maybe { $0.random.chance(50) ? transaction : $0.transaction() }
         facts.ownership = maybe { $0.text() }
-        let count = Int.random(in: 0...3, using: &random)
+        // What grants nothing has no entry.
+        let count = Int.random(in: (entry == nil ? 0 : 1)...3, using: &random)
         var grants: [PurchaseRegister.Grant] = []
         for _ in 0..<count {
             grants.append(
@@ -297,7 +298,8 @@ struct RandomChain {
         }
         rows.purchases.append(
             BlockRows.PurchaseRow(
-                facts: facts, grants: grants, account: entry.map { _ in player() },
+                facts: facts, grants: grants,
+                account: entry != nil || grants.isEmpty && random.chance(50) ? player() : nil,
                 evidence: evidence, entry: entry))
     }
 

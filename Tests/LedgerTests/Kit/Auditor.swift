@@ -153,7 +153,10 @@ struct Auditor {
         for row in rows.purchases {
             let id = row.facts.transaction
             expect(purchases[id] == nil, "purchase \(id) is recorded twice")
-            expect((row.account == nil) == (row.entry == nil), "purchase \(id) has an account or an entry, not both")
+            let isUsedUp = row.facts.source == .imported && row.grants.isEmpty
+            expect(
+                (row.account == nil) == (row.entry == nil) || isUsedUp && row.account != nil && row.entry == nil,
+                "purchase \(id) has an account or an entry, not both")
             purchases[id] = PurchaseBook(quantityGrants: row.grants, isAssigned: row.account != nil)
             if row.evidence == 0 {
                 let first = rows.statements.first { $0.transaction == id }
