@@ -245,9 +245,15 @@ import Testing
         }
         let assignments = books.rows.assignments.map { row in
             let end = lastEnd(row.transaction, .accountToken, nil)
+            let owner = books.owner(of: row.account)
+            // Those that are the account's, the newest first; but the one to which it was credited before them.
+            let others = books.players.filter { number, player in
+                books.owner(of: number) == owner && player.links.last?.account ?? owner == owner
+            }.keys.sorted(by: >)
+            let names = ([row.account] + others).compactMap { books.players[$0]?.name }
             return AppStoreWork.Assignment(
                 number: row.id, transaction: row.transaction, originalTransaction: nil, time: row.time,
-                token: AppAccountToken(books.players[row.account]!.name.text),
+                token: names.lazy.compactMap { $0.isErased ? nil : AppAccountToken($0.text) }.first,
                 isFinishTold: lastEnd(row.transaction, .finish, nil) != nil, isTold: isFinal(end),
                 refusalCode: end?.code)
         }
