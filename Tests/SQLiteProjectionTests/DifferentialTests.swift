@@ -247,13 +247,18 @@ import Testing
             let end = lastEnd(row.transaction, .accountToken, nil)
             let owner = books.owner(of: row.account)
             // Those that are the account's, the newest first; but the one to which it was credited before them.
-            let others = books.players.filter { number, player in
-                books.owner(of: number) == owner && player.links.last?.account ?? owner == owner
-            }.keys.sorted(by: >)
-            let names = ([row.account] + others).compactMap { books.players[$0]?.name }
+            var others: [PlayerID] = []
+            for number in 1...books.position.account where books.owner(of: number) == owner {
+                let newest = books.players[number]?.links.last?.account
+                if newest == nil || newest == owner { others.append(number) }
+            }
+            others.sort(by: >)
+            let names: [AccountName] = ([row.account] + others).compactMap { books.players[$0]?.name }
+            let token: AppAccountToken? =
+                names.lazy.filter { !$0.isErased }.compactMap { AppAccountToken($0.text) }.first
             return AppStoreWork.Assignment(
                 number: row.id, transaction: row.transaction, originalTransaction: nil, time: row.time,
-                token: names.lazy.compactMap { $0.isErased ? nil : AppAccountToken($0.text) }.first,
+                token: token,
                 isFinishTold: lastEnd(row.transaction, .finish, nil) != nil, isTold: isFinal(end),
                 refusalCode: end?.code)
         }
