@@ -78,7 +78,7 @@ import Testing
     @Test func aPurchaseOfWhichNothingIsLeftIsKnownForEver() throws {
         var store = AuditedStore()
         let usedUp = [
-            UsedUpPurchase(transaction: 4, product: "gems500", purchaseDate: 300),
+            UsedUpPurchase(transaction: 4, product: "gems100", purchaseDate: 300),
             UsedUpPurchase(transaction: 3, product: "gems100", purchaseDate: 200),
         ]
         let receipt = try store.importLots("i", "ann", Self.gift(7), Self.lot(5, 10), usedUp: usedUp)
