@@ -204,6 +204,8 @@ extension FileLog {
     }
 
     /// True where a writer has the log in `folder` open.
+    package static func isWritten(folder: String) -> Bool { isWritten(SystemDisk(), folder) }
+
     static func isWritten(_ disk: any Disk, _ folder: String) -> Bool {
         do {
             let file = try disk.open(folder + "/" + lockName, .reading)

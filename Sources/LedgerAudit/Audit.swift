@@ -171,9 +171,18 @@ private struct AuditRun {
     /// What is signed in blocks of which no earlier audit verified it.
     private func signed(_ blocks: [CheckedBlock], _ replay: Replay) -> [EvidenceCheck.Item] {
         let names = replay.names(with: blocks)
-        return blocks.filter { $0.sealed.number > configuration.since }.flatMap { checked in
-            checked.block.map { EvidenceCheck.items($0, names: names) } ?? []
+        var recorded: Set<TransactionID> = []
+        var items: [EvidenceCheck.Item] = []
+        for checked in blocks {
+            guard let block = checked.block else { continue }
+            if block.number > configuration.since {
+                items += EvidenceCheck.items(block, names: names) {
+                    recorded.contains($0) || replay.purchases[$0] != nil
+                }
+            }
+            recorded.formUnion(block.rows.purchases.map(\.facts.transaction))
         }
+        return items
     }
 
     private func check(of ledger: BlockRows.LedgerRow, _ identity: Digest?) -> EvidenceCheck {

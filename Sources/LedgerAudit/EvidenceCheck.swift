@@ -9,7 +9,8 @@ final class EvidenceCheck: Sendable {
         enum Row: Sendable {
             /// - purchase: the purchase, where this is its first evidence.
             case evidence(BlockRows.EvidenceRow, purchase: BlockRows.PurchaseRow?)
-            case notification(BlockRows.NotificationRow)
+            /// - isKnown: whether what it is about was recorded by an earlier block.
+            case notification(BlockRows.NotificationRow, isKnown: Bool)
         }
 
         var block: BlockNumber
@@ -44,7 +45,10 @@ final class EvidenceCheck: Sendable {
     }
 
     /// What of a block is signed.
-    static func items(_ block: Block, names: (PlayerID) -> Set<AccountName>?) -> [Item] {
+    /// - Parameter isKnown: whether a purchase was recorded by an earlier block.
+    static func items(
+        _ block: Block, names: (PlayerID) -> Set<AccountName>?, isKnown: (TransactionID) -> Bool
+    ) -> [Item] {
         var purchases: [TransactionID: BlockRows.PurchaseRow] = [:]
         for row in block.rows.purchases { purchases[row.facts.transaction] = row }
         return block.rows.evidence.map { row in
@@ -52,7 +56,9 @@ final class EvidenceCheck: Sendable {
             return Item(
                 block: block.number, row: .evidence(row, purchase: purchase),
                 names: purchase?.account.flatMap(names))
-        } + block.rows.notifications.map { Item(block: block.number, row: .notification($0)) }
+        } + block.rows.notifications.map { row in
+            Item(block: block.number, row: .notification(row, isKnown: row.subject.map(isKnown) ?? false))
+        }
     }
 
     /// Verifies some of them together.
@@ -90,7 +96,7 @@ final class EvidenceCheck: Sendable {
             guard let header = header(row.header) else { return nil }
             return .transaction(
                 Evidence(header: header, payload: Array(row.payload), signature: Array(row.signature)).jws)
-        case .notification(let row):
+        case .notification(let row, _):
             guard let header = header(row.header) else { return nil }
             var payload = Array(row.payload)
             if let nested = row.nested {
@@ -111,7 +117,7 @@ extension EvidenceCheck.Item {
     fileprivate var words: String {
         switch row {
         case .evidence(let row, _): "evidence \(row.id) of purchase \(row.transaction)"
-        case .notification(let row): "notification \(row.uuid)"
+        case .notification(let row, _): "notification \(row.uuid)"
         }
     }
 
@@ -120,7 +126,8 @@ extension EvidenceCheck.Item {
         switch (row, verified) {
         case (.evidence(let row, let purchase), .transaction(let signed)):
             return difference(row, signed.payload) ?? purchase.flatMap { difference($0, signed.payload) }
-        case (.notification(let row), .notification(let signed)): return difference(row, signed)
+        case (.notification(let row, let isKnown), .notification(let signed)):
+            return difference(row, signed, isKnown: isKnown)
         case (.evidence, .notification), (.notification, .transaction): return "kind"
         }
     }
@@ -160,7 +167,9 @@ extension EvidenceCheck.Item {
         return nil
     }
 
-    private func difference(_ row: BlockRows.NotificationRow, _ signed: VerifiedNotification) -> String? {
+    private func difference(
+        _ row: BlockRows.NotificationRow, _ signed: VerifiedNotification, isKnown: Bool
+    ) -> String? {
         let payload = signed.payload
         if payload.notificationUUID != row.uuid { return "notificationUUID" }
         if payload.notificationType.rawValue != row.type { return "notificationType" }
@@ -169,8 +178,12 @@ extension EvidenceCheck.Item {
         if payload.data?.consumptionRequestReason?.rawValue != row.reason { return "consumptionRequestReason" }
         let carried = signed.transaction?.payload
         guard row.transaction != nil else {
-            // It may be recorded without a purchase: the catalog says which products grant something. Blocks of before
-            // 2026-11-26 do not say what such a one is about.
+            // It may be recorded without a purchase: the catalog says which products grant something. But a purchase
+            // that is recorded hears all of its own, other than what a member of the family is given or loses. Blocks
+            // of before 2026-11-26 do not say what such a one is about.
+            if isKnown, carried?.type == .consumable, carried?.inAppOwnershipType != .familyShared {
+                return "signedTransactionInfo"
+            }
             let about = carried.flatMap { TransactionID($0.transactionID) }
             return row.subject == nil && carried?.type != .consumable || row.subject == about
                 ? nil : "signedTransactionInfo"

@@ -35,11 +35,25 @@ extension Composition {
         return LedgerAudit.Audit(configuration, hash: sha256) {
             try LogInspection(folder: folder.log, headFile: folder.headFile, hash: sha256)
         } openTables: {
-            guard FileManager.default.fileExists(atPath: folder.projection) else { return nil }
-            let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
-            return try SQLiteTables(path: tables, connections: configuration.jobs)
+            try tables(of: folder) {
+                let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
+                return try SQLiteTables(path: tables, connections: configuration.jobs)
+            }
         }
     }
+
+    /// Opens the tables of a folder; `nil` where there are none. A service that makes them anew puts its files in their
+    /// place one by one: where one runs, what is missing or cannot be opened is looked for again, for some seconds.
+    private static func tables(of folder: LedgerFolder, _ open: () throws -> SQLiteTables) throws -> SQLiteTables? {
+        for _ in 1..<tablesAttemptsMax where FileLog.isWritten(folder: folder.log) {
+            if FileManager.default.fileExists(atPath: folder.projection), let tables = try? open() { return tables }
+            Thread.sleep(forTimeInterval: secondsBetweenAttempts)
+        }
+        return FileManager.default.fileExists(atPath: folder.projection) ? try open() : nil
+    }
+
+    private static let tablesAttemptsMax = 250
+    private static let secondsBetweenAttempts = 0.02
 
     /// SQLite writes beside a database that is only read: where nothing can be written, the tables are read from a
     /// copy.

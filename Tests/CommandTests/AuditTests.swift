@@ -44,6 +44,23 @@ import Testing
         try Command.run(["audit", "--config", studio.folder.path("ledger.json")] + more)
     }
 
+    /// As where the service puts new ones in their place.
+    @Test func tablesThatAreAwayForAMomentAreWaitedForBesideTheService() async throws {
+        let studio = try Studio()
+        let service = try await Self.filled(studio)
+        let tables = studio.folder.path("ledger/projection.sqlite")
+        #expect(rename(tables, tables + ".away") == 0)
+        async let isBack = Task.detached {
+            try await Task.sleep(for: .milliseconds(500))
+            return rename(tables + ".away", tables) == 0
+        }.value
+        let audited = try await Task.detached { try Self.audit(studio) }.value
+        #expect(try await isBack)
+        #expect(audited.status == 0, "\(audited.output)\(audited.error)")
+        #expect(audited.output.contains("rows of the tables compared"))
+        #expect(service.stop() == 0)
+    }
+
     @Test func aLedgerHoldsBesideItsServiceAndAfterIt() async throws {
         let studio = try Studio()
         let service = try await Self.filled(studio)

@@ -92,6 +92,10 @@ import Testing
             try credit(try sign(2, "vip", .nonConsumable, family))
                 .contains(#""reason":"family_shared","retryable":false,"product":"com.example.game.vip""#))
         #expect(try credit(try sign(3, "house", .nonConsumable, family)).contains(#""amount":4"#))
+        // Nobody shares a consumable. One that is signed so grants no more than what is shared.
+        #expect(
+            try credit(try sign(5, "gems500", .consumable, family))
+                .contains(#""reason":"family_shared","retryable":false,"product":"com.example.game.gems500""#))
         #expect(try credit(try sign(4, "levels", .nonConsumable)).contains(#""reason":"not_consumable""#))
         try audits()
     }

@@ -233,6 +233,17 @@ import Testing
         ("the notification's reason", notification { $0.reason = "x" }),
         ("the notification's purchase", notification { $0.transaction = TransactionID(number: 1_000) }),
         (
+            "a recorded purchase that its notification does not carry",
+            { rows in
+                guard let transaction = rows.notifications.first?.transaction, rows.purchases.isEmpty else {
+                    return false
+                }
+                rows.notifications[0].transaction = nil
+                rows.notifications[0].subject = transaction
+                return true
+            }
+        ),
+        (
             "where the nested header was",
             { rows in
                 guard rows.notifications.first?.nested != nil else { return false }

@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 3, 4, 6] as [UInt64])
+    @Test(arguments: [1, 2, 3, 4, 6, 8] as [UInt64])
     func everyAnswerIsThatOfBooksInMemoryHoweverBlocksAreProjected(seed: UInt64) throws {
         var workload = Workload(seed: seed)
         var reference = Reference()

@@ -51,8 +51,7 @@ extension SignedPurchase {
                 original: payload.originalTransactionID.flatMap { TransactionID($0) },
                 ownership: payload.inAppOwnershipType?.rawValue),
             kind: Kind(payload.type), soldIDs: payload.soldIDs,
-            // A consumable cannot be shared.
-            isFamilyShared: payload.inAppOwnershipType == .familyShared && payload.type != .consumable,
+            isFamilyShared: payload.inAppOwnershipType == .familyShared,
             signedDate: payload.signedDate, revoked: payload.revoked, evidence: JWSParts(evidence))
     }
 }
