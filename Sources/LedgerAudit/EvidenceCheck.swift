@@ -56,9 +56,10 @@ final class EvidenceCheck: Sendable {
             return Item(
                 block: block.number, row: .evidence(row, purchase: purchase),
                 names: purchase?.account.flatMap(names))
-        } + block.rows.notifications.map { row in
-            Item(block: block.number, row: .notification(row, isKnown: row.subject.map(isKnown) ?? false))
         }
+            + block.rows.notifications.map { row in
+                Item(block: block.number, row: .notification(row, isKnown: row.subject.map(isKnown) ?? false))
+            }
     }
 
     /// Verifies some of them together.
