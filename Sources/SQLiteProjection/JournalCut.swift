@@ -17,15 +17,17 @@ struct JournalCut {
     /// None after this one counts.
     let end: TransferID
 
-    init(_ time: Timestamp, _ dates: ReportDates, _ clock: JournalClock) throws {
+    /// - Parameter end: the last transfer of all that the report counts (``ReportCursor``); the last of all, where that
+    ///   is not given.
+    init(_ time: Timestamp, _ dates: ReportDates, _ clock: JournalClock, end: TransferID?) throws {
         self.time = time
         self.dates = dates
         last = try clock.lastTransfer(time)
         switch dates {
-        case .posted: (whole, end) = (last, last)
+        case .posted: (whole, self.end) = (last, last)
         case .effective:
             whole = try clock.lastTransfer(time - JournalCut.aheadMilliseconds)
-            end = clock.lastTransferID
+            self.end = end ?? clock.lastTransferID
         }
     }
 
@@ -48,9 +50,9 @@ struct ReportPeriod {
     let opening: JournalCut?
     let closing: JournalCut
 
-    init(_ query: ReportQuery, _ clock: JournalClock) throws {
-        opening = try query.from.map { try JournalCut($0 - 1, query.dates, clock) }
-        closing = try JournalCut(query.asOf, query.dates, clock)
+    init(_ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock) throws {
+        opening = try query.from.map { try JournalCut($0 - 1, query.dates, clock, end: after.end) }
+        closing = try JournalCut(query.asOf, query.dates, clock, end: after.end)
     }
 
     var cuts: [JournalCut] { opening.map { [closing, $0] } ?? [closing] }
@@ -69,13 +71,20 @@ struct EffectiveDates {
     private let selectDate: PreparedStatement
 
     init(_ db: Database) throws {
-        // By the JWS that the entry was posted for.
+        // By the newest JWS that there was when the entry was posted: where it is the first of an account that claimed
+        // the purchase later, more than one may have come before.
         selectDate = try PreparedStatement(
             db,
             """
-            SELECT revocation_date FROM purchase_event WHERE transaction_id = ?1 AND entry = ?2
+            SELECT revocation_date FROM (
+                SELECT revocation_date FROM purchase_event
+                WHERE transaction_id = ?1 AND revoked IS NOT NULL AND coalesce(entry, 0) <= ?2 AND number <= (
+                    SELECT max(number) FROM purchase_event WHERE transaction_id = ?1 AND entry = ?2
+                )
+                ORDER BY number DESC LIMIT 1
+            )
             UNION ALL
-            SELECT revocation_date FROM purchase WHERE transaction_id = ?1 AND entry = ?2
+            SELECT revocation_date FROM purchase WHERE transaction_id = ?1
             """)
     }
 

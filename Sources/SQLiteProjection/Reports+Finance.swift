@@ -7,7 +7,7 @@ extension Reports {
     /// What was sold and refunded, by day.
     func sales(_ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock) throws -> ReportPage {
         let lots = try PastLot.Reader(db)
-        let period = try ReportPeriod(query, clock)
+        let period = try ReportPeriod(query, after, clock)
         return try sums(query, after, period, currency: nil) { movement, date in
             guard let sold = movement.sold, movement.isSale || movement.change.refunded != 0 else { return (nil, 0) }
             var steps = 0
@@ -35,7 +35,7 @@ extension Reports {
     func revenue(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
-        try sums(query, after, ReportPeriod(query, clock), currency: currency) { movement, _ in
+        try sums(query, after, ReportPeriod(query, after, clock), currency: currency) { movement, _ in
             guard movement.lotClass == .paid, let sold = movement.sold,
                 movement.units != 0 || movement.change.recognised != 0
             else { return (nil, 0) }
@@ -56,7 +56,7 @@ extension Reports {
     ) throws -> ReportPage {
         let names = try AccountNames(db)
         var lines = PageLines(query)
-        let passed = try movements(ReportPeriod(query, clock), after: after.item, currency: currency) { movement, _ in
+        let passed = try movements(ReportPeriod(query, after, clock), after: after.item, currency: currency) { movement, _ in
             guard movement.units != 0 || movement.id != movement.lot && movement.change.recognised != 0 else {
                 return 0
             }

@@ -7,7 +7,7 @@ extension Reports {
     func deferred(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
-        let period = try ReportPeriod(query, clock)
+        let period = try ReportPeriod(query, after, clock)
         var sums = ReportSums()
         if after.account == 0 {
             let numbers = try LotNumbers(
@@ -58,7 +58,7 @@ extension Reports {
     func lots(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
-        let cut = try JournalCut(query.asOf, query.dates, clock)
+        let cut = try JournalCut(query.asOf, query.dates, clock, end: after.end)
         let (names, links) = (try AccountNames(db), try StoredLinks(db, asOf: query.asOf, clock))
         let numbers = try LotNumbers(
             db, openAt: query.scope == .open ? [cut] : [], through: cut.end, newest: clock.lastTransferID)

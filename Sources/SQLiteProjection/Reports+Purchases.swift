@@ -116,7 +116,7 @@ extension Reports {
         let selectActor = try PreparedStatement(db, "SELECT name FROM actor WHERE id = ?")
         var lines = PageLines(query)
         let passed = try movements(
-            reader, ReportPeriod(query, clock), after: after.item, currency: currency
+            reader, ReportPeriod(query, after, clock), after: after.item, currency: currency
         ) { movement, _ in
             let details = reader.details
             let actor = try details.actor.flatMap { number in

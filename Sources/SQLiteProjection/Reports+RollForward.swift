@@ -8,7 +8,7 @@ extension Reports {
     func rollforward(
         _ query: ReportQuery, _ after: ReportCursor, _ clock: JournalClock, _ currency: Int64?
     ) throws -> ReportPage {
-        let period = try ReportPeriod(query, clock)
+        let period = try ReportPeriod(query, after, clock)
         if after.account == 0 {
             let rows = try postedRollforward(query, period, newest: clock.lastTransferID, currency)
             let next = query.dates == .effective ? ReportCursor(query.kind, account: 1) : nil

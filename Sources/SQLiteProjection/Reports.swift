@@ -30,10 +30,11 @@ struct Reports {
             }
             currency = Int64(index + 1)
         }
-        guard let after = query.after.map({ ReportCursor(query.kind, $0) }) ?? ReportCursor(query.kind) else {
+        guard var after = query.after.map({ ReportCursor(query.kind, $0) }) ?? ReportCursor(query.kind) else {
             throw StoreError("the page after an unreadable cursor was asked for")
         }
         let clock = try JournalClock(db)
+        after.end = query.dates == .effective ? min(after.end ?? Int64.max, clock.lastTransferID) : nil
         let last = try clock.lastTransfer(query.asOf)
         switch query.kind {
         case .balances: return try balances(query, through: last, currency, after)
@@ -60,6 +61,8 @@ struct Reports {
     ) throws -> ReportPage {
         // Whoever reads all pages would else never come to an end.
         guard passed > after else { throw StoreError.corrupt("rows of the \(query.kind) are not in their order") }
+        var passed = passed
+        passed.end = after.end
         return ReportPage(kind: query.kind, asOf: query.asOf, rows: rows, next: passed.text)
     }
 

@@ -107,6 +107,12 @@ import Testing
         #expect(early.status == 1 && early.error.contains("is before the ledger began, at "), "\(early.error)")
         let future = try Command.run(["export", "revenue", "--month", "2999-02", "--path", path])
         #expect(future.status == 1 && future.error.contains("is in the future"), "\(future.error)")
+        let begins = try Command.run(["export", "revenue", "--from", "2999-01-01", "--path", path])
+        #expect(begins.status == 1 && begins.error.contains("2999-01-01T00:00:00.000Z is in the future"))
+        for (option, time) in [("--from", "-9223372036854775808"), ("--as-of", "9223372036854775807")] {
+            let odd = try Command.run(["export", "sales", "\(option)=\(time)", "--by", "effective", "--path", path])
+            #expect(odd.status == 64 && odd.error.contains("not '\(time)'"), "\(odd.error)")
+        }
         let lines = try Command.run(["export", "revenue", "--format", "jsonl", "--path", path])
         #expect(
             lines.output

@@ -63,6 +63,8 @@ import Testing
         let future = try Command.run(["export", "trial", "--server", service.address, "--as-of", "2999-01-01"])
         #expect(future.status == 1)
         #expect(future.error.contains("asOf is in the future"))
+        let begins = try Command.run(["export", "revenue", "--server", service.address, "--from", "2999-01-01"])
+        #expect(begins.status == 1 && begins.error.contains("from is in the future"), "\(begins.error)")
         #expect(service.stop() == 0)
         let offline = try Command.run(["export", "debts", "--path", folder.path("ledger")])
         #expect(offline.output == "account,currency,transactionId,source,lot,debt,since,ageMilliseconds\r\n")

@@ -95,6 +95,14 @@ package struct FinanceModel {
             let openedBy = row.isFirst ? purchases[row.transaction]?.entry : nil
             if let entry = row.entry ?? openedBy, let date = revocationDates[row.id] { dates[entry] = date }
         }
+        // What is posted for an account that claimed a purchase later is by the newest JWS that there was by then.
+        let told = Dictionary(grouping: rows.evidence) { $0.transaction }
+        for row in rows.assignments {
+            let newest = told[row.transaction, default: []]
+                .filter { $0.time <= row.time && ($0.entry ?? 0) <= row.entry }
+                .max { ($0.signedDate, $0.revoked) < ($1.signedDate, $1.revoked) }
+            dates[row.entry] = newest.flatMap { $0.revoked > 0 ? revocationDates[$0.id] : nil }
+        }
         // What is left of a lot while it moves.
         var away: [LotID: Int64] = [:]
         for transfer in rows.transfers {

@@ -50,6 +50,34 @@ import Testing
         #expect(try body(&store).consumptionPercentage == 99_833)
     }
 
+    /// How much of it there was before nobody here knows, and so no rule of the catalog counts.
+    @Test(arguments: [990, 0])
+    func ofWhatWasCarriedOverInPartNothingIsSaidOfConsumption(price: Int64) throws {
+        let catalog = Catalog(
+            currencies: ["gems": CurrencySettings()],
+            products: ["gems100": Catalog.Product(offers: [.always(["gems": 100])])],
+            refundRules: [.init(from: 0, preference: .grantFull)])
+        var store = AuditedStore(catalog)
+        _ = try store.importLots(
+            "i", "ann",
+            ImportedLot(
+                currency: "gems", amount: 60,
+                purchase: ImportedPurchase(
+                    transaction: 1, product: "gems100", price: price, priceCurrency: "EUR", purchaseDate: 500)))
+        #expect(try store.view(1).consumption == 0)
+        for spent in [0, 15] as [Int64] {
+            if spent > 0 { try store.spend("s", "ann", Amount(spent)!) }
+            let told = try body(&store)
+            #expect(told.consumptionPercentage == nil && told.refundPreference == nil, "\(told)")
+        }
+        #expect(try store.view(1).consumption == 25_000)
+        #expect(try body(&store, status: .serverOutage).consumptionPercentage == 0)
+        #expect(try body(&store, preference: .decline).refundPreference == .decline)
+        #expect(throws: Refusal(.proratedPreference(consumption: nil))) {
+            try body(&store, preference: .grantProrated)
+        }
+    }
+
     @Test func currenciesWeighTheSameUnlessTheCatalogSaysOtherwise() throws {
         var equal = try store()
         try equal.spend("s", "ann", 500)

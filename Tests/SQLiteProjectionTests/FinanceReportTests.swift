@@ -115,15 +115,42 @@ import Testing
         try store.projection.close()
     }
 
-    /// Bought at 711, taken back at 775, and both told at 5,000.
-    @Test func byWhenItHappenedARefundCountsFromWhenTheAppStoreTookItBack() throws {
+    /// In which way two JWS of a purchase come, the second of which takes it back.
+    enum Order: CaseIterable {
+        /// The account shows both.
+        case claimedFirst
+        /// Notifications tell of both before an account claims the purchase.
+        case claimedLast
+        /// The account claims it with the second.
+        case claimedByRefund
+        /// The first to come is the second, before an account claims the purchase.
+        case refundAlone
+
+        var commands: [Command] {
+            let account = Workload.account(1)
+            let bought = Workload.purchase(1, signedDate: 20)
+            let taken = Workload.purchase(1, signedDate: 25, revoked: 100_000)
+            func told(_ uuid: String, _ purchase: SignedPurchase) -> Command {
+                .notify(
+                    SignedNotification(
+                        uuid: uuid, type: "REFUND", subtype: nil, signedDate: purchase.signedDate,
+                        evidence: purchase.evidence, purchase: purchase), account: nil)
+            }
+            return switch self {
+            case .claimedFirst: [.credit(bought, account: account), .credit(taken, account: account)]
+            case .claimedLast: [told("a", bought), told("b", taken), .credit(bought, account: account)]
+            case .claimedByRefund: [told("a", bought), .credit(taken, account: account)]
+            case .refundAlone: [told("b", taken), .credit(bought, account: account)]
+            }
+        }
+    }
+
+    /// Bought at 711, taken back at 775, and all told at 5,000.
+    @Test(arguments: Order.allCases)
+    func byWhenItHappenedARefundCountsFromWhenTheAppStoreTookItBack(order: Order) throws {
         var store = try Ledger(TemporaryFolder())
         let account = Workload.account(1)
-        try store.run(
-            [
-                .credit(Workload.purchase(1, signedDate: 20), account: account),
-                .credit(Workload.purchase(1, signedDate: 25, revoked: 100_000), account: account),
-            ], at: 5_000)
+        try store.run(order.commands, at: 5_000)
         try DatabaseQueue(path: store.folder.database).read { db in
             let reports = try Reports(db)
             func line(_ kind: ReportKind, _ end: Timestamp, _ dates: ReportDates = .effective) throws -> ReportLine? {
@@ -154,6 +181,47 @@ import Testing
                 // Nothing was posted yet.
                 for kind in Self.kinds where kind != .rollforward { #expect(try line(kind, end, .posted) == nil) }
             }
+        }
+        try store.projection.close()
+    }
+
+    /// What is posted while pages are read, of a time before, is in none of them.
+    @Test func theRowsOfAReportByEffectiveDateAddUpWhateverIsPostedBetweenItsPages() throws {
+        var store = try Ledger(TemporaryFolder())
+        let account = Workload.account(1)
+        try store.run((1...5).map { .credit(Workload.purchase($0, signedDate: 20), account: account) }, at: 5_000)
+        var next = 6
+        for kind in Self.kinds where kind.hasEffectiveDates && kind != .purchases && kind != .unassigned {
+            var query = ReportQuery(kind: kind, asOf: 6_000, from: nil, dates: .effective, scope: .all, limit: 1)
+            func page() throws -> ReportPage {
+                try DatabaseQueue(path: store.folder.database).read { try Reports($0, stepsMax: 2).page(query) }
+            }
+            func line(_ row: ReportRow) -> ReportLine? { if case .line(let line) = row { line } else { nil } }
+            let expected = try DatabaseQueue(path: store.folder.database).read { db in
+                var whole = query
+                whole.limit = Limits.reportPageMax
+                return try Self.lines(try Reports(db), whole)
+            }
+            var (rows, sums) = ([ReportLine](), ReportSums())
+            var pages = 0
+            repeat {
+                let page = try page()
+                rows += page.rows.compactMap(line)
+                pages += 1
+                query.after = page.next
+                try store.run(
+                    [
+                        .credit(Workload.purchase(next, signedDate: 20), account: account),
+                        .credit(
+                            Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(pages) * 1_000),
+                            account: account
+                        ),
+                    ], at: 7_000)
+                next += 1
+            } while query.after != nil
+            #expect(pages > 1, "\(kind)")
+            for row in rows where kind.isOfSums { sums.add(row) }
+            #expect((kind.isOfSums ? sums.rows : rows) == expected, "\(kind)")
         }
         try store.projection.close()
     }

@@ -7,10 +7,13 @@ extension Books {
         }
         let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
         let status = query.deliveryStatus ?? delivered
-        let percentage = status == .delivered ? register.consumption(of: lots(of: register)) : 0
+        // Of what was carried over nobody here knows how much there was, but where nothing of it was left.
+        let isKnown = register.facts.source != .imported || register.grants.isEmpty
+        let consumption = isKnown ? register.consumption(of: lots(of: register)) : nil
+        let percentage = status == .delivered ? consumption : 0
         // Apple takes no consumption of those, and prorates by the time that is left.
         let renews = catalog.products[register.facts.product]?.type == .autoRenewable
-        let mayBeProrated = renews || (percentage > 0 && percentage < Limits.wholeShare)
+        let mayBeProrated = renews || percentage.map { $0 > 0 && $0 < Limits.wholeShare } ?? false
         if query.refundPreference == .grantProrated, !mayBeProrated {
             return .refused(Refusal(.proratedPreference(consumption: percentage)))
         }
@@ -32,8 +35,8 @@ extension Books {
     }
 
     /// The catalog's rule; one that Apple would not take there says nothing.
-    private func preference(_ percentage: Int64, _ mayBeProrated: Bool) -> RefundPreference? {
-        guard let rule = catalog.refundRules.last(where: { $0.from <= percentage }) else { return nil }
+    private func preference(_ percentage: Int64?, _ mayBeProrated: Bool) -> RefundPreference? {
+        guard let percentage, let rule = catalog.refundRules.last(where: { $0.from <= percentage }) else { return nil }
         return rule.preference == .grantProrated && !mayBeProrated ? nil : rule.preference
     }
 }

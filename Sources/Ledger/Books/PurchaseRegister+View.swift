@@ -35,17 +35,20 @@ extension PurchaseRegister {
     /// it.
     /// - Parameter lots: its lots in the order of its grants; none while it has no account.
     package func consumption(of lots: [Lot]) -> Int64 {
-        let total = grants.reduce(0) { $0 + $1.weight }
         // Of one that was carried over nothing was left.
-        guard total > 0 else { return account == nil ? 0 : Limits.wholeShare }
+        if grants.isEmpty { return account == nil ? 0 : Limits.wholeShare }
+        // What was carried over is weighted by its money, where there is any.
+        let isWeighted = grants.contains { $0.weight > 0 }
+        func weight(_ grant: Grant) -> UInt128 { isWeighted ? UInt128(grant.weight) : 1 }
+        let total = grants.reduce(0) { $0 + weight($1) }
         let weighted = zip(grants, lots).reduce(UInt128(0)) { sum, part in
             let (grant, lot) = part
             let spent = UInt128(min(max(lot.spent, 0), grant.units))
             // Parts of 10^12 of a thousandth of a percent: so little is missing of each share that is rounded down.
             let share = spent * UInt128(Limits.wholeShare) * 1_000_000_000_000 / UInt128(max(grant.units, 1))
-            return sum + share * UInt128(grant.weight)
+            return sum + share * weight(grant)
         }
         // Less than one such part is missing of each share: with it a whole sum is not one too low.
-        return Int64((weighted + UInt128(total)) / (UInt128(total) * 1_000_000_000_000))
+        return Int64((weighted + total) / (total * 1_000_000_000_000))
     }
 }

@@ -55,6 +55,7 @@ extension Books {
         case .report(var request):
             let time = request.asOf ?? latest
             guard time <= latest else { throw .futureTime(parameter: "asOf") }
+            if let from = request.from, from > time { throw .futureTime(parameter: "from") }
             guard time >= periods.began || request.isOfTimeBeforeLedger else {
                 throw .timeBeforeLedger(parameter: "asOf", began: periods.began)
             }

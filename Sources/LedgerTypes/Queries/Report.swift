@@ -163,25 +163,32 @@ package struct ReportCursor: Hashable, Comparable, Sendable {
     package var kind: ReportKind
     package var account: Int64
     package var item: Int64
+    /// The last transfer that the report counts, as its first page found it, of a report by effective date: what is
+    /// posted while its pages are read may have happened in its period, and is in none of them. `nil` of others.
+    package var end: TransferID?
 
     /// Before the first row where no place is given.
-    package init(_ kind: ReportKind, account: Int64 = 0, item: Int64 = 0) {
+    package init(_ kind: ReportKind, account: Int64 = 0, item: Int64 = 0, end: TransferID? = nil) {
         self.kind = kind
         self.account = account
         self.item = item
+        self.end = end
     }
 
     /// `nil` where `text` is not the `next` of a page of such a report.
     package init?(_ kind: ReportKind, _ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0] == kind.rawValue, let account = Int64(parts[1]), let item = Int64(parts[2]),
-            account >= 0, item >= 0
+        let numbers = parts.dropFirst().compactMap { Int64($0) }
+        guard parts[0] == kind.rawValue, numbers.count == parts.count - 1, (2...3).contains(numbers.count),
+            numbers.allSatisfy({ $0 >= 0 })
         else { return nil }
-        self.init(kind, account: account, item: item)
+        self.init(kind, account: numbers[0], item: numbers[1], end: numbers.count == 3 ? numbers[2] : nil)
     }
 
     /// The cursor as it stands in a page's `next`.
-    package var text: String { "\(kind.rawValue).\(account).\(item)" }
+    package var text: String {
+        "\(kind.rawValue).\(account).\(item)" + (end.map { ".\($0)" } ?? "")
+    }
 
     /// Cursors are ordered as the rows of a report.
     package static func < (left: ReportCursor, right: ReportCursor) -> Bool {

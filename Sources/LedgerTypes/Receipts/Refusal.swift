@@ -49,7 +49,7 @@ public struct Refusal: Error, Hashable, Sendable {
         /// The purchase has no CONSUMPTION_REQUEST of that notificationUUID. Only the service itself names one.
         case unknownConsumptionRequest
         /// Apple takes GRANT_PRORATED only where some was consumed and some was not.
-        case proratedPreference(consumption: Int64)
+        case proratedPreference(consumption: Int64?)
     }
 
     /// Why.

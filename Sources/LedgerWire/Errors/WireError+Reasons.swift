@@ -226,7 +226,9 @@ extension WireError {
         case .proratedPreference(let consumption):
             self = .invalidParams(
                 path: "refundPreference",
-                "may be GRANT_PRORATED only where some was consumed and some was not; \(consumption) of 100000 was")
+                "may be GRANT_PRORATED only where some was consumed and some was not; "
+                    + (consumption.map { "\($0) of 100000 was" }
+                        ?? "of what was carried over that is not known"))
         }
     }
 }

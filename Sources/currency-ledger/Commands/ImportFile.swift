@@ -208,7 +208,7 @@ struct ImportFile {
         if product.utf8.count > Limits.codeBytesMax {
             fault(&self, "product must be 1 to \(Limits.codeBytesMax) bytes of text")
         }
-        let date = TimeText.milliseconds(text(.purchaseDate)).flatMap { 0...Limits.amountMax ~= $0 ? $0 : nil }
+        let date = TimeText.milliseconds(text(.purchaseDate))
         if date == nil {
             fault(
                 &self,

@@ -4,9 +4,12 @@ import Ledger
 /// A time as options and settings have it: milliseconds since 1970, or of ISO 8601 a day (its beginning, in UTC), or a
 /// time of day with its zone. Anything else is no time: a time without a zone could be meant in any.
 enum TimeText {
-    /// Milliseconds since the UNIX epoch; `nil` where it is no time.
+    /// Milliseconds since the UNIX epoch; `nil` where it is no time, or none that the ledger can have.
     static func milliseconds(_ text: String) -> Timestamp? {
-        if let number = Int64(text) { return number }
+        (Int64(text) ?? parsed(text)).flatMap { 0...Limits.amountMax ~= $0 ? $0 : nil }
+    }
+
+    private static func parsed(_ text: String) -> Timestamp? {
         // As digits of ASCII alone.
         guard text.utf8.count == text.count,
             let match = text.wholeMatch(

@@ -132,6 +132,9 @@ enum ReportSource {
         if let from = request.from, let time = request.asOf, from > time {
             throw Failure("the period begins \(UTCText.time(from)), after its end \(UTCText.time(time))")
         }
+        if let from = request.from, from > latest {
+            throw Failure("\(UTCText.time(from)) is in the future: it is \(UTCText.time(latest))")
+        }
         let began = state.periods.began
         if let time = request.asOf, time < began, !request.isOfTimeBeforeLedger {
             throw Failure("\(UTCText.time(time)) is before the ledger began, at \(UTCText.time(began))")
