@@ -56,7 +56,8 @@ extension Reports {
     ) throws -> ReportPage {
         let names = try AccountNames(db)
         var lines = PageLines(query)
-        let passed = try movements(ReportPeriod(query, after, clock), after: after.item, currency: currency) { movement, _ in
+        let period = try ReportPeriod(query, after, clock)
+        let passed = try movements(period, after: after.item, currency: currency) { movement, _ in
             guard movement.units != 0 || movement.id != movement.lot && movement.change.recognised != 0 else {
                 return 0
             }
