@@ -19,6 +19,8 @@ struct BaseDate: AsyncParsableCommand {
 
             Purchases that no account has claimed yet are in no balance: "export unassigned" lists them.
 
+            A date before the ledger began is refused: what players had then, other books say.
+
             Of a period that was closed, a file says beside it which block fixes it, as those of "export" do.
 
             currency-ledger base-date 2026-03-31 --output base-date.csv
@@ -64,7 +66,7 @@ struct BaseDate: AsyncParsableCommand {
         let (balance, asOf) = try await place.withReports { source in
             var balance = UnusedBalance()
             let request = ReportRequest(kind: .lots, asOf: end, limit: Limits.reportPageMax)
-            let asOf = try await source.read(request, beforeLedger: .isEmpty) { rows in
+            let asOf = try await source.read(request) { rows in
                 for case .line(let line) in rows { balance.add(line) }
             }
             if let end {

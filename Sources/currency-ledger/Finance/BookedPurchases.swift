@@ -8,11 +8,15 @@ struct BookedPurchases {
     /// Purchases whose JWS states no price or no storefront, as those before iOS 17.2: they match no row of Apple's.
     private(set) var withoutPrice = 0
 
-    /// - Parameter asOf: the purchases that were posted by then; `nil` for now.
-    init(_ source: ReportSource, asOf: Timestamp?) async throws {
+    /// - Parameters:
+    ///   - asOf: the purchases that were posted by then; `nil` for now.
+    ///   - beforeLedger: what there is of a time before the ledger began.
+    init(
+        _ source: ReportSource, asOf: Timestamp?, beforeLedger: ReportSource.BeforeLedger = .refused
+    ) async throws {
         let request = ReportRequest(kind: .purchases, asOf: asOf, limit: Limits.reportPageMax)
         var purchases = BookedPurchases()
-        try await source.read(request, beforeLedger: .isEmpty) { rows in
+        try await source.read(request, beforeLedger: beforeLedger) { rows in
             for case .line(let line) in rows { purchases.add(line) }
         }
         self = purchases
