@@ -134,7 +134,10 @@ struct SettlingPass {
             unassigned.append(
                 Settlement.Unassigned(
                     key: key, isReturn: demand.line.isReturn, units: demand.units, share: next(demand.units),
-                    shareCurrency: demand.line.shareCurrency, source: demand.source))
+                    shareCurrency: demand.line.shareCurrency,
+                    days: demand.line.transactionDay.map { $0...$0 }
+                        ?? min(demand.previousMonth, demand.line.days.lowerBound)...demand.line.days.upperBound,
+                    source: demand.source))
         }
         precondition(unitsBefore == quantity && shareBefore == share, "the parts of a line are the line")
     }

@@ -8,10 +8,10 @@ struct BaseDate: AsyncParsableCommand {
         abstract: "Writes what Japan's Payment Services Act asks at 31 March and 30 September, as CSV.",
         discussion: """
             The unused balance of what players bought, valued at its price, by storefront, the currency of the price \
-            and where it was bought (source); what they were given for free apart, in units alone. A row "total" for \
-            each currency of prices adds up what was bought. That of JPY says whether it is above ten million yen; \
-            what was bought in other currencies must be converted and added by whoever reports it: the ledger makes up \
-            no rates.
+            and where it was bought (source), with who vouches for the price (basis); what they were given for free \
+            apart, in units alone. A row "total" for each currency of prices adds up what was bought. That of JPY \
+            says whether it is above ten million yen; what was bought in other currencies must be converted and added \
+            by whoever reports it: the ledger makes up no rates.
 
             What was bought at a price that the ledger does not know (no signed price, none stated, a correction by \
             hand) is in no sum: rows "unpriced" have its lots and units, to be valued by whoever reports. Where such \

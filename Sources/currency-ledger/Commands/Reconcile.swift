@@ -79,7 +79,8 @@ extension Reconcile {
             guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
             let purchases = try await place.withReports { try await BookedPurchases($0, asOf: nil) }
             let reconciliation = options.reconciliation(kept, purchases, asOf: nil)
-            let findings = AppleFinding.all(reconciliation)
+            let findings = AppleFinding.all(
+                reconciliation, purchases.importedRefunds, zone: options.zone.zone)
             let writer = try OutputFile(output)
             switch format {
             case .text:

@@ -7,6 +7,8 @@ struct BookedPurchases {
     private(set) var all: [BookedTransaction] = []
     /// Purchases whose JWS states no price or no storefront, as those before iOS 17.2: they match no row of Apple's.
     private(set) var withoutPrice = 0
+    /// Of purchases that were carried over from other books, those that the App Store took back.
+    private(set) var importedRefunds: [ImportedRefund] = []
 
     /// - Parameters:
     ///   - asOf: the purchases that were posted by then; `nil` for now.
@@ -26,7 +28,9 @@ struct BookedPurchases {
 
     /// Adds a row of the report `purchases`.
     private mutating func add(_ line: ReportLine) {
-        guard line.text("source") == "app_store" else { return }
+        let source = line.word("source")
+        if source == PurchaseSource.imported.name, let refund = ImportedRefund(line) { importedRefunds.append(refund) }
+        guard source == PurchaseSource.appStore.name else { return }
         guard let id = line.text("transactionId"), let product = line.text("product"),
             let quantity = line.optionalInteger("quantity"), let purchasedAt = line.optionalInteger("purchaseDate"),
             let storefront = line.text("storefront"), let currency = line.text("priceCurrency"),
