@@ -335,7 +335,7 @@ import Testing
     /// What Japan asks for, and a month beside Apple's reports: which block, and which files.
     @Test func otherReportsOfClosedPeriodsSayTheSameBesideThem() async throws {
         let studio = try Studio()
-        let (first, day): (Int64, Int64) = (1_757_894_400_000, 86_400_000)
+        let first: Int64 = 1_757_894_400_000
         let folder = try GeneratedGame.write(300, seed: 5, from: first, days: 20, to: studio)
         let service = try RunningService(studio.folder)
         let client = try await service.client()
