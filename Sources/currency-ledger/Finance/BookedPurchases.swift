@@ -9,6 +9,8 @@ struct BookedPurchases {
     private(set) var withoutPrice = 0
     /// Of purchases that were carried over from other books, those that the App Store took back.
     private(set) var importedRefunds: [ImportedRefund] = []
+    /// The products of which there are purchases. Each name is kept once: there may be millions of purchases of it.
+    private(set) var products: Set<String> = []
 
     /// - Parameters:
     ///   - asOf: the purchases that were posted by then; `nil` for now.
@@ -42,12 +44,9 @@ struct BookedPurchases {
         let revoked = line.integer("revoked")
         all.append(
             BookedTransaction(
-                id: id, product: product, storefront: storefront, currency: currency, purchasedAt: purchasedAt,
-                quantity: quantity, price: price,
+                id: id, product: products.insert(product).memberAfterInsert, storefront: storefront, currency: currency,
+                purchasedAt: purchasedAt, quantity: quantity, price: price,
                 refundedAt: revoked > 0 ? line.optionalInteger("revocationDate") : nil,
                 refundedPrice: revoked > 0 ? price.part(revoked) : nil))
     }
-
-    /// The products of which there are purchases.
-    var products: Set<String> { Set(all.map(\.product)) }
 }
