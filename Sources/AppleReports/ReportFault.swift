@@ -14,7 +14,7 @@ public struct ReportFault: Error, Hashable, Sendable, CustomStringConvertible {
         case header
         /// A row is not as its column says.
         case cell
-        /// A total is not the sum of the rows.
+        /// A total is not the sum of the rows, or there is none where there must be one.
         case total
     }
 

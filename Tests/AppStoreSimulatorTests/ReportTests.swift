@@ -136,7 +136,7 @@ import Testing
             #expect(names(found[0].kind, putIn.mistake), "\(putIn): \(found[0])")
             // What our books have too much is among transactions of ours.
             switch putIn.mistake {
-            case .units, .total: break
+            case .units, .total, .cut: break
             case .dropped, .doubled, .price, .day: #expect(found[0].explanation?.isExact == true, "\(found[0])")
             }
         }
@@ -175,11 +175,19 @@ import Testing
         let reports = try (0..<2).map { _ in
             try Self.reports(of: purchases.shuffled()) {
                 $0.kinds = ReportOrder.Kind.allCases
-                $0.mistakes = ReportOrder.Mistake.allCases
+                // Of a detailed report there is one file, which has one of both.
+                $0.mistakes = ReportOrder.Mistake.allCases.filter { $0 != .cut }
                 $0.seed = 5
             }
         }
         #expect(reports[0].files == reports[1].files && reports[0].putIn == reports[1].putIn)
+        let error = #expect(throws: SimulatorError.self) {
+            try Self.reports(of: purchases) {
+                $0.kinds = [.detail]
+                $0.mistakes = [.total, .cut]
+            }
+        }
+        #expect(error?.kind == .conflict)
     }
 
     // MARK: Financial reports
@@ -253,6 +261,25 @@ import Testing
             reports.files, purchases.compactMap(\.booked), kind == .financial ? .financial : .financialDetail
         ).faults
         #expect(faults.map(\.kind) == [.total] && reports.putIn.map(\.file) == [reports.files[0].name])
+    }
+
+    /// What was behind the cut is not paid, and the file says itself that it may be cut.
+    @Test(arguments: [ReportOrder.Kind.financial, .detail])
+    func aFileThatWasCutIsFound(kind: ReportOrder.Kind) throws {
+        var random = SplitMix64(seed: 3)
+        let purchases = try Self.purchases(100, days: 5, &random)
+        let reports = try Self.reports(of: purchases) {
+            $0.kinds = [kind]
+            $0.mistakes = [.cut]
+        }
+        let last = try #require(reports.files.last)
+        #expect(reports.putIn.map(\.mistake) == [.cut] && reports.putIn.map(\.file) == [last.name])
+        for file in reports.files {
+            let facts = try ReportReader().read(ReportInput(bytes: file.bytes)) { _ in }
+            let words = facts.faults.map(\.words)
+            #expect(words == (file == last ? ["has no totals behind its rows: it may be cut"] : []), "\(file.name)")
+            if file == last { #expect(facts.lineCount == 1) }
+        }
     }
 
     // MARK: Names and days

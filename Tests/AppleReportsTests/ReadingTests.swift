@@ -294,6 +294,42 @@ import Testing
         #expect(facts.faults.map(\.description) == [fault])
     }
 
+    /// A file that ends behind a row is read without a complaint otherwise, and the rows behind are those that are
+    /// not paid.
+    @Test func aFinancialReportThatEndsBehindARowMayBeCut() throws {
+        let rows = [Samples.financial(), Samples.financial()]
+        let cut = ReportFault(.total, "has no totals behind its rows: it may be cut")
+        for (header, row) in [(Samples.financialHeader, Samples.financial()), (Samples.detailHeader, Samples.detail())]
+        {
+            let (lines, facts) = try Samples.read(Samples.file(header, row, row))
+            #expect(facts.faults == [cut] && !facts.isSound && lines.count == 2)
+            // One without rows has nothing to add up.
+            #expect(try Samples.read(Samples.file(header)).facts.isSound)
+        }
+        #expect(cut.description == "has no totals behind its rows: it may be cut")
+        #expect(try Samples.read(Samples.file(Samples.salesHeader, Samples.sales())).facts.isSound)
+        let whole = Samples.file(([Samples.financialHeader] + rows + ["Total_Rows\t2"]).joined(separator: "\n"))
+        #expect(try Samples.read(whole).facts.isSound)
+    }
+
+    /// Where the rows are counted, none is missing; otherwise each country and currency must be summed up.
+    @Test func aSummaryThatLacksAPlaceMayBeCut() throws {
+        let rows = [
+            Samples.financialHeader, Samples.financial(), Samples.financial(currency: "EUR", country: "FR"),
+            Samples.financial(currency: "EUR", country: "DE"),
+        ]
+        let summary = ["Country Of Sale\tPartner Share Currency\tQuantity\tExtended Partner Share", "US\tUSD\t2\t6.98"]
+        let facts = try Samples.read(Samples.file((rows + summary).joined(separator: "\n"))).facts
+        #expect(
+            facts.faults.map(\.description) == [
+                "has rows of DE in EUR, and its summary has none: it may be cut",
+                "has rows of FR in EUR, and its summary has none: it may be cut",
+            ])
+        #expect(facts.faults.allSatisfy { $0.kind == .total })
+        let counted = rows + ["Total_Rows\t3"] + summary
+        #expect(try Samples.read(Samples.file(counted.joined(separator: "\n"))).facts.isSound)
+    }
+
     /// Of files of both kinds: those that count returns and those that do not.
     @Test(arguments: [1, 2]) func unitsMayBeThoseSoldOrTheDifference(units: Int) throws {
         let facts = try Samples.read(

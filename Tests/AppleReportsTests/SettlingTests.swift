@@ -161,6 +161,10 @@ import Testing
             settlement.unassigned.map(\.units) == [2, 1] && settlement.unassigned.map(\.share) == ["6.667", "-3.49"])
         #expect(settlement.unassigned.map(\.isReturn) == [false, true])
         #expect(settlement.unassigned[0].key == SalesKey(product: Samples.gems, country: "US", currency: "USD"))
+        // The fiscal month and the one before, or the day that a detailed report states.
+        #expect(settlement.unassigned.allSatisfy { $0.days == "2026-09-27"..."2026-11-28" })
+        let detailed = Self.settle([], try Samples.financialLines([Samples.detail()], header: Samples.detailHeader))
+        #expect(detailed.unassigned.map(\.days) == ["2026-11-20"..."2026-11-20"])
     }
 
     @Test func whatIsNotSettledYetIsTold() throws {

@@ -48,24 +48,33 @@ import Testing
         }
         #expect(
             try rows() == [
-                "line,paid,JPY,JPN,app_store,gems,1,300,6000000.000,,",
-                "line,paid,USD,USA,app_store,gems,1,500,4.990,,", "line,free,,,,gems,1,7,,,",
-                "total,paid,JPY,,,,1,,6000000.000,10000000.000,no", "total,paid,USD,,,,1,,4.990,,",
+                "line,paid,JPY,JPN,app_store,signed,gems,1,300,6000000.000,,",
+                "line,paid,USD,USA,app_store,signed,gems,1,500,4.990,,", "line,free,,,,,gems,1,7,,,",
+                "total,paid,JPY,,,signed,,1,,6000000.000,10000000.000,no", "total,paid,USD,,,signed,,1,,4.990,,",
             ])
         // What is set aside is not used yet.
         _ = try await client.hold(
             Hold(
                 key: try #require(RequestKey("h")), account: player, currency: gems, amount: try #require(Amount(100)),
                 timeoutMilliseconds: 600_000))
-        #expect(try rows().first == "line,paid,JPY,JPN,app_store,gems,1,300,6000000.000,,")
+        #expect(try rows().first == "line,paid,JPY,JPN,app_store,signed,gems,1,300,6000000.000,,")
         try await credit(3, 4_000_000_001, "JPY", "JPN")
-        #expect(try rows().contains("total,paid,JPY,,,,2,,10000000.001,10000000.000,yes"))
-        // Before there was a ledger nobody had anything.
-        #expect(try rows("2026-03-31") == ["total,paid,JPY,,,,0,,0.000,10000000.000,no"])
-        for (date, why) in [("2026-03-30", "must be a 31 March or 30 September"), ("2999-09-30", "future")] {
-            let refused = try Command.run(["base-date", date, "--server", service.address])
-            #expect(refused.status != 0 && refused.error.contains(why), "\(refused)")
+        #expect(try rows().contains("total,paid,JPY,,,signed,,2,,10000000.001,10000000.000,yes"))
+        // What players had before there was a ledger it does not know, also where all of that is closed.
+        _ = try await client.closePeriod(through: try await client.head().time - 1)
+        try studio.folder.write("base-date.csv", "old")
+        let output = ["--output", studio.folder.path("base-date.csv")]
+        for place in [["--server", service.address], ["--path", studio.folder.path("ledger")]] {
+            for (date, why) in [
+                ("2026-03-30", "must be a 31 March or 30 September"), ("2999-09-30", "future"),
+                ("2025-09-30", "is before the ledger began, at "),
+            ] {
+                let refused = try Command.run(["base-date", date] + place + output)
+                #expect(refused.status != 0 && refused.error.contains(why), "\(refused)")
+            }
         }
+        #expect(try String(contentsOfFile: studio.folder.path("base-date.csv"), encoding: .utf8) == "old")
+        #expect(!FileManager.default.fileExists(atPath: studio.folder.path("base-date.csv.meta.json")))
         try await client.close()
         #expect(service.stop() == 0)
     }
@@ -88,11 +97,13 @@ import Testing
             let jws = try Self.purchase(studio, number, price: price, currency: currency, storefront: storefront)
             _ = try await client.credit(signedTransaction: jws, account: player)
         }
-        let yen = ["total", "paid", "JPY", "", "", "", "0", "", "0.000", "10000000.000"]
+        let yen = ["total", "paid", "JPY", "", "", "", "", "0", "", "0.000", "10000000.000"]
         try await credit(1, nil, nil, "USA")
         var told = try rows()
         #expect(
-            told.rows == [["unpriced", "paid", "", "USA", "app_store", "gems", "1", "500", "", "", ""], yen + ["no"]])
+            told.rows == [
+                ["unpriced", "paid", "", "USA", "app_store", "", "gems", "1", "500", "", "", ""], yen + ["no"],
+            ])
         #expect(told.error.contains("1 paid lot has no price, with 500 units left"), "\(told.error)")
         try await credit(2, nil, nil, "JPN")
         #expect(try rows().rows.last == yen + ["unknown"])
@@ -124,19 +135,25 @@ import Testing
         told = try rows()
         #expect(
             told.rows == [
-                ["line", "paid", "JPY", "", "external", "gems", "1", "500", "10000000.000", "", ""],
-                ["line", "paid", "USD", "", "imported", "gems", "1", "300", "2.994", "", ""],
-                ["unpriced", "paid", "", "", "", "gems", "1", "9", "", "", ""],
-                ["unpriced", "paid", "", "", "external", "gems", "1", "500", "", "", ""],
-                ["unpriced", "paid", "", "JPN", "app_store", "gems", "1", "500", "", "", ""],
-                ["unpriced", "paid", "", "USA", "app_store", "gems", "1", "500", "", "", ""],
-                ["total", "paid", "JPY", "", "", "", "1", "", "10000000.000", "10000000.000", "unknown"],
-                ["total", "paid", "USD", "", "", "", "1", "", "2.994", "", ""],
+                ["line", "paid", "JPY", "", "external", "stated", "gems", "1", "500", "10000000.000", "", ""],
+                ["line", "paid", "USD", "", "imported", "carried", "gems", "1", "300", "2.994", "", ""],
+                ["unpriced", "paid", "", "", "", "", "gems", "1", "9", "", "", ""],
+                ["unpriced", "paid", "", "", "external", "", "gems", "1", "500", "", "", ""],
+                ["unpriced", "paid", "", "JPN", "app_store", "", "gems", "1", "500", "", "", ""],
+                ["unpriced", "paid", "", "USA", "app_store", "", "gems", "1", "500", "", "", ""],
+                [
+                    "total", "paid", "JPY", "", "", "stated", "", "1", "", "10000000.000", "10000000.000", "unknown",
+                ],
+                ["total", "paid", "USD", "", "", "carried", "", "1", "", "2.994", "", ""],
             ])
         #expect(told.error.contains("4 paid lots have no price, with 1509 units left"), "\(told.error)")
         // Whatever the others cost, it is above.
         try await external("more", 1)
         #expect(try rows().rows.contains { $0[0] == "total" && $0.last == "yes" })
+        // A sum of both names both.
+        try await credit(3, 5_000, "JPY", "JPN")
+        let total = try #require(try rows().rows.first { $0[0] == "total" && $0[2] == "JPY" })
+        #expect(total[5] == "signed stated" && total[9] == "10000005.001", "\(total)")
         try await client.close()
         #expect(service.stop() == 0)
     }

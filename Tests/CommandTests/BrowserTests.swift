@@ -121,10 +121,14 @@ import Testing
 /// Chromium, as a program that prints what it has made of a page.
 enum Browser {
     private static let command = URL(fileURLWithPath: "/usr/bin/chromium")
-    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: command.path) }
+    static var isInstalled: Bool {
+        NeededPrograms.contain("chromium") || FileManager.default.isExecutableFile(atPath: command.path)
+    }
 
     private static let reader = URL(fileURLWithPath: "/usr/bin/pdftotext")
-    static var canReadPaper: Bool { FileManager.default.isExecutableFile(atPath: reader.path) }
+    static var canReadPaper: Bool {
+        NeededPrograms.contain("pdftotext") || FileManager.default.isExecutableFile(atPath: reader.path)
+    }
 
     private static func run(_ page: String, _ options: [String], in folder: TemporaryFolder) throws -> Finished {
         try folder.write("page.html", page)

@@ -15,14 +15,24 @@ import Testing
 
     private static let compiler = URL(fileURLWithPath: "/usr/bin/env")
 
-    /// Whether a process's clock can be set: that takes a compiler of C.
-    private static let canSetClocks =
-        (try? Command.run(compiler, ["clang", "--version"]))?.status == 0
+    /// Whether a process's clock can be set, and its disk be made to fail: that takes a compiler of C.
+    private static let canCompile =
+        NeededPrograms.contain("clang") || (try? Command.run(compiler, ["clang", "--version"]))?.status == 0
 
-    /// A library by which a process's clock is an hour ahead.
+    /// What loads a library of this source into a process.
+    private static func loading(_ name: String, _ source: String, _ folder: TemporaryFolder) throws -> [String: String]
+    {
+        try folder.write("\(name).c", source)
+        let made = try Command.run(
+            compiler, ["clang", "-shared", "-fPIC", "-o", folder.path("\(name).so"), folder.path("\(name).c")])
+        try #require(made.status == 0, "\(made.error)")
+        return ["LD_PRELOAD": folder.path("\(name).so")]
+    }
+
+    /// By this a process's clock is an hour ahead.
     private static func clockAhead(_ folder: TemporaryFolder) throws -> [String: String] {
-        try folder.write(
-            "clock.c",
+        try loading(
+            "clock",
             """
             #define _GNU_SOURCE
             #include <time.h>
@@ -33,11 +43,7 @@ import Testing
                 if (result == 0 && id == CLOCK_REALTIME) time->tv_sec += 3600;
                 return result;
             }
-            """)
-        let made = try Command.run(
-            compiler, ["clang", "-shared", "-fPIC", "-o", folder.path("clock.so"), folder.path("clock.c")])
-        try #require(made.status == 0, "\(made.error)")
-        return ["LD_PRELOAD": folder.path("clock.so")]
+            """, folder)
     }
 
     private static func object(_ text: some StringProtocol) throws -> [String: Any] {
@@ -50,7 +56,7 @@ import Testing
         return finished
     }
 
-    @Test(.enabled(if: canSetClocks, "there is no clang that makes a clock to be set"))
+    @Test(.enabled(if: canCompile, "there is no clang that makes a clock to be set"))
     func itsBytesAreTheSameAfterARestartWithTheClockSetBack() async throws {
         let studio = try Studio()
         var service = try RunningService(studio.folder, environment: try Self.clockAhead(studio.folder))
@@ -182,6 +188,81 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// Where the disk does not take the new report, the old one stays, with what fixes it.
+    @Test(.enabled(if: canCompile, "there is no clang that makes a disk to fail"))
+    func aReportThatTheDiskDoesNotTakeLeavesTheOldOneAndItsHeader() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        try await Self.grant(client, "g")
+        let end = try await client.head().time
+        _ = try await client.closePeriod(through: end)
+        try await client.close()
+        let path = studio.folder.path("report.csv")
+        let arguments = ["balances", "-o", path, "--server", service.address]
+        _ = try Self.export(arguments + ["--as-of", String(end)])
+        let before = try [path, path + ".meta.json"].map { try String(contentsOfFile: $0, encoding: .utf8) }
+        let failing = try Self.loading(
+            "disk",
+            """
+            #include <errno.h>
+            int fsync(int file) { errno = EIO; return -1; }
+            """, studio.folder)
+        for more in [[], ["--as-of", String(end)]] {
+            let failed = try Command.run(["export"] + arguments + more, environment: failing)
+            #expect(failed.status == 1 && failed.error.contains("report.csv: cannot be written"), "\(failed)")
+            #expect(try [path, path + ".meta.json"].map { try String(contentsOfFile: $0, encoding: .utf8) } == before)
+        }
+        #expect(service.stop() == 0)
+    }
+
+    /// What was never used up to a time is in no report of that time, whether the catalog had it by then or not.
+    @Test func aCurrencyThatTheCatalogGetsLaterChangesNoReportOfAClosedPeriod() async throws {
+        let studio = try Studio()
+        var service = try RunningService(studio.folder)
+        var client = try await service.client()
+        try await Self.grant(client, "g")
+        let end = try await client.head().time
+        _ = try await client.closePeriod(through: end)
+        let day = UTCText.day(of: end)
+        func reports(_ place: [String], into: String) throws -> [String] {
+            let periods = [
+                ["trial"], ["rollforward"], ["rollforward", "--from", day], ["month", "--from", day],
+                ["trial", "--format", "jsonl"],
+            ]
+            return try periods.enumerated().map { number, arguments in
+                let path = studio.folder.path("\(into)-\(number)")
+                _ = try Self.export(arguments + ["--closed", "--as-of", String(end), "-o", path] + place)
+                return try String(contentsOfFile: path, encoding: .utf8)
+            }
+        }
+        let first = try reports(["--server", service.address], into: "first")
+        #expect(first[0].contains("gems,granted,7,0,7"))
+        try await client.close()
+        #expect(service.stop() == 0)
+
+        let catalog = #"{"currencies": {"gems": {}, "coins": {}, "zzz": {}}, "products": {}}"#
+        try studio.folder.write("catalog.json", catalog)
+        service = try RunningService(studio.folder)
+        client = try await service.client()
+        #expect(try await client.info().ledger.currencies.map(\.text).sorted() == ["coins", "gems", "zzz"])
+        _ = try await client.grant(
+            Grant(
+                key: try #require(RequestKey("c")), account: Self.player, currency: try #require(CurrencyCode("coins")),
+                amount: try #require(Amount(3))))
+        #expect(try reports(["--server", service.address], into: "second") == first)
+        // Now it has what was used, and not what was not.
+        for kind in ["trial", "rollforward"] {
+            let now = try Self.export([kind, "--server", service.address]).output
+            #expect(now.contains("\r\ncoins,") && now.contains("\r\ngems,") && !now.contains("zzz"), "\(now)")
+        }
+        let effective = try Self.export(["rollforward", "--by", "effective", "--server", service.address]).output
+        #expect(effective.contains("\r\ncoins,") && !effective.contains("zzz"), "\(effective)")
+        try await client.close()
+        #expect(service.stop() == 0)
+        #expect(try reports(["--path", studio.folder.path("ledger")], into: "third") == first)
+    }
+
     /// A report that is cut by the dates of what happened may change at any time, so nothing fixes it.
     @Test func whatIsCutByOtherDatesHasNoHeader() async throws {
         let studio = try Studio()
@@ -254,7 +335,7 @@ import Testing
     /// What Japan asks for, and a month beside Apple's reports: which block, and which files.
     @Test func otherReportsOfClosedPeriodsSayTheSameBesideThem() async throws {
         let studio = try Studio()
-        let (first, day): (Int64, Int64) = (1_757_894_400_000, 86_400_000)
+        let first: Int64 = 1_757_894_400_000
         let folder = try GeneratedGame.write(300, seed: 5, from: first, days: 20, to: studio)
         let service = try RunningService(studio.folder)
         let client = try await service.client()
@@ -273,7 +354,7 @@ import Testing
             let side = try Self.object(String(contentsOfFile: path + ".meta.json", encoding: .utf8))
             let header = try #require(side["header"] as? [String: Any])
             #expect(header["report"] as? String == name && header["hash"] as? String == closing.hash)
-            #expect(header["block"] as? Int64 == closing.block && header["version"] as? Int == 2)
+            #expect(header["block"] as? Int64 == closing.block && header["version"] as? Int == 3)
             #expect((header["evidence"] as? [String] == []) == (name == "reconcile-month"), "\(header)")
             let rows = try CSVTable(String(contentsOfFile: path, encoding: .utf8)).rows
             #expect(side["rows"] as? Int == rows.count && !rows.isEmpty)

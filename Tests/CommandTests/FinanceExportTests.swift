@@ -120,4 +120,39 @@ import Testing
                 + #""source":"app_store","basis":"signed","currency":"gems","units":200,"#
                 + #""recognised":"1.996","reversed":"0.000"}"# + "\n")
     }
+    /// A transaction of plain text is an entry, also where currencies are new in the midst of it.
+    @Test func aJournalHasATransactionForEachEntryAndNamesCommoditiesBeforeIt() async throws {
+        let studio = try Studio()
+        try studio.folder.write(
+            "catalog.json",
+            #"""
+            {"currencies": {"gems": {}, "coins": {}, "gold": {}},
+             "products": {"com.example.game.gems500": {"gems": 500, "coins": 20, "gold": 3}}}
+            """#)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        let player = try #require(AccountName("ann"))
+        for number in 1...2 {
+            _ = try await client.credit(signedTransaction: try Self.purchase(studio, number), account: player)
+        }
+        try await client.close()
+        #expect(service.stop() == 0)
+        for format in ["hledger", "ledger", "beancount"] {
+            let exported = try Command.run(
+                ["export", "journal", "--format", format, "--path", studio.folder.path("ledger")])
+            #expect(exported.status == 0, "\(exported.error)")
+            let lines = exported.output.components(separatedBy: "\n")
+            let entries = lines.compactMap { line in
+                (line.firstMatch(of: #/^\S+ \* \((\d+)\) /#) ?? line.firstMatch(of: #/^\S+ \* .* "entry (\d+)"$/#))
+                    .map { String($0.1) }
+            }
+            #expect(entries == ["1", "2"], "\(exported.output)")
+            let postings = lines.filter { $0.contains(" @@ ") }
+            #expect(postings.count == 2 * 2 * 3, "\(exported.output)")
+            let names = lines.indices.filter { lines[$0].contains(" commodity ") }
+            #expect(names.count == (format == "beancount" ? 3 : 0))
+            let first = try #require(lines.firstIndex { $0.contains(" @@ ") })
+            #expect(names.allSatisfy { $0 < first }, "\(exported.output)")
+        }
+    }
 }

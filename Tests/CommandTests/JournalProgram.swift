@@ -17,7 +17,8 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
         return FileManager.default.isExecutableFile(atPath: JournalProgram.url(name).path)
     }
 
-    static var areInstalled: Bool { allCases.allSatisfy(\.isInstalled) }
+    /// Whether all are there, or have to be.
+    static var areInstalled: Bool { allCases.allSatisfy { $0.isInstalled || NeededPrograms.contain($0.rawValue) } }
     static let absence: Comment = "hledger, ledger and beancount are not installed"
 
     /// Fails where the program does not accept the file.

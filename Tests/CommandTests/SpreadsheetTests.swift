@@ -55,7 +55,9 @@ final class Spreadsheet: NSObject, XMLParserDelegate {
     }
 
     private static let command = URL(fileURLWithPath: "/usr/bin/soffice")
-    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: command.path) }
+    static var isInstalled: Bool {
+        NeededPrograms.contain("soffice") || FileManager.default.isExecutableFile(atPath: command.path)
+    }
 
     /// `nil` of an empty cell.
     private(set) var rows: [[Cell?]] = []

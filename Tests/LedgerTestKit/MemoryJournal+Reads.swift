@@ -162,7 +162,7 @@ extension MemoryJournal {
     private func financeReport(_ query: ReportQuery) -> ReportPage {
         let model = FinanceModel(rows, name: { name($0).text })
         return ReportPage(
-            kind: query.kind, asOf: query.asOf, rows: (model.rows(query) ?? []).map { .line($0) }, next: nil)
+            kind: query.kind, asOf: query.asOf, rows: (model.listedRows(query) ?? []).map { .line($0) }, next: nil)
     }
 
     private func balancesReport(_ query: ReportQuery) -> ReportPage {
@@ -240,6 +240,8 @@ extension MemoryJournal {
         var page: [ReportRow] = []
         for (index, currency) in books.currencies.enumerated() {
             guard query.currency == nil || query.currency == currency.code else { continue }
+            let turnovers = AccountKind.allCases.map { totals[CurrencyID(index + 1), $0] }
+            guard turnovers.contains(where: { $0 != Totals.Turnover() }) else { continue }
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
                 if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }

@@ -35,10 +35,10 @@ struct ReportMaking {
         for kind in ReportOrder.Kind.allCases where order.kinds.contains(kind) {
             usedKeys = []
             var rows = rows(kind, sales)
-            for mistake in order.mistakes where mistake.fits(kind) && mistake != .total {
+            for mistake in order.mistakes where mistake.fits(kind) && !mistake.isOfFile {
                 rows = try put(mistake, into: rows, kind)
             }
-            write(kind, rows)
+            try write(kind, rows)
         }
         return SimulatedReports(files: files, putIn: putIn)
     }
@@ -179,7 +179,7 @@ struct ReportMaking {
             rows[place].draft.days = next...next
             rows[place].draft.transactionDay = next
             rows[place].file = name(kind, rows[place].draft)
-        case .total: preconditionFailure("a total is no row")
+        case .total, .cut: preconditionFailure("a file is no row")
         }
         return rows
     }
@@ -194,12 +194,18 @@ struct ReportMaking {
 
     // MARK: Files
 
-    private mutating func write(_ kind: ReportOrder.Kind, _ rows: [Row]) {
-        // The first file has the wrong total.
+    private mutating func write(_ kind: ReportOrder.Kind, _ rows: [Row]) throws(SimulatorError) {
+        // The first file has the wrong total, and the last one is cut.
         var isTotalWrong = order.mistakes.contains(.total) && ReportOrder.Mistake.total.fits(kind)
-        for (name, rows) in Dictionary(grouping: rows, by: \.file).sorted(by: { $0.key < $1.key }) {
+        let isAnyCut = order.mistakes.contains(.cut) && ReportOrder.Mistake.cut.fits(kind)
+        let reports = Dictionary(grouping: rows, by: \.file).sorted { $0.key < $1.key }
+        if isTotalWrong && isAnyCut && reports.count == 1 {
+            throw SimulatorError(
+                .conflict, "there is one \(kind.rawValue) report, and one that is cut has no total that is wrong")
+        }
+        for (place, (name, rows)) in reports.enumerated() {
             let drafts = rows.sorted(by: ReportMaking.areInOrder).map(\.draft)
-            let bytes: [UInt8]
+            var bytes: [UInt8]
             switch kind {
             case .daily, .weekly, .monthly: bytes = ReportText.sales(drafts)
             case .financial: bytes = ReportText.financial(drafts, isTotalWrong: isTotalWrong)
@@ -209,7 +215,29 @@ struct ReportMaking {
             }
             if isTotalWrong { note(.total, name, nil) }
             isTotalWrong = false
+            if isAnyCut && place == reports.count - 1 {
+                note(.cut, name, nil)
+                bytes = ReportMaking.cut(bytes, behind: kind == .detail ? 6 : 2)
+            }
             files.append(.init(name: name, bytes: order.isCompressed ? Gzip.compress(bytes) : bytes))
+        }
+    }
+}
+
+extension ReportMaking {
+    /// The first lines.
+    fileprivate static func cut(_ bytes: [UInt8], behind count: Int) -> [UInt8] {
+        let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+        return ends.count < count ? bytes : Array(bytes[...ends[count - 1]])
+    }
+}
+
+extension ReportOrder.Mistake {
+    /// Whether it is of a file, and of no row.
+    fileprivate var isOfFile: Bool {
+        switch self {
+        case .total, .cut: true
+        case .dropped, .doubled, .units, .price, .day: false
         }
     }
 }

@@ -30,13 +30,15 @@ package struct ReportOrder: Hashable, Sendable {
         case day
         /// A total is higher by 1 than its rows, of financial reports alone.
         case total
+        /// A file ends behind its first row, of financial reports alone.
+        case cut
 
         /// Whether a kind of report can have it.
         func fits(_ kind: Kind) -> Bool {
             switch (self, kind) {
             case (.dropped, _), (.doubled, _), (.units, _), (.price, _), (.day, .daily): true
-            case (.total, .financial), (.total, .detail): true
-            case (.day, _), (.total, _): false
+            case (.total, .financial), (.total, .detail), (.cut, .financial), (.cut, .detail): true
+            case (.day, _), (.total, _), (.cut, _): false
             }
         }
     }

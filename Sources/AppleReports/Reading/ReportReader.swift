@@ -28,6 +28,7 @@ public struct ReportReader: Sendable {
                 if let line = try state.take(cells, line: number) { each(line) }
             } catch { state.facts.note(error, limits: limits) }
         }
+        state.finish()
         return state.facts
     }
 
@@ -80,6 +81,10 @@ private struct RowState {
     /// Rows in the file, also those with faults.
     private var rowCount: Int64 = 0
     private var isAnyRowFaulty = false
+    /// Whether the file says how many rows it has, and has so many.
+    private var isCountRight = false
+    /// What the summary has a row of.
+    private var summedPlaces: Set<ReportFacts.Place> = []
     var facts: ReportFacts
 
     init(header: ReportHeader, preamble: [String: String], limits: ReportLimits) {
@@ -142,6 +147,25 @@ private struct RowState {
         }
     }
 
+    /// Notes what is missing at the file's end. Behind the rows of a Financial Report stands a total or the summary,
+    /// so one that has neither, or a part of the summary, may have lost rows.
+    mutating func finish() {
+        guard header.kind != .salesSummary, facts.lineCount > 0 else { return }
+        switch part {
+        case .rows: facts.note(ReportFault(.total, "has no totals behind its rows: it may be cut"), limits: limits)
+        case .totals: break
+        case .summary:
+            if isCountRight { return }
+            for place in Set(facts.sums.keys).subtracting(summedPlaces).sorted() {
+                facts.note(
+                    ReportFault(
+                        .total,
+                        "has rows of \(place.country) in \(place.currency), and its summary has none: it may be cut"),
+                    limits: limits)
+            }
+        }
+    }
+
     // MARK: Totals
 
     /// `Total_Rows`, `Total_Amount` or `Total_Units`, and its value behind a tab or, before 2010, a colon.
@@ -152,7 +176,9 @@ private struct RowState {
             throw ReportFault(.total, line: line, column: name, "has no number")
         }
         switch name {
-        case "Total_Rows": try compare(value, [.init(rawValue: rowCount * 1_000)], name, line: line)
+        case "Total_Rows":
+            try compare(value, [.init(rawValue: rowCount * 1_000)], name, line: line)
+            isCountRight = true
         case "Total_Units":
             // Apple does not say whether returns are taken off, and there are files of both kinds.
             let sums = [\ReportFacts.Sum.units, \.unitsSold].compactMap { count in
@@ -197,6 +223,8 @@ private struct RowState {
     // MARK: The summary
 
     private mutating func beginSummary(_ cells: [Substring], line: Int) throws(ReportFault) {
+        // What follows is no row, also where the header of the summary is wrong.
+        part = .totals
         let columns = cells.map(AppleReportColumn.named)
         func place(_ column: AppleReportColumn) throws(ReportFault) -> Int {
             guard let place = columns.firstIndex(of: column) else {
@@ -218,8 +246,9 @@ private struct RowState {
         else {
             throw ReportFault(.total, line: line, "is no row of a summary: country, currency, quantity and share")
         }
-        if isAnyRowFaulty { return }
         let place = ReportFacts.Place(country: code, currency: cells[currency].trimmed)
+        summedPlaces.insert(place)
+        if isAnyRowFaulty { return }
         let sum = facts.sums[place] ?? .init()
         let name = "\(place.country) \(place.currency)"
         try compare(

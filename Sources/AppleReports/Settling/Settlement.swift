@@ -52,6 +52,9 @@ public struct Settlement: Sendable {
         public let share: Thousandths
         /// The currency of the proceeds.
         public let shareCurrency: String
+        /// When it may have been bought or given back: on the day that a detailed report states, else in the fiscal
+        /// month or the one before.
+        public let days: ClosedRange<CivilDay>
         /// The row that pays it.
         public let source: Source
     }

@@ -4,6 +4,8 @@ struct SettlingPass {
     private let direction: SaleDirection
     private var demands: [Demand]
     private var supplies: [Supply]
+    /// The first of them of which something is open: most lines take the oldest first.
+    private var firstOpen = 0
     private(set) var parts: [Settlement.Part] = []
     private(set) var unassigned: [Settlement.Unassigned] = []
 
@@ -93,7 +95,8 @@ struct SettlingPass {
 
     private mutating func assign(where fits: (Demand, Supply) -> Bool) {
         for place in demands.indices where demands[place].units > 0 {
-            for supply in supplies.indices where supplies[supply].units > 0 {
+            while firstOpen < supplies.count && supplies[firstOpen].units == 0 { firstOpen += 1 }
+            for supply in firstOpen..<supplies.count where supplies[supply].units > 0 {
                 // In no report is what happened after its month.
                 if supplies[supply].day > demands[place].line.days.upperBound { break }
                 guard fits(demands[place], supplies[supply]) else { continue }
@@ -134,7 +137,10 @@ struct SettlingPass {
             unassigned.append(
                 Settlement.Unassigned(
                     key: key, isReturn: demand.line.isReturn, units: demand.units, share: next(demand.units),
-                    shareCurrency: demand.line.shareCurrency, source: demand.source))
+                    shareCurrency: demand.line.shareCurrency,
+                    days: demand.line.transactionDay.map { $0...$0 }
+                        ?? min(demand.previousMonth, demand.line.days.lowerBound)...demand.line.days.upperBound,
+                    source: demand.source))
         }
         precondition(unitsBefore == quantity && shareBefore == share, "the parts of a line are the line")
     }

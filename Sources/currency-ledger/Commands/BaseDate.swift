@@ -8,16 +8,18 @@ struct BaseDate: AsyncParsableCommand {
         abstract: "Writes what Japan's Payment Services Act asks at 31 March and 30 September, as CSV.",
         discussion: """
             The unused balance of what players bought, valued at its price, by storefront, the currency of the price \
-            and where it was bought (source); what they were given for free apart, in units alone. A row "total" for \
-            each currency of prices adds up what was bought. That of JPY says whether it is above ten million yen; \
-            what was bought in other currencies must be converted and added by whoever reports it: the ledger makes up \
-            no rates.
+            and where it was bought (source), with who vouches for the price (basis); what they were given for free \
+            apart, in units alone. A row "total" for each currency of prices adds up what was bought. That of JPY \
+            says whether it is above ten million yen; what was bought in other currencies must be converted and added \
+            by whoever reports it: the ledger makes up no rates.
 
             What was bought at a price that the ledger does not know (no signed price, none stated, a correction by \
             hand) is in no sum: rows "unpriced" have its lots and units, to be valued by whoever reports. Where such \
             lots may be of Japan, and the rest is not above ten million yen, isAbove is "unknown".
 
             Purchases that no account has claimed yet are in no balance: "export unassigned" lists them.
+
+            A date before the ledger began is refused: what players had then, other books say.
 
             Of a period that was closed, a file says beside it which block fixes it, as those of "export" do.
 
@@ -64,7 +66,7 @@ struct BaseDate: AsyncParsableCommand {
         let (balance, asOf) = try await place.withReports { source in
             var balance = UnusedBalance()
             let request = ReportRequest(kind: .lots, asOf: end, limit: Limits.reportPageMax)
-            let asOf = try await source.read(request, beforeLedger: .isEmpty) { rows in
+            let asOf = try await source.read(request) { rows in
                 for case .line(let line) in rows { balance.add(line) }
             }
             if let end {

@@ -79,7 +79,8 @@ extension Reconcile {
             guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
             let purchases = try await place.withReports { try await BookedPurchases($0, asOf: nil) }
             let reconciliation = options.reconciliation(kept, purchases, asOf: nil)
-            let findings = AppleFinding.all(reconciliation)
+            let findings = AppleFinding.all(
+                reconciliation, purchases.importedRefunds, zone: options.zone.zone)
             let writer = try OutputFile(output)
             switch format {
             case .text:
@@ -114,8 +115,9 @@ extension Reconcile {
 
                 It is made of the files that "reconcile sales" has kept: with more of them, more is settled. A month \
                 that is over changes with nothing else. Nothing is written where one of the files is damaged: each \
-                fault is named. A month that is not over ends now. Of one that was closed, a file says beside it \
-                which block and which files of Apple's fix it.
+                fault is named. A month that is not over ends now, and one that was over before the ledger began \
+                is refused. Of one that was closed, a file says beside it which block and which files of Apple's fix \
+                it.
                 """)
 
         @Argument(help: "The month in UTC, as 2026-01.")
@@ -146,8 +148,13 @@ extension Reconcile {
             let settled = try await place.withReports { source in
                 // Of a month that is not over, what there is by now.
                 let last = month.last < Clock.now() ? month.last : nil
-                let closing = try await proceeds(kept, source, asOf: last) { try tell(faultsOf: $0) }
-                let opening = try await proceeds(kept, source, asOf: month.first - 1) { _ in }
+                let closing = try await proceeds(kept, BookedPurchases(source, asOf: last), asOf: last) {
+                    try tell(faultsOf: $0)
+                }
+                // In the month in which the ledger began there was nothing before.
+                let before = month.first - 1
+                let known = try await BookedPurchases(source, asOf: before, beforeLedger: .isEmpty)
+                let opening = proceeds(kept, known, asOf: before) { _ in }
                 if let last {
                     let subject = ReportSeal.Subject(
                         report: "reconcile-month", from: month.first, through: last, details: details(kept))
@@ -172,10 +179,9 @@ extension Reconcile {
 
         /// What Apple pays of what was posted by then.
         private func proceeds(
-            _ kept: [AppleEvidence.Kept], _ source: ReportSource, asOf: Timestamp?,
+            _ kept: [AppleEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?,
             checking: ([Reconciliation.File]) throws -> Void
-        ) async throws -> Proceeds {
-            let purchases = try await BookedPurchases(source, asOf: asOf)
+        ) rethrows -> Proceeds {
             let reconciliation = options.reconciliation(kept, purchases, asOf: asOf)
             try checking(reconciliation.files)
             return Proceeds(reconciliation.settlement, purchases.all)

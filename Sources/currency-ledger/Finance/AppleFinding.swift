@@ -13,6 +13,8 @@ struct AppleFinding: CustomStringConvertible {
         case difference
         /// They do not, as Apple may count purchases around midnight.
         case aroundMidnight = "around_midnight"
+        /// Apple took back what purchases explain that were carried over from other books.
+        case imported
         /// Days of ours of which there is no report.
         case noReport = "no_report"
         /// Apple pays, or takes back, what the ledger does not have.
@@ -23,6 +25,16 @@ struct AppleFinding: CustomStringConvertible {
         case unpaid
         /// The same of months of which no Financial Report was given yet.
         case notYet = "not_yet"
+    }
+
+    /// What money is, and by whose word.
+    enum Basis: String {
+        /// A price, tax included, as the App Store signed it to us.
+        case signed
+        /// A price, tax included, as a Summary Sales Report of Apple's has it.
+        case reported
+        /// What Apple pays or takes back by a Financial Report.
+        case settled
     }
 
     let kind: Kind
@@ -36,7 +48,8 @@ struct AppleFinding: CustomStringConvertible {
     /// Units of both sides.
     var booked: Int64?
     var reported: Int64?
-    /// Money, and its currency.
+    /// Money, on which basis it is, and its currency.
+    var basis: Basis?
     var money: Thousandths?
     var moneyCurrency: String?
     /// Ours that explain it.
@@ -47,16 +60,26 @@ struct AppleFinding: CustomStringConvertible {
     var isToBeLookedAt: Bool {
         switch kind {
         case .file, .row, .difference, .unassigned, .otherPrice, .unpaid: true
-        case .agrees, .aroundMidnight, .noReport, .notYet: false
+        case .agrees, .aroundMidnight, .imported, .noReport, .notYet: false
         }
     }
 
-    static func all(_ reconciliation: Reconciliation) -> [AppleFinding] {
+    /// - Parameters:
+    ///   - refunds: what explains refunds of Apple's which are not among the purchases that were compared.
+    ///   - zone: by whose midnights the reports count days.
+    static func all(
+        _ reconciliation: Reconciliation, _ refunds: [ImportedRefund], zone: ReportZone
+    ) -> [AppleFinding] {
         let files = reconciliation.files
-        return files.flatMap(of) + reconciliation.match.lines.compactMap(of) + reconciliation.match.differences.map(of)
+        // A refund is in reports of both kinds, and explains what is in each.
+        let open = ImportedRefunds(refunds, zone: zone)
+        var (ofSales, ofPayments) = (open, open)
+        let differences = reconciliation.match.differences.map { of($0, &ofSales) }
+        let unassigned = reconciliation.settlement.unassigned.map { of($0, files, &ofPayments) }
+        return files.flatMap(of) + reconciliation.match.lines.compactMap(of) + differences
             + reconciliation.match.daysWithoutReport.map { day in
                 AppleFinding(kind: .noReport, days: "\(day)", description: "\(day): there is no report of the day")
-            } + reconciliation.settlement.unassigned.map { of($0, files) }
+            } + unassigned
             + reconciliation.settlement.parts.filter(\.isOtherPrice).map { of($0, files) }
             + reconciliation.settlement.open.map(of)
     }
@@ -85,11 +108,16 @@ struct AppleFinding: CustomStringConvertible {
             kind: .agrees, key: line.key, days: text(line.days),
             units: line.booked.unitsSold - line.booked.unitsRefunded,
             booked: line.booked.unitsSold - line.booked.unitsRefunded,
-            reported: line.reported.unitsSold - line.reported.unitsRefunded, money: line.booked.money,
+            reported: line.reported.unitsSold - line.reported.unitsRefunded, basis: .signed, money: line.booked.money,
             moneyCurrency: line.key.currency, description: "\(line.key.product) in \(line.key.country): agrees")
     }
 
-    private static func of(_ difference: SalesDifference) -> AppleFinding {
+    private static func of(_ difference: SalesDifference, _ refunds: inout ImportedRefunds) -> AppleFinding {
+        if let imported = imported(difference, &refunds) {
+            return finding(
+                of: difference, .imported, imported,
+                "\(difference): of imported purchases \(imported.joined(separator: " "))")
+        }
         let explanation = difference.explanation
         let transactions = explanation?.transactions ?? []
         let more = (explanation?.count ?? 0) - transactions.count
@@ -98,25 +126,56 @@ struct AppleFinding: CustomStringConvertible {
             ? "nothing of ours explains it"
             : (explanation?.isExact == true ? "" : "among ") + transactions.joined(separator: " ")
                 + (more > 0 ? " and \(more) more" : "")
-        return AppleFinding(
-            kind: difference.isNatural ? .aroundMidnight : .difference, key: difference.key,
-            days: text(difference.days),
-            direction: difference.direction, units: difference.units, booked: difference.bookedUnits,
-            reported: difference.reportedUnits, money: difference.unitPrice, moneyCurrency: difference.key.currency,
-            transactions: transactions, description: "\(difference): \(ours)")
+        return finding(
+            of: difference, difference.isNatural ? .aroundMidnight : .difference, transactions,
+            "\(difference): \(ours)")
     }
 
-    private static func of(_ rest: Settlement.Unassigned, _ files: [Reconciliation.File]) -> AppleFinding {
+    /// Imported purchases whose refunds are what Apple has more of; `nil` where they are not.
+    private static func imported(_ difference: SalesDifference, _ refunds: inout ImportedRefunds) -> [String]? {
+        guard difference.direction == .refunded else { return nil }
+        switch difference.kind {
+        case .missingInBooks, .moreInReport, .doubledInReport:
+            return refunds.take(difference.units, of: difference.key.product, on: difference.days)
+        case .missingInReport, .fewerInReport, .price, .otherDay, .dayWithoutReport: return nil
+        }
+    }
+
+    private static func finding(
+        of difference: SalesDifference, _ kind: Kind, _ transactions: [String], _ description: String
+    ) -> AppleFinding {
+        AppleFinding(
+            kind: kind, key: difference.key, days: text(difference.days), direction: difference.direction,
+            units: difference.units, booked: difference.bookedUnits, reported: difference.reportedUnits,
+            basis: difference.unitPrice.map { _ in basis(of: difference) }, money: difference.unitPrice,
+            moneyCurrency: difference.key.currency, transactions: transactions, description: description)
+    }
+
+    /// Whose the price of a difference is: that of the side that has more.
+    private static func basis(of difference: SalesDifference) -> Basis {
+        switch difference.kind {
+        case .missingInReport, .fewerInReport, .price, .otherDay, .dayWithoutReport(_, isBookedThere: false): .signed
+        case .missingInBooks, .moreInReport, .doubledInReport, .dayWithoutReport(_, isBookedThere: true): .reported
+        }
+    }
+
+    private static func of(
+        _ rest: Settlement.Unassigned, _ files: [Reconciliation.File], _ refunds: inout ImportedRefunds
+    ) -> AppleFinding {
         let name = files[rest.source.file].name
+        let imported = rest.isReturn ? refunds.take(rest.units, of: rest.key.product, on: rest.days) : nil
         let what = rest.isReturn ? "takes back" : "pays"
         let of = rest.isReturn ? "refunds" : "purchases"
+        let ours =
+            imported.map { "of imported purchases \($0.joined(separator: " "))" }
+            ?? "and the ledger has no such \(of)"
         return AppleFinding(
-            kind: .unassigned, file: name, line: rest.source.line, key: rest.key,
-            direction: rest.isReturn ? .refunded : .sold, units: rest.units, money: rest.share,
-            moneyCurrency: rest.shareCurrency,
+            kind: imported == nil ? .unassigned : .imported, file: name, line: rest.source.line, key: rest.key,
+            direction: rest.isReturn ? .refunded : .sold, units: rest.units, basis: .settled, money: rest.share,
+            moneyCurrency: rest.shareCurrency, transactions: imported ?? [],
             description: """
                 \(name), line \(rest.source.line): Apple \(what) \(rest.share) \(rest.shareCurrency) for \(rest.units) \
-                \(rest.key.product) in \(rest.key.country), and the ledger has no such \(of)
+                \(rest.key.product) in \(rest.key.country), \(ours)
                 """)
     }
 
@@ -124,7 +183,8 @@ struct AppleFinding: CustomStringConvertible {
         let name = files[part.source.file].name
         return AppleFinding(
             kind: .otherPrice, file: name, line: part.source.line, direction: part.isReturn ? .refunded : .sold,
-            units: part.units, money: part.share, moneyCurrency: part.shareCurrency, transactions: [part.transaction],
+            units: part.units, basis: .settled, money: part.share, moneyCurrency: part.shareCurrency,
+            transactions: [part.transaction],
             description: """
                 \(name), line \(part.source.line): \(part.units) of \(part.transaction) can only be \
                 \(part.isReturn ? "taken back" : "paid") at another price than the one that was signed
@@ -151,15 +211,15 @@ struct AppleFinding: CustomStringConvertible {
 
     static let columns = [
         "kind", "file", "line", "product", "country", "priceCurrency", "days", "direction", "units", "bookedUnits",
-        "reportedUnits", "money", "moneyCurrency", "transactions", "text",
+        "reportedUnits", "basis", "money", "moneyCurrency", "transactions", "text",
     ]
 
     var fields: [String?] {
         [
             kind.rawValue, file, line.map { "\($0)" }, key?.product, key?.country, key?.currency, days,
             direction.map { $0 == .sold ? "sold" : "refunded" }, units.map { "\($0)" }, booked.map { "\($0)" },
-            reported.map { "\($0)" }, money.map { "\($0)" }, moneyCurrency, transactions.joined(separator: " "),
-            description,
+            reported.map { "\($0)" }, basis?.rawValue, money.map { "\($0)" }, moneyCurrency,
+            transactions.joined(separator: " "), description,
         ]
     }
 }

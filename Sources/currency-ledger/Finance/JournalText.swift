@@ -12,6 +12,9 @@ struct JournalText {
     private var lastEntry: Int64?
     /// Codes whose names beancount was told.
     private var named: Set<String> = []
+    /// Of the last entry: the commodities that are new in it, which stand before it, and the entry itself.
+    private var commodities = ""
+    private var open = ""
 
     init(_ format: Export.Format) { self.format = format }
 
@@ -29,17 +32,34 @@ struct JournalText {
         }
     }
 
-    /// A row of the report `journal`, which come in their order.
+    /// Takes a row of the report `journal`, which come in their order.
+    /// - Returns: the entry before, where the row begins another one: only then it is known to be whole.
     mutating func text(_ line: ReportLine) -> String {
         let entry = line.integer("entry")
-        let code = line.word("currency")
-        var text = ""
-        if format == .beancount, named.insert(code).inserted {
-            text += "\n\(UTCText.day(of: line.integer("time"))) commodity \(JournalText.commodity(code))\n"
-            text += "  name: \"\(code)\"\n"
+        var whole = ""
+        if entry != lastEntry {
+            whole = end()
+            open = "\n" + begin(line)
+            lastEntry = entry
         }
-        text += entry == lastEntry && text.isEmpty ? "" : "\n" + begin(line)
-        lastEntry = entry
+        let code = line.word("currency")
+        if format == .beancount, named.insert(code).inserted {
+            commodities += "\n\(UTCText.day(of: line.integer("time"))) commodity \(JournalText.commodity(code))\n"
+            commodities += "  name: \"\(code)\"\n"
+        }
+        open += postings(line, code)
+        return whole
+    }
+
+    /// The last entry, behind the last row; nothing where there was none.
+    mutating func end() -> String {
+        defer { (commodities, open) = ("", "") }
+        return commodities + open
+    }
+
+    // MARK: Parts
+
+    private func postings(_ line: ReportLine, _ code: String) -> String {
         let account = line.word("account")
         let (debit, credit) = (line.word("debit"), line.word("credit"))
         let amount = line.integer("amount")
@@ -74,7 +94,7 @@ struct JournalText {
             if let part = Part(credit) { left[part, default: 0] += credited }
             (debited, credited) = (0, 0)
         }
-        text += posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency, basis)
+        var text = posting(name(debit, account), "\(amount) \(commodity)", cost: debited, currency, basis)
         text += posting(name(credit, account), "-\(amount) \(commodity)", cost: credited, currency, basis)
         // What a refund moved besides: of units that a hold had set aside.
         for part in Part.allCases {
@@ -84,8 +104,6 @@ struct JournalText {
         }
         return text
     }
-
-    // MARK: Parts
 
     private func begin(_ line: ReportLine) -> String {
         let time = line.integer("time")

@@ -77,12 +77,18 @@ final class OutputFile {
 
     func write(_ bytes: [UInt8]) throws(FileError) { try File.write(bytes, to: descriptor, name: name) }
 
+    /// Has all that was written on the disk, still beside the old file. What is no file is passed over.
+    /// - Throws: ``FileError`` where the disk did not take all of it.
+    func sync() throws(FileError) {
+        guard case .file = place else { return }
+        guard fsync(descriptor) == 0 else { throw FileError(name, OutputFile.refusal, code: errno) }
+    }
+
     /// Puts the file in its place, durably.
     func finish() throws(FileError) {
         guard case .file(let temporary, let path) = place else { return }
-        guard fsync(descriptor) == 0, rename(temporary, path) == 0 else {
-            throw FileError(name, OutputFile.refusal, code: errno)
-        }
+        try sync()
+        guard rename(temporary, path) == 0 else { throw FileError(name, OutputFile.refusal, code: errno) }
         isFinished = true
         Interruption.end()
         let folder = open(OutputFile.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -41,6 +41,7 @@ struct ReportFile {
         let lines = sums.rows
         if kind == .deferred { try lines.forEach(ReportFile.check) }
         try append(lines.map { .line($0) })
+        try file.write(Array(journal.end().utf8))
         try file.finish(rows: count)
     }
 

@@ -36,6 +36,8 @@ struct SealedFile {
     /// Ends the report.
     /// - Parameter rows: how many it has.
     func finish(rows: Int) throws(FileError) {
+        // Before the old header goes, the new report is whole: where it is not, both old files stay.
+        try file.sync()
         if let path, case .own = SealedFile.besides(path) {
             let name = SealedFile.sideName(of: path)
             guard unlink(name) == 0 || errno == ENOENT else { throw FileError(name, "cannot be removed", code: errno) }

@@ -110,23 +110,24 @@ struct SettledMonth {
     ///   - closing: what Apple pays of what was posted by its end.
     ///   - first: the period's first millisecond.
     ///   - last: its last one; `nil` for now.
-    /// - Throws: what reading throws.
+    /// - Throws: what reading throws, of a period that was over before the ledger began too.
     init(
         _ source: ReportSource, opening: Proceeds, closing: Proceeds, from first: Timestamp, through last: Timestamp?
     ) async throws {
-        self.opening = try await SettledMonth.sums(source, opening, asOf: first - 1)
-        self.closing = try await SettledMonth.sums(source, closing, asOf: last)
+        // In the month in which the ledger began there was nothing before.
+        self.opening = try await SettledMonth.sums(source, opening, asOf: first - 1, beforeLedger: .isEmpty)
+        self.closing = try await SettledMonth.sums(source, closing, asOf: last, beforeLedger: .refused)
     }
 
     // MARK: Reading
 
     private static func sums(
-        _ source: ReportSource, _ proceeds: Proceeds, asOf: Timestamp?
+        _ source: ReportSource, _ proceeds: Proceeds, asOf: Timestamp?, beforeLedger: ReportSource.BeforeLedger
     ) async throws -> [Key: Parts] {
         let request = ReportRequest(kind: .lots, asOf: asOf, scope: .all, limit: Limits.reportPageMax)
         var sums: [Key: Parts] = [:]
         var current = Current()
-        try await source.read(request, beforeLedger: .isEmpty) { rows in
+        try await source.read(request, beforeLedger: beforeLedger) { rows in
             for case .line(let line) in rows { add(line, proceeds, &current, to: &sums) }
         }
         return sums

@@ -16,6 +16,8 @@ struct UnusedBalance {
         let priceCurrency: String
         let storefront: String
         let source: String
+        /// Who vouches for the price; of what has none, empty.
+        let basis: String
         let currency: String
 
         static func < (left: Key, right: Key) -> Bool {
@@ -33,12 +35,14 @@ struct UnusedBalance {
         var lots = 0
         var units: Int128 = 0
         var money: Int128 = 0
+        /// Who vouches for parts of the money.
+        var bases: Set<String> = []
     }
 
     private var sums: [Key: Sum] = [:]
 
     static let columns = [
-        "row", "asOf", "class", "priceCurrency", "storefront", "source", "currency", "lots", "units", "money",
+        "row", "asOf", "class", "priceCurrency", "storefront", "source", "basis", "currency", "lots", "units", "money",
         "threshold", "isAbove",
     ]
 
@@ -50,7 +54,8 @@ struct UnusedBalance {
             line.word("class") == LotClass.free.name ? .free : priceCurrency.isEmpty ? .unpriced : .priced
         let key = Key(
             part: part, priceCurrency: priceCurrency, storefront: line.word("storefront"),
-            source: line.word("source"), currency: line.word("currency"))
+            source: line.word("source"), basis: part == .priced ? line.word("basis") : "",
+            currency: line.word("currency"))
         sums[key, default: Sum()].lots += 1
         sums[key, default: Sum()].units += Int128(left)
         sums[key, default: Sum()].money += Int128(line.thousandths("deferred") ?? 0)
@@ -79,17 +84,20 @@ struct UnusedBalance {
             rows.append([
                 key.part == .unpriced ? "unpriced" : "line", date,
                 (key.part == .free ? LotClass.free : LotClass.paid).name, key.priceCurrency, key.storefront, key.source,
-                key.currency, "\(sum.lots)", "\(sum.units)", isPriced ? Money.text(thousandths: sum.money) : nil, nil,
-                nil,
+                key.basis, key.currency, "\(sum.lots)", "\(sum.units)",
+                isPriced ? Money.text(thousandths: sum.money) : nil, nil, nil,
             ])
             guard isPriced else { continue }
             totals[key.priceCurrency, default: Sum()].lots += sum.lots
             totals[key.priceCurrency, default: Sum()].money += sum.money
+            totals[key.priceCurrency, default: Sum()].bases.insert(key.basis)
         }
         for (currency, sum) in totals.sorted(by: { $0.key < $1.key }) {
             let isYen = currency == "JPY"
+            let bases = MoneyBasis.allCases.map(\.rawValue).filter(sum.bases.contains)
             rows.append([
-                "total", date, LotClass.paid.name, currency, nil, nil, nil, "\(sum.lots)", nil,
+                "total", date, LotClass.paid.name, currency, nil, nil, bases.joined(separator: " "), nil,
+                "\(sum.lots)", nil,
                 Money.text(thousandths: sum.money), isYen ? Money.text(thousandths: BaseDate.threshold) : nil,
                 isYen ? isAbove(sum.money) : nil,
             ])

@@ -143,20 +143,25 @@ struct MonthPage {
                 ).write(to: &page)
             }
             if !allMoney.isEmpty {
+                // Most ledgers never import anything.
+                let hasImports = figures.money.values.contains { $0.imported != 0 }
                 let rows = allMoney.compactMap { code in
                     figures.money[code].map { money in
                         FigureTable.Row(
                             header: .code(code),
-                            cells: [
-                                .number(money.units, .units), .number(money.sold, .money),
-                                .number(money.refunded, .money), .number(money.recognised, .money),
-                                .number(money.closing, .money),
-                            ])
+                            cells: [.number(money.units, .units), .number(money.sold, .money)]
+                                + (hasImports ? [.number(money.imported, .money)] : [])
+                                + [
+                                    .number(money.refunded, .money), .number(money.recognised, .money),
+                                    .number(money.closing, .money),
+                                ])
                     }
                 }
                 FigureTable(
                     caption: "Money, each in its own currency",
-                    columns: ["Money", "Bought", "Sold", "Refunded", "Recognised", "Deferred at the end"], rows: rows
+                    columns: ["Money", "Bought", "Sold"] + (hasImports ? ["Imported"] : [])
+                        + ["Refunded", "Recognised", "Deferred at the end"],
+                    rows: rows
                 ).write(to: &page)
             }
             if allMoney.count > drawnMoney.count {

@@ -75,7 +75,7 @@ enum Samples {
     }
 
     static func financialLines(_ rows: [String], header: String = financialHeader) throws -> [FinancialLine] {
-        let (lines, facts) = try read(Array((header + "\n" + rows.joined(separator: "\n")).utf8))
+        let (lines, facts) = try read(file(([header] + rows + ["Total_Rows\t\(rows.count)"]).joined(separator: "\n")))
         #expect(facts.faults == [])
         return lines.compactMap { if case .financial(let line) = $0 { line } else { nil } }
     }
