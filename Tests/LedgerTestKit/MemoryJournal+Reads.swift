@@ -162,7 +162,7 @@ extension MemoryJournal {
     private func financeReport(_ query: ReportQuery) -> ReportPage {
         let model = FinanceModel(rows, name: { name($0).text })
         return ReportPage(
-            kind: query.kind, asOf: query.asOf, rows: (model.listedRows(query) ?? []).map { .line($0) }, next: nil)
+            kind: query.kind, asOf: query.asOf, rows: (model.rows(query) ?? []).map { .line($0) }, next: nil)
     }
 
     private func balancesReport(_ query: ReportQuery) -> ReportPage {

@@ -98,7 +98,7 @@ import Testing
                             scope: random.chance(50) ? .open : .all,
                             currency: kind.isOfCurrencies && random.chance(25) ? CurrencyCode("gold") : nil,
                             limit: random.chance(30) ? 3 : Limits.reportPageMax)
-                        let expected = try #require(model.listedRows(query))
+                        let expected = try #require(model.rows(query))
                         seen[kind, default: 0] += expected.count
                         let found = try Self.lines(random.chance(50) ? whole : parted, query)
                         #expect(found == expected, "seed \(seed): \(query)")
