@@ -10,15 +10,6 @@ import Testing
         #expect(readme.contains("\n.ci/setup && swift run currency-ledger demo\n"))
     }
 
-    /// What the setup installs for tests alone they must not do without in silence.
-    @Test func theCINeedsTheProgramsThatItsSetupInstalls() throws {
-        let packages = try Repository.text(".ci/setup").matches(of: /accounting="\$accounting ([a-z]+)"/)
-        #expect(packages.map { String($0.1) } == ["hledger", "ledger", "beancount"])
-        let words = try #require(try Repository.text(".ci/run").firstMatch(of: /LEDGER_TESTS_NEED-([a-z ]+)\}/)).1
-        let needed = Set(words.split(separator: " ").map(String.init))
-        #expect(needed.isSuperset(of: packages.map { String($0.1) } + ["clang"]))
-    }
-
     /// Every fuzz target is built, is run, and stands in the table of Contributing.
     @Test func theCIRunsEveryFuzzTarget() throws {
         let sources = Repository.root.appendingPathComponent("Tests/FuzzTests/Sources")
