@@ -54,16 +54,23 @@ final class AppStoreStand {
 
     deinit { store.process.terminate() }
 
+    /// - Parameter percentage: what of a refunded one is, in thousandths of a percent; a part is refunded before the
+    ///   whole.
     func transaction(
-        _ number: Int, product: String = "com.example.game.gems500", account: String? = AppStoreStand.player,
-        isRefunded: Bool = false, environment: AppStore.Environment = .sandbox
+        _ number: Int, product: String = "com.example.game.gems500", quantity: Int64 = 1,
+        account: String? = AppStoreStand.player, isRefunded: Bool = false, percentage: Int64? = nil,
+        environment: AppStore.Environment = .sandbox
     ) throws -> String {
+        let refunded: Int64 = percentage == nil ? 10_000 : 15_000
         var payload = TransactionPayload(
             transactionID: String(number), bundleID: "com.example.game", productID: product,
-            purchaseDate: studio.now - 60_000, signedDate: studio.now - (isRefunded ? 10_000 : 60_000),
-            environment: environment)
+            purchaseDate: studio.now - 60_000, quantity: quantity,
+            signedDate: studio.now - (isRefunded ? refunded : 60_000), environment: environment)
         payload.appAccountToken = account
-        if isRefunded { payload.revocationDate = studio.now - 20_000 }
+        if isRefunded {
+            payload.revocationDate = studio.now - 20_000
+            payload.revocationPercentage = percentage
+        }
         return try studio.chain.sign(payload)
     }
 
