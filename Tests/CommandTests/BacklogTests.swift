@@ -150,8 +150,8 @@ import Testing
 
     private static func question(_ number: Int64, signed: Timestamp = now) -> AppStoreWork.ConsumptionRequest {
         AppStoreWork.ConsumptionRequest(
-            number: number, notificationUUID: "u\(number)", transaction: TransactionID(number: number), product: "p",
-            signedDate: signed, time: signed, account: nil, consent: true, isEnded: false, refusalCode: nil)
+            number: number, notificationUUID: "u\(number)", transaction: TransactionID(number: number),
+            signedDate: signed, time: signed, consent: true, isEnded: false, refusalCode: nil)
     }
 
     @Test func aQuestionThatIsOpenIsMetAgainAndOneThatFailedHoldsUpNone() {
