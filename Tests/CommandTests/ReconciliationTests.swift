@@ -204,6 +204,30 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// The App Store says nothing of the second purchase.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func byHandWhatIsInterruptedSaysWhatItDidAndFromWhereToGoOn(ending: Int32) async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        for number in 1...2 { _ = try await client.credit(signedTransaction: try stand.transaction(number)) }
+        let path = "/inApps/v2/refund/lookup/2"
+        try stand.studio.folder.write("refusals.json", #"{"\#(path)": [0, null]}"#)
+        let since = stand.studio.now - 86_400_000
+        let command = try stand.startReconcile(service, "--since", "\(since)", "--deep")
+        for _ in 0..<1_200 where try !stand.requests().contains(where: { $0.path == path }) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        kill(command.process.processIdentifier, ending)
+        let ended = try command.finish()
+        #expect(ended.status == 128 + ending, "\(ended)")
+        #expect(ended.output.hasSuffix(#""refused":0,"postponed":0,"unknown":0}"# + "\n"), "\(ended)")
+        let place = try #require(ended.error.firstMatch(of: /go on with --since (\d+) --deep/), "\(ended)").1
+        #expect(try #require(Int64(place)) > since)
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     @Test func byHandWhatOthersWroteIsShownWithoutWhatATerminalObeys() async throws {
         let stand = try await AppStoreStand(historySeconds: 0)
         let service = try RunningService(stand.studio.folder)
