@@ -219,6 +219,36 @@ import Testing
         #expect(standby.stop() == 0)
     }
 
+    /// Apple takes no finishes for now, of three times as many purchases as are told of at the same time.
+    @Test func aLimitOfOneKindSlowsNoOther() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        var service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        let player = try #require(AccountName(AppStoreStand.player))
+        let numbers = 1...24
+        for number in numbers {
+            let nameless = try stand.transaction(number, account: nil)
+            _ = try await client.notify(
+                signedPayload: try stand.notification(.oneTimeCharge, nameless, before: 1_000))
+            _ = try await client.credit(signedTransaction: nameless, account: player)
+        }
+        try await client.close()
+        #expect(service.stop() == 0)
+        let refusals = numbers.map { #""/inApps/v1/transactions/\#($0)/finish": [429, 4290000]"# }
+        try stand.studio.folder.write("refusals.json", "{\(refusals.joined(separator: ", "))}")
+        service = try RunningService(
+            stand.studio.folder,
+            arguments: ["--app-store-finish", "true", "--app-store-set-account-tokens", "true"])
+        func isToken(_ request: AppStoreStand.Request) -> Bool { request.path.hasSuffix("/appAccountToken") }
+        #expect(try await Self.eventually { try Self.told(stand).count(where: isToken) == numbers.count })
+        let told = try Self.told(stand)
+        let last = try #require(told.lastIndex(where: isToken))
+        // Each look ends with the first calls that are refused, and the next one comes ten seconds later.
+        let finishes = told[..<last].count { !isToken($0) }
+        #expect(finishes <= 16, "\(finishes)")
+        #expect(service.stop() == 0)
+    }
+
     @Test func aPurchaseIsFinishedAndItsOwnerToldOnceItIsCredited() async throws {
         let stand = try await AppStoreStand(
             historySeconds: 0, more: #", "finish": true, "setAccountTokens": true"#)

@@ -78,8 +78,8 @@ import Testing
 
         /// The game's backend says whose a purchase is.
         func claim(_ signedTransaction: String, for player: String) async throws {
-            _ = try await client.credit(
-                signedTransaction: signedTransaction, account: try #require(AccountName(player)))
+            let account = try #require(AccountName(player))
+            _ = try await client.credit(signedTransaction: signedTransaction, account: account)
         }
     }
 

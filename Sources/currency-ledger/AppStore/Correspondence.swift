@@ -23,7 +23,7 @@ struct Correspondence {
     /// Milliseconds for which Apple is told of what the ledger recorded.
     private static let tellingMilliseconds: Int64 = 7 * 86_400_000
 
-    /// How calls ended that could not be recorded yet.
+    /// How calls ended that could not be recorded yet, of all kinds.
     let unrecorded = Unrecorded()
 
     /// Goes on until its task is cancelled. What cannot be told of one kind keeps no other waiting.
@@ -67,17 +67,17 @@ struct Correspondence {
             if leads() {
                 do {
                     try await recordWhatEnded()
-                    say(course.note(.told(hasAnswered: try await look(&progress))))
-                } catch let limit as Reach.Limited {
-                    say(course.note(.limited(until: limit.until)))
-                } catch let fault as Fault {
-                    say(course.note(.ledgerFailed), fault)
+                    let hasAnswered = try await look(&progress)
+                    say(course.note(.told(hasAnswered: hasAnswered)))
                 } catch {
                     if Task.isCancelled { return }
-                    let unreachable = error as? Reach.Unreachable
-                    say(
-                        course.note(.unreachable(hasAnswered: unreachable?.hasAnswered == true)),
-                        unreachable?.reason ?? error)
+                    switch error {
+                    case let limit as Reach.Limited: say(course.note(.limited(until: limit.until)))
+                    case let fault as Fault: say(course.note(.ledgerFailed), fault)
+                    case let end as Reach.Unreachable:
+                        say(course.note(.unreachable(hasAnswered: end.hasAnswered)), end.reason)
+                    default: say(course.note(.unreachable(hasAnswered: false)), error)
+                    }
                 }
                 say(progress.attempts, &saidWaiting)
             } else {
