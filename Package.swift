@@ -243,8 +243,10 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "AppStore", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger", "LedgerClient",
-                "LedgerTestKit", "LedgerWire", "currency-ledger",
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
+                "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "currency-ledger",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),

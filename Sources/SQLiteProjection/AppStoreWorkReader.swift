@@ -68,24 +68,24 @@ struct AppStoreWorkReader {
         // With the index's own condition, so that it is used.
         let select = try statement(
             """
-            SELECT n.number, n.uuid, n.transaction_id, n.signed_date, n.time, p.product, p.account
+            SELECT n.number, n.uuid, n.transaction_id, n.signed_date, n.time, p.transaction_id IS NOT NULL, p.account
             FROM notification AS n LEFT JOIN purchase AS p ON p.transaction_id = n.transaction_id
             WHERE n.type = 'CONSUMPTION_REQUEST' AND n.transaction_id IS NOT NULL AND n.number > ?
             ORDER BY n.number LIMIT ?
             """, after: after, limit)
-        let (names, links) = (try AccountNames(db), try StoredLinks(db))
+        let links = try StoredLinks(db)
         var rows: [AppStoreWork.ConsumptionRequest] = []
         try select.forEach { row in
             let transaction = TransactionID(number: row.integer(2))
-            guard let product = row.optionalText(5), Plausible.isTime(row.integer(3)), Plausible.isTime(row.integer(4))
+            guard row.integer(5) == 1, Plausible.isTime(row.integer(3)), Plausible.isTime(row.integer(4))
             else { throw StoreError.corrupt("notification \(row.integer(0)) has a purchase or a time that cannot be") }
             let owner = try row.optionalInteger(6).map { try links.owner(of: $0) }
             let end = try calls.last(of: transaction, .consumptionSent, row.integer(0))
             let deadline = row.integer(3) + Limits.consumptionAnswerMilliseconds
             rows.append(
                 AppStoreWork.ConsumptionRequest(
-                    number: row.integer(0), notificationUUID: row.text(1), transaction: transaction, product: product,
-                    signedDate: row.integer(3), time: row.integer(4), account: try owner.map { try names.name(of: $0) },
+                    number: row.integer(0), notificationUUID: row.text(1), transaction: transaction,
+                    signedDate: row.integer(3), time: row.integer(4),
                     consent: try owner.flatMap {
                         try links.consent(of: links.members(of: $0), through: deadline)?.consumption
                     },
@@ -94,11 +94,16 @@ struct AppStoreWorkReader {
         return rows
     }
 
+    /// The entry that opened a purchase stands in an event where it found its account later, and in none otherwise.
     private func purchases(after: Int64, _ limit: Int) throws -> [AppStoreWork.Purchase] {
         let select = try statement(
             """
-            SELECT evidence, transaction_id, account IS NOT NULL, time FROM purchase
-            WHERE source = 'app_store' AND evidence > ? ORDER BY evidence LIMIT ?
+            SELECT evidence, transaction_id,
+                account IS NOT NULL AND NOT EXISTS (
+                    SELECT 1 FROM purchase_event AS e
+                    WHERE e.transaction_id = purchase.transaction_id AND e.entry = purchase.entry
+                ), time
+            FROM purchase WHERE source = 'app_store' AND evidence > ? ORDER BY evidence LIMIT ?
             """, after: after, limit)
         var rows: [AppStoreWork.Purchase] = []
         try select.forEach { row in

@@ -107,7 +107,10 @@ import Testing
             let bought = try await store.buy()
             #expect(try await store.state(of: bought.transactionID)["finished"] == "false")
             for _ in 1...2 { try await store.client.finishTransaction(transactionID: bought.transactionID) }
-            #expect(try await store.state(of: bought.transactionID)["finished"] == "true")
+            let state = try await store.state(of: bought.transactionID)
+            #expect(state["finished"] == "true")
+            // Each call is known.
+            #expect(state["finishCalls"]?.matches(of: /"replyLost":false/).count == 2, "\(state)")
             let other = try await store.buy { $0.isFinished = true }
             #expect(try await store.state(of: other.transactionID)["finished"] == "true")
         }
@@ -157,6 +160,7 @@ import Testing
             let state = try await store.state(of: bought.transactionID)
             let answers = try #require(state["consumptionAnswers"])
             #expect(answers.matches(of: /"inTime":(\w+)/).map { String($0.1) } == ["false", "true"])
+            #expect(answers.matches(of: /"replyLost":false/).count == 2)
             #expect(answers.contains(#""consumptionPercentage":33333,"deliveryStatus":"DELIVERED""#), "\(answers)")
             #expect(state["consumptionRequests"]?.contains("FULFILLMENT_ISSUE") == true)
         }

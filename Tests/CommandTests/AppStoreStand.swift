@@ -10,6 +10,8 @@ final class AppStoreStand {
 
     let studio: Studio
     let store: RunningCommand
+    /// Where the App Store listens.
+    let address: String
     /// The setting `appStore`.
     let appStore: String
 
@@ -33,9 +35,10 @@ final class AppStoreStand {
         try studio.folder.write("AuthKey.p8", key.output)
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o600], ofItemAtPath: studio.folder.path("AuthKey.p8"))
+        address = "http://127.0.0.1:\(port)"
         let beginning = historyFrom.map { #", "historyFrom": "\#($0)""# } ?? ""
         appStore = """
-            {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "http://127.0.0.1:\(port)",
+            {"key": "AuthKey.p8", "keyId": "2X9R4HXF34", "address": "\(address)",
              "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
              "historySeconds": \(historySeconds)\(beginning)\(more)}
             """
@@ -54,16 +57,23 @@ final class AppStoreStand {
 
     deinit { store.process.terminate() }
 
+    /// - Parameter percentage: what of a refunded one is, in thousandths of a percent; a part is refunded before the
+    ///   whole.
     func transaction(
-        _ number: Int, product: String = "com.example.game.gems500", account: String? = AppStoreStand.player,
-        isRefunded: Bool = false, environment: AppStore.Environment = .sandbox
+        _ number: Int, product: String = "com.example.game.gems500", quantity: Int64 = 1,
+        account: String? = AppStoreStand.player, isRefunded: Bool = false, percentage: Int64? = nil,
+        environment: AppStore.Environment = .sandbox
     ) throws -> String {
+        let refunded: Int64 = percentage == nil ? 10_000 : 15_000
         var payload = TransactionPayload(
             transactionID: String(number), bundleID: "com.example.game", productID: product,
-            purchaseDate: studio.now - 60_000, signedDate: studio.now - (isRefunded ? 10_000 : 60_000),
-            environment: environment)
+            purchaseDate: studio.now - 60_000, quantity: quantity,
+            signedDate: studio.now - (isRefunded ? refunded : 60_000), environment: environment)
         payload.appAccountToken = account
-        if isRefunded { payload.revocationDate = studio.now - 20_000 }
+        if isRefunded {
+            payload.revocationDate = studio.now - 20_000
+            payload.revocationPercentage = percentage
+        }
         return try studio.chain.sign(payload)
     }
 
@@ -117,6 +127,13 @@ final class AppStoreStand {
         try Command.run(
             ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]
                 + arguments, environment: token.map { ["LEDGER_TOKEN": $0] } ?? [:])
+    }
+
+    /// The same, which goes on beside the test.
+    func startReconcile(_ service: RunningService, _ arguments: String...) throws -> RunningCommand {
+        try Command.start(
+            ["app-store", "reconcile", "--config", studio.folder.path("ledger.json"), "--server", service.address]
+                + arguments, try TemporaryFolder())
     }
 
     /// What was asked of the App Store, or told it.

@@ -47,6 +47,17 @@ import Testing
         #expect(!attempts.isDue(1, at: 7) && attempts.isDue(1, at: 8))
     }
 
+    /// Milliseconds until Apple asks to be told again, and until the row is told again of which 2,000 were drawn.
+    @Test(arguments: [(nil, 2_000), (-7, 2_000), (1_000, 2_000), (60_000, 60_000), (3_600_000, 900_000)])
+    func whereAppleSaysWhenTheRowIsNotToldBefore(until: Int64?, wait: Int64) {
+        var attempts = Attempts()
+        attempts.fail(1, "no", at: Self.now, until: until.map { Self.now + $0 }) { _ in 2_000 }
+        #expect(attempts.waits[1]?.notBefore == Self.now + 1 + wait)
+        // But before a deadline.
+        attempts.fail(2, "no", at: Self.now, until: until.map { Self.now + $0 }, waitMax: 5_000) { _ in 2_000 }
+        #expect(attempts.waits[2]?.notBefore == Self.now + 1 + min(wait, 5_000))
+    }
+
     /// Rows that failed again and again, what was said last, and what is said then.
     @Test(
         arguments: [
@@ -150,8 +161,8 @@ import Testing
 
     private static func question(_ number: Int64, signed: Timestamp = now) -> AppStoreWork.ConsumptionRequest {
         AppStoreWork.ConsumptionRequest(
-            number: number, notificationUUID: "u\(number)", transaction: TransactionID(number: number), product: "p",
-            signedDate: signed, time: signed, account: nil, consent: true, isEnded: false, refusalCode: nil)
+            number: number, notificationUUID: "u\(number)", transaction: TransactionID(number: number),
+            signedDate: signed, time: signed, consent: true, isEnded: false, refusalCode: nil)
     }
 
     @Test func aQuestionThatIsOpenIsMetAgainAndOneThatFailedHoldsUpNone() {
@@ -164,10 +175,42 @@ import Testing
         #expect(questions.place == 1 && questions.after == 4)
         questions.begin()
         #expect(questions.after == 1)
-        #expect(questions.isDue(Self.question(2), at: Self.now) && !questions.isDue(Self.question(3), at: Self.now))
-        #expect(questions.isDue(Self.question(3), at: Self.now + 5_001))
+        #expect(!questions.isWaiting(Self.question(2), at: Self.now))
+        #expect(questions.isWaiting(Self.question(3), at: Self.now + 5_001))
+        #expect(questions.due(at: Self.now + 5_000).isEmpty && questions.due(at: Self.now + 5_001) == [3])
         for number in 2...4 as ClosedRange<Int64> { questions.settle(Self.question(number)) }
         #expect(questions.place == 4 && questions.attempts.waits.isEmpty)
+    }
+
+    /// Three that fail, of which each is tried before one that was tried later is tried again; and one that comes then.
+    @Test func thoseThatHaveWaitedComeBehindAllOthersTheOneThatWaitedLongestFirst() {
+        var questions = Questions()
+        func look(at now: Timestamp, _ rows: ClosedRange<Int64>) -> [Int64] {
+            questions.begin()
+            var tried: [Int64] = []
+            for number in rows where number > questions.after {
+                if questions.isWaiting(Self.question(number), at: now) {
+                    questions.leave(Self.question(number))
+                } else {
+                    tried.append(number)
+                    // The earlier ones wait for longer.
+                    questions.fail(Self.question(number), "no", at: now) { _ in 10 - number }
+                }
+            }
+            for number in questions.due(at: now) {
+                tried.append(number)
+                questions.settle(Self.question(number))
+            }
+            return tried
+        }
+        #expect(look(at: Self.now, 1...3) == [1, 2, 3])
+        #expect(look(at: Self.now + 11, 1...4) == [4, 3, 2, 1])
+        // What was settled in that order is passed in the next look, as far as nothing before it is open.
+        questions.begin()
+        for number in 1...3 as ClosedRange<Int64> { questions.settle(Self.question(number)) }
+        #expect(questions.place == 3)
+        questions.forget(4)
+        #expect(questions.attempts.waits.isEmpty)
     }
 
     @Test func theDeadlineIsThatOfTheOpenQuestionWhoseTimeEndsFirst() {
@@ -190,7 +233,7 @@ import Testing
         for _ in 0..<20 { questions.fail(question, "no", at: now, jitter: Self.longest) }
         #expect(questions.attempts.waits[1]?.notBefore == now + 1 + bound)
         // That its time is over is not waited for.
-        #expect(questions.isDue(question, at: Questions.end(question)))
+        #expect(!questions.isWaiting(question, at: Questions.end(question)))
     }
 
     // MARK: Reach
@@ -237,6 +280,11 @@ import Testing
         for _ in 1..<Reach.serverFailuresMax / Reach.groupMax { try reach.note(group) }
         let unreachable = #expect(throws: Reach.Unreachable.self) { try reach.note(group) }
         #expect(unreachable?.hasAnswered == true)
+        // Rows without any answer beside one that has a failure take their time as well.
+        var slow = Reach()
+        let hanging = Array(repeating: Reach.End.failed(Failure()), count: Reach.groupMax - 1)
+        for _ in 1..<Reach.serverFailuresMax / Reach.groupMax { try slow.note(hanging + [.serverFailed(Failure())]) }
+        #expect(throws: Reach.Unreachable.self) { try slow.note(hanging + [.serverFailed(Failure())]) }
         // One answer between them, and it is of these purchases.
         var other = Reach()
         for _ in 0..<100 { try other.note(group.dropLast() + [.answered]) }
@@ -256,11 +304,49 @@ import Testing
         backlog.pass(4)
         #expect(backlog.due(at: Self.now).map(\.number) == [3] && backlog.unkeptFrom == 3)
         #expect(backlog.attempts.waits.isEmpty)
-        for (until, wait) in [(nil, 5_000), (500, 1_000), (-9, 1_000), (60_000, 60_000), (9_000_000, 300_000)]
-            as [(Int64?, Int64)]
-        {
-            #expect(Pace.wait(until: until.map { Self.now + $0 }, at: Self.now) == wait)
-        }
+    }
+
+    // MARK: Course
+
+    /// Milliseconds after which Apple takes calls again, where it says so, how often it took none before, the
+    /// milliseconds until a deadline, and the wait.
+    @Test(
+        arguments: [
+            (nil, 0, nil, 10_000), (nil, 1, nil, 20_000), (nil, 5, nil, 300_000), (nil, 99, nil, 300_000),
+            (nil, 5, 100_000, 50_000), (500, 0, nil, 1_000), (-9, 5, nil, 1_000), (60_000, 5, nil, 60_000),
+            (9_000_000, 0, nil, 300_000),
+        ] as [(Int64?, Int, Int64?, Int64)])
+    func whereAppleTakesNoMoreCallsAndSaysNoTimeTheNextLookIsEverLater(
+        until: Int64?, before: Int, left: Int64?, wait: Int64
+    ) {
+        var course = Course()
+        for _ in 0..<before { #expect(course.note(.limited(until: nil)).isEmpty) }
+        #expect(course.note(.limited(until: until.map { Self.now + $0 })).isEmpty)
+        let deadline = left.map { Self.now + $0 }
+        #expect(course.wait(deadline: deadline, at: Self.now) == wait)
+        #expect(course.note(.told(hasAnswered: false)).isEmpty)
+        #expect(course.wait(deadline: deadline, at: Self.now) == 5_000)
+    }
+
+    @Test func theOperatorIsToldOnceOfEachThatFailsAndThatItWorks() {
+        var course = Course()
+        let unreachable = Course.End.unreachable(hasAnswered: false)
+        #expect(course.note(unreachable) == [.unreachable] && course.note(unreachable).isEmpty)
+        #expect(course.wait(deadline: nil, at: Self.now) == 20_000)
+        // That nothing was to be told says nothing of Apple.
+        #expect(course.note(.told(hasAnswered: false)).isEmpty)
+        #expect(course.note(.told(hasAnswered: true)) == [.reachable])
+        #expect(course.note(unreachable) == [.unreachable] && course.note(.limited(until: nil)) == [.reachable])
+    }
+
+    @Test func aLedgerThatFailsIsNoFailureOfApples() {
+        var course = Course()
+        #expect(course.note(.ledgerFailed) == [.ledgerFailed] && course.note(.ledgerFailed).isEmpty)
+        #expect(course.wait(deadline: nil, at: Self.now) == 20_000)
+        #expect(course.note(.unreachable(hasAnswered: true)) == [.ledgerWorks, .unreachable])
+        #expect(course.note(.ledgerFailed) == [.ledgerFailed])
+        #expect(course.note(.told(hasAnswered: true)) == [.ledgerWorks, .reachable])
+        #expect(course.wait(deadline: nil, at: Self.now) == 5_000)
     }
 
     @Test func afterAGroupThatFailedOneRowIsTried() throws {

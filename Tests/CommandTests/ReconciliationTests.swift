@@ -159,6 +159,29 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    /// Apple first refunds a part, which is told, and then the whole, which is not.
+    @Test func byHandARefundOfTheRestIsFoundWhoeverHasThePurchase() async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        // Nobody has the one; the other was refunded in part when it was credited.
+        func part(_ number: Int, account: String?) throws -> String {
+            try stand.transaction(number, quantity: 3, account: account, isRefunded: true, percentage: 33_333)
+        }
+        let told = try stand.notification(.refund, try part(31, account: nil), before: 1_000)
+        _ = try await client.notify(signedPayload: told)
+        _ = try await client.credit(signedTransaction: try part(32, account: AppStoreStand.player))
+        try stand.append(try stand.transaction(31, quantity: 3, account: nil, isRefunded: true), to: "refunds.jsonl")
+        try stand.append(try stand.transaction(32, quantity: 3, isRefunded: true), to: "refunds.jsonl")
+        let deep = try stand.reconcile(service, "--since", "\(stand.studio.now - 86_400_000)", "--deep")
+        #expect(deep.status == 1 && deep.error.contains("the refund of purchase 31 (com.example.game.gems500) waits"))
+        let asked = Set(try stand.requests().map(\.path))
+        #expect(asked.isSuperset(of: [31, 32].map { "/inApps/v2/refund/lookup/\($0)" }), "\(asked)")
+        #expect(try await client.purchase(try #require(TransactionID("32"))).state == .revoked)
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     @Test func byHandWhatEndsEarlySaysWhatItDidAndFromWhereToGoOn() async throws {
         let stand = try await AppStoreStand(historySeconds: 0)
         let service = try RunningService(stand.studio.folder)
@@ -177,6 +200,30 @@ import Testing
         let rest = try stand.reconcile(service, "--since", String(place), "--deep")
         #expect(rest.status == 0, "\(rest)")
         #expect(try await client.purchase(try #require(TransactionID("1"))).state == .revoked)
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// The App Store says nothing of the second purchase.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func byHandWhatIsInterruptedSaysWhatItDidAndFromWhereToGoOn(ending: Int32) async throws {
+        let stand = try await AppStoreStand(historySeconds: 0)
+        let service = try RunningService(stand.studio.folder)
+        let client = try await service.client()
+        for number in 1...2 { _ = try await client.credit(signedTransaction: try stand.transaction(number)) }
+        let path = "/inApps/v2/refund/lookup/2"
+        try stand.studio.folder.write("refusals.json", #"{"\#(path)": [0, null]}"#)
+        let since = stand.studio.now - 86_400_000
+        let command = try stand.startReconcile(service, "--since", "\(since)", "--deep")
+        for _ in 0..<1_200 where try !stand.requests().contains(where: { $0.path == path }) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        kill(command.process.processIdentifier, ending)
+        let ended = try command.finish()
+        #expect(ended.status == 128 + ending, "\(ended)")
+        #expect(ended.output.hasSuffix(#""refused":0,"postponed":0,"unknown":0}"# + "\n"), "\(ended)")
+        let place = try #require(ended.error.firstMatch(of: /go on with --since (\d+) --deep/), "\(ended)").1
+        #expect(try #require(Int64(place)) > since)
         try await client.close()
         #expect(service.stop() == 0)
     }

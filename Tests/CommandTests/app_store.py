@@ -74,6 +74,8 @@ class Store(http.server.BaseHTTPRequestHandler):
         refusals = json.loads("".join(lines("refusals.json")) or "{}")
         if self.path in refusals:
             status, code = refusals[self.path]
+            if status == 0:
+                time.sleep(120)
             return self.answer(status, {"errorCode": code, "errorMessage": "refused.\u001b[31m"})
         if not self.path.startswith("/inApps/v2/refund/lookup/"):
             return self.answer(404, {})

@@ -36,8 +36,8 @@ extension MemoryJournal {
         let owner = register.account.map { self.owner(of: $0) }
         let end = end(transaction, .consumption, row.uuid)
         return AppStoreWork.ConsumptionRequest(
-            number: row.id, notificationUUID: row.uuid, transaction: transaction, product: register.facts.product,
-            signedDate: row.signedDate, time: row.time, account: owner.map { name($0) },
+            number: row.id, notificationUUID: row.uuid, transaction: transaction,
+            signedDate: row.signedDate, time: row.time,
             consent: owner.flatMap {
                 consent(of: $0, through: row.signedDate + Limits.consumptionAnswerMilliseconds)
             },
@@ -51,6 +51,7 @@ extension MemoryJournal {
 
     private func purchases() -> [AppStoreWork.Purchase] {
         let times = Dictionary(uniqueKeysWithValues: rows.evidence.map { ($0.id, $0.time) })
+        let assigned = Set(rows.assignments.map(\.transaction))
         return rows.purchases.compactMap { row in
             guard row.facts.source == .appStore, let register = register(row.facts.transaction),
                 let time = times[row.evidence]
@@ -58,7 +59,8 @@ extension MemoryJournal {
             let end = end(row.facts.transaction, .finish)
             return AppStoreWork.Purchase(
                 number: row.evidence, transaction: row.facts.transaction, time: time,
-                isCredited: register.account != nil, isFinished: end?.isFinal ?? false, refusalCode: end?.code)
+                isCredited: register.account != nil && !assigned.contains(row.facts.transaction),
+                isFinished: end?.isFinal ?? false, refusalCode: end?.code)
         }
     }
 

@@ -231,9 +231,8 @@ import Testing
             let transaction = row.transaction!
             let end = lastEnd(transaction, .consumption, row.id)
             return AppStoreWork.ConsumptionRequest(
-                number: row.id, notificationUUID: row.uuid, transaction: transaction,
-                product: books.purchases[transaction]!.facts.product, signedDate: row.signedDate, time: row.time,
-                account: player(transaction)?.name, consent: player(transaction)?.consent?.consumption,
+                number: row.id, notificationUUID: row.uuid, transaction: transaction, signedDate: row.signedDate,
+                time: row.time, consent: player(transaction)?.consent?.consumption,
                 isEnded: isFinal(end), refusalCode: end?.code)
         }
         let purchases = books.rows.purchases.filter { $0.facts.source == .appStore }.map { row in
@@ -241,7 +240,9 @@ import Testing
             return AppStoreWork.Purchase(
                 number: row.evidence, transaction: row.facts.transaction,
                 time: books.rows.evidence.first { $0.id == row.evidence }!.time,
-                isCredited: player(row.facts.transaction) != nil, isFinished: isFinal(end), refusalCode: end?.code)
+                isCredited: player(row.facts.transaction) != nil
+                    && !books.rows.assignments.contains { $0.transaction == row.facts.transaction },
+                isFinished: isFinal(end), refusalCode: end?.code)
         }
         let assignments = books.rows.assignments.map { row in
             let end = lastEnd(row.transaction, .accountToken, nil)
@@ -265,6 +266,8 @@ import Testing
         #expect(requests.contains { $0.isEnded } && requests.contains { $0.refusalCode != nil })
         #expect(requests.contains { $0.consent == true } && requests.contains { $0.consent == false })
         #expect(purchases.contains { $0.isFinished } && !assignments.isEmpty)
+        #expect(
+            purchases.contains { row in !row.isCredited && assignments.contains { $0.transaction == row.transaction } })
         #expect(try store.appStoreWork(.consumptionRequests(after: 0)) == .consumptionRequests(requests))
         #expect(try store.appStoreWork(.purchases(after: 0)) == .purchases(purchases))
         #expect(try store.appStoreWork(.assignments(after: 0)) == .assignments(assignments))

@@ -9,6 +9,8 @@ package struct UnverifiedSubject: Hashable, Sendable {
     package var purchaseID: String?
     /// What was bought.
     package var productID: String?
+    /// Of a transaction: the share of it that is revoked, 0 … 100000 (``TransactionPayload/revoked``).
+    package var revoked: Int64?
 }
 
 /// For people.
@@ -32,7 +34,8 @@ extension SignedObject {
         switch self {
         case .transaction(let jws):
             guard let payload = try? TransactionPayload(unverified: jws) else { return nil }
-            return UnverifiedSubject(purchaseID: payload.purchaseID, productID: payload.productID)
+            return UnverifiedSubject(
+                purchaseID: payload.purchaseID, productID: payload.productID, revoked: payload.revoked)
         case .notification(let jws):
             guard let payload = try? NotificationPayload(unverified: jws) else { return nil }
             let carried = payload.data?.signedTransactionInfo

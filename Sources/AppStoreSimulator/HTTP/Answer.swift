@@ -9,6 +9,8 @@ struct Request: Sendable {
     let target: String
     let headers: HTTPHeaders
     let body: [UInt8]
+    /// Whether the connection is closed when it was carried out, instead of an answer.
+    var isReplyLost = false
 
     var path: Substring { target.prefix { $0 != "?" } }
     var query: Query? { Query(target.dropFirst(path.count + 1)) }

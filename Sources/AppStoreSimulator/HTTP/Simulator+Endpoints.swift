@@ -18,9 +18,9 @@ extension Simulator {
         case .transactionHistory: return try transactionHistory(of: try customer(subject), try query(request))
         case .refundHistory: return try refundHistory(of: try customer(subject), try query(request))
         case .orderLookup: return try order(subject)
-        case .finishTransaction: return try finish(try purchase(subject))
+        case .finishTransaction: return try finish(try purchase(subject), request)
         case .setAppAccountToken: return try setAppAccountToken(request.body, of: try purchase(subject))
-        case .sendConsumption: return try takeConsumption(request.body, of: try purchase(subject))
+        case .sendConsumption: return try takeConsumption(request, of: try purchase(subject))
         case .notificationHistory: return try notificationHistory(request.body, try query(request))
         case .testNotification: return try requestTestNotification()
         case .testNotificationStatus: return try testNotificationStatus(subject)
@@ -94,12 +94,12 @@ extension Simulator {
 
     // MARK: What the App Store is told
 
-    private func finish(_ purchase: Purchase) throws -> Answer {
-        if !purchase.isFinished {
-            var finished = purchase
-            finished.isFinished = true
-            try keep([finished])
-        }
+    private func finish(_ purchase: Purchase, _ request: Request) throws -> Answer {
+        var finished = purchase
+        finished.isFinished = true
+        finished.finishCalls.append(
+            Purchase.FinishCall(calledAt: SystemTime.now(), isReplyLost: request.isReplyLost))
+        try keep([finished])
         return Answer(status: .ok)
     }
 
@@ -136,8 +136,8 @@ extension Simulator {
 
     /// "Send Consumption Information". Apple documents no refusal of what comes late or was not asked for: it is taken,
     /// and the state says that it was not in time.
-    private func takeConsumption(_ body: [UInt8], of purchase: Purchase) throws -> Answer {
-        let information = try Consumption(body)
+    private func takeConsumption(_ request: Request, of purchase: Purchase) throws -> Answer {
+        let information = try Consumption(request.body)
         try information.check(of: purchase.transaction.type)
         let now = SystemTime.now()
         var changed = purchase
@@ -145,7 +145,8 @@ extension Simulator {
             now - $0.requestedAt <= SimulatorLimits.consumptionMilliseconds
         }
         changed.consumptionAnswers.append(
-            Purchase.ConsumptionAnswer(answeredAt: now, isInTime: isInTime, body: information.json))
+            Purchase.ConsumptionAnswer(
+                answeredAt: now, isInTime: isInTime, isReplyLost: request.isReplyLost, body: information.json))
         try keep([changed])
         return Answer(status: .accepted)
     }

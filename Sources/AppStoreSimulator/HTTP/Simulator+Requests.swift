@@ -25,7 +25,9 @@ extension Simulator {
         case .unavailable: return Answer(status: .serviceUnavailable)
         case .droppedBefore: return nil
         case .droppedAfter:
-            _ = apiAnswer(request)
+            var unanswered = request
+            unanswered.isReplyLost = true
+            _ = apiAnswer(unanswered)
             return nil
         case nil: return apiAnswer(request)
         }

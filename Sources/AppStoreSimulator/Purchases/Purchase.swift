@@ -16,6 +16,7 @@ struct Purchase: Sendable {
     var refundDeclinedAt: Int64?
     var consumptionRequests: [ConsumptionRequest] = []
     var consumptionAnswers: [ConsumptionAnswer] = []
+    var finishCalls: [FinishCall] = []
 
     /// A question of the App Store's about a refund.
     struct ConsumptionRequest: Sendable {
@@ -28,8 +29,17 @@ struct Purchase: Sendable {
         let answeredAt: Int64
         /// Whether there was a question within the 12 hours before.
         let isInTime: Bool
+        /// Whether the connection was closed then, so that nobody knows that it was taken.
+        let isReplyLost: Bool
         /// What it was told, as JSON.
         let body: [UInt8]
+    }
+
+    /// A call by which it was told that the purchase is finished, each time anew.
+    struct FinishCall: Sendable {
+        let calledAt: Int64
+        /// Whether the connection was closed then, so that nobody knows that it was taken.
+        let isReplyLost: Bool
     }
 
     var id: String { transaction.transactionID }
@@ -73,8 +83,21 @@ extension Purchase {
         writer.member("changedAt", changedAt)
         writer.member("finished", isFinished)
         writer.member("refundDeclinedAt", refundDeclinedAt)
-        writeConsumption(&writer)
+        writeCalls(&writer)
         writer.endObject()
+    }
+
+    private func writeCalls(_ writer: inout JSONWriter) {
+        writeConsumption(&writer)
+        writer.key("finishCalls")
+        writer.beginArray()
+        for call in finishCalls {
+            writer.beginObject()
+            writer.member("calledAt", call.calledAt)
+            writer.member("replyLost", call.isReplyLost)
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     private func writeConsumption(_ writer: inout JSONWriter) {
@@ -93,6 +116,7 @@ extension Purchase {
             writer.beginObject()
             writer.member("answeredAt", answer.answeredAt)
             writer.member("inTime", answer.isInTime)
+            writer.member("replyLost", answer.isReplyLost)
             writer.key("body")
             writer.raw(answer.body)
             writer.endObject()
@@ -103,7 +127,7 @@ extension Purchase {
     init(_ reader: inout JSONReader) throws(JSONError) {
         var transaction: TransactionPayload?, customer: String?, changedAt: Int64?
         var isFinished = false, declinedAt: Int64?
-        var requests: [ConsumptionRequest] = [], answers: [ConsumptionAnswer] = []
+        var requests: [ConsumptionRequest] = [], answers: [ConsumptionAnswer] = [], finishCalls: [FinishCall] = []
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "transaction":
@@ -117,6 +141,8 @@ extension Purchase {
                 try reader.array { (reader, _) throws(JSONError) in requests.append(try ConsumptionRequest(&reader)) }
             case "consumptionAnswers":
                 try reader.array { (reader, _) throws(JSONError) in answers.append(try ConsumptionAnswer(&reader)) }
+            case "finishCalls":
+                try reader.array { (reader, _) throws(JSONError) in finishCalls.append(try FinishCall(&reader)) }
             default: throw reader.failAtNext("is not a member of a purchase")
             }
         }
@@ -125,7 +151,8 @@ extension Purchase {
         guard let changedAt else { throw reader.missing("changedAt") }
         self.init(
             transaction: transaction, customer: customer, changedAt: changedAt, isFinished: isFinished,
-            refundDeclinedAt: declinedAt, consumptionRequests: requests, consumptionAnswers: answers)
+            refundDeclinedAt: declinedAt, consumptionRequests: requests, consumptionAnswers: answers,
+            finishCalls: finishCalls)
     }
 }
 
@@ -145,18 +172,33 @@ extension Purchase.ConsumptionRequest {
 
 extension Purchase.ConsumptionAnswer {
     fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
-        var answeredAt: Int64 = 0, isInTime = false, body: [UInt8] = []
+        var answeredAt: Int64 = 0, isInTime = false, isReplyLost = false, body: [UInt8] = []
         try reader.object { (reader, key) throws(JSONError) in
             switch key {
             case "answeredAt": answeredAt = try reader.integer()
             case "inTime": isInTime = try reader.bool()
+            case "replyLost": isReplyLost = try reader.bool()
             case "body":
                 let range = try reader.raw()
                 body = Array(reader.bytes(range))
             default: throw reader.failAtNext("is not a member of an answer")
             }
         }
-        self.init(answeredAt: answeredAt, isInTime: isInTime, body: body)
+        self.init(answeredAt: answeredAt, isInTime: isInTime, isReplyLost: isReplyLost, body: body)
+    }
+}
+
+extension Purchase.FinishCall {
+    fileprivate init(_ reader: inout JSONReader) throws(JSONError) {
+        var calledAt: Int64 = 0, isReplyLost = false
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "calledAt": calledAt = try reader.integer()
+            case "replyLost": isReplyLost = try reader.bool()
+            default: throw reader.failAtNext("is not a member of a call")
+            }
+        }
+        self.init(calledAt: calledAt, isReplyLost: isReplyLost)
     }
 }
 
@@ -183,7 +225,7 @@ extension Purchase {
         writer.member("revoked", transaction.revoked)
         writer.member("finished", isFinished)
         writer.member("refundDeclinedAt", refundDeclinedAt)
-        writeConsumption(&writer)
+        writeCalls(&writer)
         writer.endObject()
     }
 }

@@ -22,15 +22,12 @@ package enum AppStoreWork: Hashable, Sendable {
         package var number: Int64
         package var notificationUUID: String
         package var transaction: TransactionID
-        package var product: String
         /// When Apple asked. It takes an answer for 12 hours (``Limits/consumptionAnswerMilliseconds``).
         package var signedDate: Timestamp
         /// When the ledger recorded it.
         package var time: Timestamp
-        /// Whose the purchase is; `nil` while no account is known.
-        package var account: AccountName?
         /// What the player said last of telling Apple, up to the end of those 12 hours; `nil` where nothing was
-        /// recorded.
+        /// recorded, or no account is known.
         package var consent: Bool?
         /// Whether an answer was accepted, or its time was recorded to be over.
         package var isEnded: Bool
@@ -38,17 +35,14 @@ package enum AppStoreWork: Hashable, Sendable {
         package var refusalCode: Int64?
 
         package init(
-            number: Int64, notificationUUID: String, transaction: TransactionID, product: String,
-            signedDate: Timestamp, time: Timestamp, account: AccountName?, consent: Bool?, isEnded: Bool,
-            refusalCode: Int64?
+            number: Int64, notificationUUID: String, transaction: TransactionID, signedDate: Timestamp,
+            time: Timestamp, consent: Bool?, isEnded: Bool, refusalCode: Int64?
         ) {
             self.number = number
             self.notificationUUID = notificationUUID
             self.transaction = transaction
-            self.product = product
             self.signedDate = signedDate
             self.time = time
-            self.account = account
             self.consent = consent
             self.isEnded = isEnded
             self.refusalCode = refusalCode
@@ -62,7 +56,7 @@ package enum AppStoreWork: Hashable, Sendable {
         package var transaction: TransactionID
         /// When the ledger recorded it.
         package var time: Timestamp
-        /// Whether it has an account, to which it was credited.
+        /// Whether it was credited with its first JWS. One that found its account later is among the assignments.
         package var isCredited: Bool
         /// Whether Apple took it that the purchase is finished, or its time was recorded to be over.
         package var isFinished: Bool

@@ -25,20 +25,22 @@ struct Attempts: Sendable {
 
     /// It failed.
     /// - Parameters:
+    ///   - until: when Apple asks to be told again, where it says so: the wait is not shorter, but ``waitMax`` at most.
     ///   - waitMax: a lower bound than the row's own, where its time runs out.
     ///   - jitter: a random number within 0 … its argument.
     mutating func fail(
-        _ number: Int64, _ reason: String, at now: Timestamp, waitMax: Int64 = waitMillisecondsMax,
-        jitter: (Int64) -> Int64
+        _ number: Int64, _ reason: String, at now: Timestamp, until: Timestamp? = nil,
+        waitMax: Int64 = waitMillisecondsMax, jitter: (Int64) -> Int64
     ) {
         self.reason = reason
         var wait = waits[number] ?? Wait()
         // The bound is reached long before a shift of 16.
         let own = Attempts.waitMilliseconds << Int64(min(wait.failures, 16))
-        let bound = min(waitMax, Attempts.waitMillisecondsMax, own)
+        let waitMax = min(waitMax, Attempts.waitMillisecondsMax)
+        let bound = min(waitMax, own)
         wait.failures += 1
         // Never in the same moment, so that what failed is not due once more in the look in which it did.
-        wait.notBefore = now + 1 + jitter(bound)
+        wait.notBefore = now + 1 + max(jitter(bound), min(waitMax, (until ?? now) - now))
         waits[number] = wait
     }
 

@@ -70,15 +70,19 @@ struct Backlog: Sendable {
     private mutating func leaveOut(_ row: Row) { unkeptFrom = min(unkeptFrom ?? .max, row.number - 1) }
 
     /// Apple could not be told of the row.
-    /// - Parameter jitter: a random number within 0 … its argument.
-    mutating func fail(_ row: Row, _ reason: String, at now: Timestamp, jitter: (Int64) -> Int64) {
+    /// - Parameters:
+    ///   - until: when Apple asks to be told again, where it says so.
+    ///   - jitter: a random number within 0 … its argument.
+    mutating func fail(
+        _ row: Row, _ reason: String, at now: Timestamp, until: Timestamp? = nil, jitter: (Int64) -> Int64
+    ) {
         guard isWaiting(row.number) || waiting.count < waitingMax else {
             leaveOut(row)
             if rereadNotBefore <= now { rereadNotBefore = now + Backlog.rereadMilliseconds }
             return
         }
         waiting[row.number] = row.time
-        attempts.fail(row.number, reason, at: now, jitter: jitter)
+        attempts.fail(row.number, reason, at: now, until: until, jitter: jitter)
     }
 
     private mutating func forget(_ number: Int64) {

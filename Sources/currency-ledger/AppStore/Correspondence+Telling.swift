@@ -52,12 +52,16 @@ extension Correspondence {
         }
     }
 
-    /// One without an account comes again when it has one, among the assignments.
+    /// One that found its account later is among the assignments.
     func isOpen(_ purchase: AppStoreWork.Purchase) -> Bool {
         purchase.isCredited && !purchase.isFinished && purchase.refusalCode == nil
     }
 
     func finish(_ purchase: AppStoreWork.Purchase) async throws { try await finish(purchase.transaction) }
+
+    func lacksFinish(_ assignment: AppStoreWork.Assignment) -> Bool { !assignment.isFinishTold }
+
+    func finish(_ assignment: AppStoreWork.Assignment) async throws { try await finish(assignment.transaction) }
 
     private func finish(_ transaction: TransactionID) async throws {
         try await tell(.finish, transaction) {
@@ -66,32 +70,17 @@ extension Correspondence {
         }
     }
 
-    func isOpen(_ assignment: AppStoreWork.Assignment) -> Bool {
-        lacksFinish(assignment) || token(toTell: assignment) != nil
+    func lacksToken(_ assignment: AppStoreWork.Assignment) -> Bool {
+        !assignment.isTold && assignment.refusalCode == nil && assignment.token != nil
     }
 
-    private func lacksFinish(_ assignment: AppStoreWork.Assignment) -> Bool {
-        settings.finishes && !assignment.isFinishTold
-    }
-
-    private func token(toTell assignment: AppStoreWork.Assignment) -> AppAccountToken? {
-        guard settings.setsAccountTokens, !assignment.isTold, assignment.refusalCode == nil else { return nil }
-        return assignment.token
-    }
-
-    func tell(_ assignment: AppStoreWork.Assignment) async throws {
-        var failure: (any Error)?
-        if lacksFinish(assignment) {
-            do { try await finish(assignment.transaction) } catch { failure = error }
+    func tellToken(_ assignment: AppStoreWork.Assignment) async throws {
+        guard let token = assignment.token else { return }
+        try await tell(.accountToken, assignment.transaction) {
+            try await client.setAppAccountToken(
+                "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)",
+                retries: AppStoreServerClient.RetryPolicy.none)
         }
-        if let token = token(toTell: assignment) {
-            try await tell(.accountToken, assignment.transaction) {
-                try await client.setAppAccountToken(
-                    "\(token)", originalTransactionID: "\(assignment.originalTransaction ?? assignment.transaction)",
-                    retries: AppStoreServerClient.RetryPolicy.none)
-            }
-        }
-        if let failure { throw failure }
     }
 
     /// Makes a call, and records how it ended. A call that was begun goes on for a while when the service is shut down:
@@ -126,16 +115,27 @@ extension Correspondence {
         }
     }
 
+    /// Records how calls ended that could not be recorded when they did.
+    /// - Throws: ``Fault`` where the ledger still cannot be written.
+    func recordWhatEnded() async throws {
+        for call in unrecorded.all { try await record(call) }
+    }
+
     private func record(
         _ kind: AppStoreCall.Kind, _ transaction: TransactionID, _ notification: String?, body: [UInt8] = [],
         _ end: AppStoreCall.End
     ) async throws {
-        let call = AppStoreCall(
-            transaction: transaction, kind: kind, notificationUUID: notification, body: body, end: end)
+        try await record(
+            AppStoreCall(transaction: transaction, kind: kind, notificationUUID: notification, body: body, end: end))
+    }
+
+    private func record(_ call: AppStoreCall) async throws {
         switch await caller.answer(to: .command(.record(call))) {
-        case .success(.recorded): break
+        case .success(.recorded): unrecorded.forget(call)
         case .success(let outcome): preconditionFailure("what Apple was told was answered \(outcome)")
-        case .failure(let fault): throw fault
+        case .failure(let fault):
+            unrecorded.keep(call)
+            throw fault
         }
     }
 }

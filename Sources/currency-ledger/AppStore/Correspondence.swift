@@ -9,7 +9,7 @@ import Logging
 ///
 /// What there is to tell is read from the ledger each time, and how a call ended is recorded there. So nothing is lost
 /// with the process, and what was recorded is not told again; a call whose end was not recorded any more is made again,
-/// which changes nothing at Apple's.
+/// which changes nothing at Apple's. While the ledger cannot be written, what ended is kept, and Apple is told nothing.
 struct Correspondence {
     let client: AppStoreServerClient
     let caller: LedgerCaller
@@ -23,6 +23,9 @@ struct Correspondence {
     /// Milliseconds for which Apple is told of what the ledger recorded.
     private static let tellingMilliseconds: Int64 = 7 * 86_400_000
 
+    /// How calls ended that could not be recorded yet, of all kinds.
+    let unrecorded = Unrecorded()
+
     /// Goes on until its task is cancelled. What cannot be told of one kind keeps no other waiting.
     func run() async {
         await withTaskGroup { tasks in
@@ -31,14 +34,19 @@ struct Correspondence {
             }
             if settings.finishes {
                 tasks.addTask {
+                    await repeating(Backlog()) { backlog in try await work(off: &backlog, purchases, isOpen, finish) }
+                }
+                tasks.addTask {
                     await repeating(Backlog()) { backlog in
-                        try await work(off: &backlog, purchases, isOpen, finish)
+                        try await work(off: &backlog, assignments, lacksFinish, finish)
                     }
                 }
             }
-            if settings.finishes || settings.setsAccountTokens {
+            if settings.setsAccountTokens {
                 tasks.addTask {
-                    await repeating(Backlog()) { backlog in try await work(off: &backlog, assignments, isOpen, tell) }
+                    await repeating(Backlog()) { backlog in
+                        try await work(off: &backlog, assignments, lacksToken, tellToken)
+                    }
                 }
             }
         }
@@ -47,42 +55,53 @@ struct Correspondence {
     /// Looks at the ledger again and again, and less often while Apple cannot be told of anything.
     /// - Parameters:
     ///   - first: where the first look begins, and each that follows a time in which the ledger did not lead.
-    ///   - look: says whether Apple answered anything; throws where Apple is taken to be unreachable.
+    ///   - look: says whether Apple answered anything; throws where Apple is taken to be unreachable, or takes no more
+    ///     calls, and where the ledger fails.
     private func repeating<Progress: CorrespondenceProgress>(
         _ first: Progress, _ look: (inout Progress) async throws -> Bool
     ) async {
         var progress = first
-        var failures = 0
+        var course = Course()
         var saidWaiting = 0
         while !Task.isCancelled {
-            var limited: Reach.Limited?
             if leads() {
                 do {
-                    if try await look(&progress) {
-                        if failures > 0 { logger.notice("Apple can be told of purchases again") }
-                        failures = 0
-                    }
-                } catch let limit as Reach.Limited {
-                    if failures > 0 { logger.notice("Apple can be told of purchases again") }
-                    (failures, limited) = (0, limit)
+                    try await recordWhatEnded()
+                    let hasAnswered = try await look(&progress)
+                    say(course.note(.told(hasAnswered: hasAnswered)))
                 } catch {
                     if Task.isCancelled { return }
-                    let unreachable = error as? Reach.Unreachable
-                    if failures == 0 {
-                        logger.warning(
-                            "Apple cannot be told of purchases; it is tried again",
-                            metadata: ["error": "\(unreachable?.reason ?? error)"])
+                    switch error {
+                    case let limit as Reach.Limited: say(course.note(.limited(until: limit.until)))
+                    case let fault as Fault: say(course.note(.ledgerFailed), fault)
+                    case let end as Reach.Unreachable:
+                        say(course.note(.unreachable(hasAnswered: end.hasAnswered)), end.reason)
+                    default: say(course.note(.unreachable(hasAnswered: false)), error)
                     }
-                    failures = unreachable?.hasAnswered == true ? 1 : failures + 1
                 }
                 say(progress.attempts, &saidWaiting)
             } else {
-                (progress, failures, saidWaiting) = (first, 0, 0)
+                (progress, course, saidWaiting) = (first, Course(), 0)
+                unrecorded.forgetAll()
             }
-            let wait =
-                limited.map { Pace.wait(until: $0.until, at: Clock.now()) }
-                ?? Pace.wait(failures: failures, deadline: progress.deadline, at: Clock.now())
+            let wait = course.wait(deadline: progress.deadline, at: Clock.now())
             try? await Task.sleep(for: .milliseconds(wait))
+        }
+    }
+
+    /// - Parameter error: why the look ended as it did, where it failed.
+    private func say(_ news: [Course.News], _ error: (any Error)? = nil) {
+        let why: Logger.Metadata = error.map { ["error": "\($0)"] } ?? [:]
+        for one in news {
+            switch one {
+            case .unreachable: logger.warning("Apple cannot be told of purchases; it is tried again", metadata: why)
+            case .reachable: logger.notice("Apple can be told of purchases again")
+            case .ledgerFailed:
+                logger.warning(
+                    "Apple is told of no purchase while the ledger cannot be read and written; it is tried again",
+                    metadata: why)
+            case .ledgerWorks: logger.notice("the ledger can be read and written again, and Apple is told of purchases")
+            }
         }
     }
 
@@ -102,38 +121,72 @@ struct Correspondence {
 
     static func earliest() -> Timestamp { Clock.now() - tellingMilliseconds }
 
-    /// Answers the questions that may still be answered, and are due.
+    /// Answers the questions that may still be answered: first those that do not wait, then those that have waited.
     /// - Returns: whether Apple answered anything.
     private func answer(_ questions: inout Questions) async throws -> Bool {
+        let begin = Clock.now()
         questions.begin()
         var reach = Reach()
         var failure: (any Error)?
         var (page, limit): ([AppStoreWork.ConsumptionRequest], Int)
         repeat {
-            // As few as are answered at the same time, so that a consent is read just before it is used. Where Apple
-            // cannot be reached, the rest is read for its deadlines alone.
+            // As few as are answered at the same time, so that a consent is read just before it is used. Where the look
+            // has failed, the rest is read for its deadlines alone.
             limit = failure == nil ? reach.groupMax : Limits.appStoreWorkMax
             page = try await requests(after: questions.after, limit: limit)
             let now = Clock.now()
-            let due = failure == nil ? page.filter { questions.isDue($0, at: now) } : []
-            let results = await results(due) { try await answer($0) }
-            try Task.checkCancellation()
-            let ends = Dictionary(uniqueKeysWithValues: zip(due.map(\.number), results))
-            for question in page {
-                switch ends[question.number] {
-                case .success(.told), .success(.settled): questions.settle(question)
-                case nil where question.isSettled: questions.settle(question)
-                case .success(.open), nil: questions.leave(question)
-                case .failure(let error) where Reach.End.isLimited(error): questions.leave(question)
-                case .failure(let error):
-                    questions.fail(question, "\(error)", at: Clock.now()) { Int64.random(in: 0...$0) }
-                }
+            let asked = failure == nil ? page.filter { !questions.isWaiting($0, at: now) } : []
+            do {
+                try await answer(asked, of: page, &questions, &reach)
+            } catch {
+                try Task.checkCancellation()
+                failure = error
             }
-            do { try reach.note(results.compactMap { Reach.End($0) }) } catch { failure = error }
         } while page.count == limit
         if let failure { throw failure }
+        var due = questions.due(at: begin)[...]
+        while !due.isEmpty {
+            let group = due.prefix(reach.groupMax)
+            due = due.dropFirst(group.count)
+            var rows: [AppStoreWork.ConsumptionRequest] = []
+            for number in group {
+                let row = try await requests(after: number - 1, limit: 1).first
+                if let row, row.number == number { rows.append(row) } else { questions.forget(number) }
+            }
+            try await answer(rows, of: rows, &questions, &reach)
+        }
         try reach.end()
         return reach.hasAnswered
+    }
+
+    /// Answers some questions of a page, and notes what became of all.
+    private func answer(
+        _ asked: [AppStoreWork.ConsumptionRequest], of page: [AppStoreWork.ConsumptionRequest],
+        _ questions: inout Questions, _ reach: inout Reach
+    ) async throws {
+        let results = await results(asked) { try await answer($0) }
+        try Task.checkCancellation()
+        let ends = Dictionary(uniqueKeysWithValues: zip(asked.map(\.number), results))
+        for question in page {
+            switch ends[question.number] {
+            case .success(.told), .success(.settled): questions.settle(question)
+            case nil where question.isSettled: questions.settle(question)
+            case .success(.open), nil: questions.leave(question)
+            case .failure(let error) where Reach.End.isLimited(error): questions.leave(question)
+            case .failure(let error):
+                questions.fail(question, "\(error)", at: Clock.now(), until: Reach.End.retryAfter(error)) {
+                    Int64.random(in: 0...$0)
+                }
+            }
+        }
+        try note(results, &reach)
+    }
+
+    /// Notes how the calls for a group of rows ended.
+    /// - Throws: where the look ends with them: first of all the ledger's own fault.
+    private func note(_ results: [Result<Told, any Error>], _ reach: inout Reach) throws {
+        for case .failure(let fault as Fault) in results { throw fault }
+        try reach.note(results.compactMap { Reach.End($0) })
     }
 
     /// Tells Apple of all rows of an order that it was not told of: first of those that are new, then of those that
@@ -166,7 +219,7 @@ struct Correspondence {
             due = due.dropFirst(group.count)
             var rows: [Row] = []
             for waiting in group {
-                // As it is now: a part of it may have been told.
+                // As it is now: it may have been told.
                 let row = try await read(waiting.number - 1, 1).first
                 if let row, row.number == waiting.number, isOpen(row) {
                     rows.append(row)
@@ -195,11 +248,13 @@ struct Correspondence {
             case .success: backlog.settle(waiting)
             case .failure(let error) where Reach.End.isLimited(error): backlog.keep(waiting)
             case .failure(let error):
-                backlog.fail(waiting, "\(error)", at: Clock.now()) { Int64.random(in: 0...$0) }
+                backlog.fail(waiting, "\(error)", at: Clock.now(), until: Reach.End.retryAfter(error)) {
+                    Int64.random(in: 0...$0)
+                }
             }
         }
         if let last = rows.last { backlog.pass(last.number) }
-        try reach.note(results.compactMap { Reach.End($0) })
+        try note(results, &reach)
     }
 
     /// Does something for each row, for all at once.
@@ -264,5 +319,10 @@ extension Reach.End {
 
     static func isLimited(_ error: any Error) -> Bool {
         if case AppStoreServerError.refused(let refusal) = error { refusal.isOfTheRate } else { false }
+    }
+
+    /// When Apple asks to be told again; `nil` where it does not say.
+    static func retryAfter(_ error: any Error) -> Timestamp? {
+        if case AppStoreServerError.refused(let refusal) = error { refusal.retryAfter } else { nil }
     }
 }

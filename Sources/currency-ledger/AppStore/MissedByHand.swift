@@ -163,8 +163,9 @@ final class MissedByHand: Sendable {
             guard let begin = page.entries.first, let end = page.entries.last else { break }
             // Nothing is passed over that waits.
             state.withLockedValue { if $0.counts.postponed == waiting { $0.refunds = max(start, begin.time) } }
-            // Of other stores' purchases Apple knows nothing.
-            let purchases = page.entries.filter { $0.kind == .credit || $0.kind == .imported }
+            // The entry of a purchase that was refunded in part when it was credited is a refund. Of other stores'
+            // purchases Apple knows nothing.
+            let purchases = page.entries.filter { [.credit, .imported, .refund].contains($0.kind) }
                 .compactMap(\.transaction).filter { $0.number < TransactionID.ownNumbers }
             try await readRefunds(of: purchases)
             after = end.entry
@@ -250,8 +251,8 @@ final class MissedByHand: Sendable {
                     return count(\.unknown)
                 }
                 guard let account = view.account else {
-                    // It was told already, and whoever claims the purchase gets nothing of it.
-                    if view.revoked > 0 { return count(\.known) }
+                    // So much was told already, and whoever claims the purchase gets nothing of that.
+                    if let revoked = subject?.revoked, view.revoked >= revoked { return count(\.known) }
                     Console.error("\(about) waits: no account has claimed the purchase")
                     return count(\.postponed)
                 }

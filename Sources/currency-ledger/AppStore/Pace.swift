@@ -16,8 +16,12 @@ enum Pace {
     }
 
     /// What Apple asks to be waited for, where it takes no more calls for now.
-    static func wait(until: Timestamp?, at now: Timestamp) -> Int64 {
-        min(millisecondsMax, max(1_000, until.map { $0 - now } ?? milliseconds))
+    /// - Parameters:
+    ///   - until: when it takes calls again; where nothing says that (as of a proxy), the wait grows as after failures.
+    ///   - limits: looks in a row that ended so.
+    static func wait(until: Timestamp?, limits: Int, deadline: Timestamp?, at now: Timestamp) -> Int64 {
+        guard let until else { return wait(failures: limits, deadline: deadline, at: now) }
+        return min(millisecondsMax, max(1_000, until - now))
     }
 
     /// Half of what is left until a deadline: so there are the more attempts the nearer it is, and some before it.

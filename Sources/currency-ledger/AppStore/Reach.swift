@@ -31,13 +31,14 @@ struct Reach {
 
     /// Rows that are told of at the same time. Apple allows 50 calls a second of a kind.
     static let groupMax = 8
-    /// Rows of which Apple's server fails one after the other, until it is taken to fail for all.
+    /// Rows of which Apple's server fails, or says nothing beside such ones, one after the other, until it is taken to
+    /// fail for all.
     static let serverFailuresMax = 200
 
     /// Whether Apple answered anything.
     private(set) var hasAnswered = false
     /// Why the last row could not be told of.
-    private(set) var lastError: (any Error)?
+    private var lastError: (any Error)?
     /// Why all calls since the last answer failed.
     private var reason: (any Error)?
     private var failures = 0
@@ -62,7 +63,6 @@ struct Reach {
                 lastError = error
             case .serverFailed(let error):
                 hasServerFailed = true
-                serverFailures += 1
                 lastError = error
             case .limited(let until):
                 limited = Limited(until: [limited?.until, until].compactMap(\.self).max())
@@ -74,6 +74,9 @@ struct Reach {
         if isAnswered {
             hasAnswered = true
             serverFailures = 0
+        } else if hasServerFailed {
+            // Those that had no answer at all beside it count as well: each took its time.
+            serverFailures += ends.count
         }
         if let limited { throw limited }
         if serverFailures >= Reach.serverFailuresMax, let lastError { throw unreachable(lastError) }

@@ -22,7 +22,8 @@ extension AppStoreCommand {
 
                 The exit status is 1 where something could not be carried out yet: it is to be run again then. It is \
                 2 where all was read, and something of it is refused for ever: the books and Apple do not agree then. \
-                Where it ends early, it says on standard error from when on it is to be run again.
+                Where it ends early, by Ctrl-C or SIGTERM as well (exit status 130 and 143), it says on standard \
+                error from when on it is to be run again.
 
                 currency-ledger app-store reconcile --config ledger.json --since 2026-11-01
                 """)
@@ -52,7 +53,8 @@ extension AppStoreCommand {
                         name: server.ledger.flatMap { LedgerName($0) }, since: start,
                         deep: deep
                     ) { Console.print($0) }
-                    try await carryOut(missed)
+                    let deep = deep
+                    try await Interruptible.run { try await Reconcile.carryOut(missed, deep: deep) }
                     return missed.counts
                 }
             }
@@ -61,13 +63,13 @@ extension AppStoreCommand {
         }
 
         /// Says at the end what was done, also where that is not all.
-        private func carryOut(_ missed: MissedByHand) async throws {
+        private static func carryOut(_ missed: MissedByHand, deep: Bool) async throws {
             do {
-                try await Reconcile.showing("reading notifications, hours") { bar in
+                try await showing("reading notifications, hours") { bar in
                     try await missed.readNotifications { bar.show($0, of: $1) }
                 }
                 if deep {
-                    try await Reconcile.showing("reading refunds, entries") { bar in
+                    try await showing("reading refunds, entries") { bar in
                         try await missed.readRefunds { bar.show($0, of: $1) }
                     }
                 }
