@@ -3,7 +3,8 @@
 ///
 /// `block` is the chain. Its primary key is the fence: whoever inserts a number that is there is refused. `leader` has
 /// one row, which says who leads and how often the lease was renewed: it spares nodes fruitless appends, and says how
-/// long a leader may answer reads; the chain does not depend on it. `ledger` has one row, which says whose the ledger is.
+/// long a leader may answer reads; the chain does not depend on it. `ledger` has one row, which says whose the ledger
+/// is.
 struct PostgresSchema {
     typealias Statement = PostgresConnection.Statement
 
@@ -189,7 +190,8 @@ struct PostgresSchema {
         Statement(
             name: "refusal",
             text: """
-                SELECT term, node, address, (SELECT hash FROM \(name).block WHERE id = $1::bigint - 1) FROM \(name).leader
+                SELECT term, node, address, (SELECT hash FROM \(name).block WHERE id = $1::bigint - 1)
+                FROM \(name).leader
                 """)
     }
 

@@ -20,8 +20,8 @@ package protocol BlockLog: AnyObject, Sendable {
     /// In a log that several nodes may lead it makes this node the leader: it waits until the lease of another is over.
     ///
     /// Called before the first append, and again after an append that threw.
-    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded` where another leads,
-    ///   `corrupt`.
+    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded` where another
+    ///   leads, `corrupt`.
     func settle() throws(LogError)
 
     /// Returns only where nobody else can have led since this writer's last append or ``settle()``: what is read of the
