@@ -60,7 +60,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
 
     /// What libpq is told, in its order: what stands before the URI is a default, which the URI may say otherwise; what
     /// stands behind it holds.
-    /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary.
+    /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary. Otherwise the
+    ///   URI says which will do (`target_session_attrs`), and any where it says nothing.
     func settings(writing: Bool) -> [(keyword: String, value: String)] {
         [
             ("connect_timeout", "\(PostgresLogLimits.connectSeconds)"),
@@ -71,8 +72,7 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
             ("application_name", "currency-ledger \(node)"),
             ("dbname", uri),
             ("client_encoding", "UTF8"),
-            ("target_session_attrs", writing ? "read-write" : "any"),
-        ]
+        ] + (writing ? [("target_session_attrs", "read-write")] : [])
     }
 
     /// What a session begins with.

@@ -38,13 +38,20 @@ final class PostgresReader {
         }
     }
 
+    /// A node that may lead reads from the primary, where there is one: a standby may be behind.
     private func session(primary: Bool) throws(PostgresFault) -> PostgresConnection {
         if let session, session.isUsable, isOfPrimary || !primary { return session }
         session = nil
-        let session = try PostgresConnection(configuration.settings(writing: primary))
+        do {
+            isOfPrimary = primary || configuration.right == .leading
+            session = try PostgresConnection(configuration.settings(writing: isOfPrimary))
+        } catch {
+            guard isOfPrimary, !primary else { throw error }
+            isOfPrimary = false
+            session = try PostgresConnection(configuration.settings(writing: false))
+        }
+        guard let session else { throw PostgresFault(.lost, "no session was begun") }
         try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
-        self.session = session
-        isOfPrimary = primary
         return session
     }
 
@@ -73,10 +80,7 @@ final class PostgresReader {
                 throw error.reading("reading block \(after + 1)")
             }
             for row in 0..<rows.count {
-                let block = try block(rows, row, after: blocks.last)
-                guard block.number == after + BlockNumber(row) + 1 else {
-                    throw corrupt(after + BlockNumber(row) + 1, "block \(block.number) stands in its place")
-                }
+                let block = try block(rows, row, number: after + BlockNumber(row) + 1, after: blocks.last)
                 bytes += block.byteCount
                 blocks.append(block)
             }
@@ -91,8 +95,12 @@ final class PostgresReader {
         return min(max(rows, isFirst ? 1 : 0), PostgresLogLimits.readRowsMax)
     }
 
-    private func block(_ rows: PostgresRows, _ row: Int, after last: SealedBlock?) throws(LogError) -> SealedBlock {
-        let number = rows.number(row, 0)
+    private func block(
+        _ rows: PostgresRows, _ row: Int, number: BlockNumber, after last: SealedBlock?
+    ) throws(LogError) -> SealedBlock {
+        guard rows.number(row, 0) == number else {
+            throw corrupt(number, "block \(rows.number(row, 0)) stands in its place")
+        }
         let body = rows.bytes(row, 4)
         guard let previous = Digest(Array(rows.bytes(row, 2))), let stored = Digest(Array(rows.bytes(row, 3))),
             Digest(of: body, hash) == stored

@@ -111,14 +111,13 @@ struct PostgresSchema {
                 """)
     }
 
-    /// Renews the lease. Its commit waits for nothing: what a crash of the server takes back was the word of a leader
-    /// whose session the crash ended, and whoever challenges it then waits for a whole lease all the same.
+    /// Renews the lease. Its commit waits for the standbys as every commit does: a former primary that is cut off from
+    /// them must not go on renewing while a leader of the new one leads.
     var renew: Statement {
         Statement(
             name: "renew",
             text: """
-                UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp()
-                WHERE term = $1::bigint AND set_config('synchronous_commit', 'off', true) IS NOT NULL
+                UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
                 """)
     }
 

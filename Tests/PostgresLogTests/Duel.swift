@@ -45,7 +45,7 @@ struct Duel {
             configuration.leaseMilliseconds = Duel.leaseMilliseconds
             inThread { [configuration] in
                 var random = SplitMix64(seed: seed &* 1000 &+ UInt64(index) &+ 500)
-                while history.count(.durable) < blocks, DispatchTime.now() < end {
+                while !history.isOver(blocks), DispatchTime.now() < end {
                     if let log = try? ledger.open(configuration) {
                         play(log, node.name, blocks, &random)
                         // Half of them end without giving the lead back.
@@ -72,7 +72,7 @@ struct Duel {
     }
 
     private func play(_ log: PostgresLog, _ node: String, _ blocks: Int, _ random: inout SplitMix64) {
-        for _ in 0..<4 where history.count(.durable) < blocks {
+        for _ in 0..<4 where !history.isOver(blocks) {
             guard let first = lead(log, node, &random) else {
                 usleep(.random(in: 1000...30_000, using: &random))
                 continue
@@ -83,14 +83,26 @@ struct Duel {
                 guard note(node, block, { try log.append(block) }) else { break }
                 head = block.head
                 if random.chance(5) { usleep(.random(in: 1000...90_000, using: &random)) }
+                if random.chance(30) { read(log, node) }
             }
         }
     }
 
+    /// What a leader answers of the head has everything that anybody was told before.
+    private func read(_ log: PostgresLog, _ node: String) {
+        let before = history.lastDurable
+        guard logError({ try log.confirmLead() }) == nil else { return }
+        history.noteRead(node, head: log.head?.number ?? 0, before: before)
+    }
+
     private func lead(_ log: PostgresLog, _ node: String, _ random: inout SplitMix64) -> SealedBlock? {
-        guard logError({ try log.settle() }) == nil,
-            let last = try? log.head.map({ try log.read(after: $0.number - 1, bytesMax: 0) }) ?? []
-        else { return nil }
+        var last: [SealedBlock] = []
+        let error = logError {
+            try log.settle()
+            last = try log.head.map { try log.read(after: $0.number - 1, bytesMax: 0) } ?? []
+        }
+        if error?.kind == .corrupt { history.noteDamage() }
+        guard error == nil else { return nil }
         let block = TestBlock.term(after: last.first, &random)
         return note(node, block) { try log.append(block) } ? block : nil
     }

@@ -21,6 +21,8 @@ final class History: Sendable {
     }
 
     private let told = Mutex<[Told]>([])
+    private let isDamaged = Atomic(false)
+    private let stale = Mutex<[String]>([])
 
     func note(_ node: String, _ block: SealedBlock, _ outcome: Outcome) {
         told.withLock {
@@ -31,6 +33,21 @@ final class History: Sendable {
         }
     }
 
+    /// The last block of which a node was told that it is durable.
+    var lastDurable: BlockNumber { told.withLock { told in told.last { $0.outcome == .durable }?.number ?? 0 } }
+
+    /// Notes a read of the head by a node that was told that it leads.
+    /// - Parameter before: ``lastDurable`` before it asked whether it leads.
+    func noteRead(_ node: String, head: BlockNumber, before: BlockNumber) {
+        if head < before { stale.withLock { $0.append("\(node) read block \(head) as the head after \(before)") } }
+    }
+
+    /// A node found the chain broken, and nobody leads any more.
+    func noteDamage() { isDamaged.store(true, ordering: .relaxed) }
+
+    /// Whether so many blocks were acknowledged, or none can be any more.
+    func isOver(_ blocks: Int) -> Bool { isDamaged.load(ordering: .relaxed) || count(.durable) >= blocks }
+
     /// How many blocks have an outcome.
     func count(_ outcome: Outcome) -> Int { told.withLock { told in told.count { $0.outcome == outcome } } }
 
@@ -39,7 +56,7 @@ final class History: Sendable {
         let rows = try session.run(
             "SELECT id, term, encode(previous, 'hex'), encode(hash, 'hex') FROM block ORDER BY id, hash")
         let told = told.withLock { $0 }
-        var faults: [String] = []
+        var faults = stale.withLock { $0 }
         var previous = String(repeating: "0", count: 64)
         var term = "0"
         var places: [String: Int] = [:]

@@ -24,8 +24,10 @@ final class PostgresServer: Sendable {
     }
 
     /// Makes and starts one.
-    /// - Parameter settings: beside those of all tests, as `name=value`.
-    init(_ settings: [String] = []) throws {
+    /// - Parameters:
+    ///   - settings: beside those of all tests, as `name=value`.
+    ///   - primary: of which it is a standby, by the name `standby`; `nil`: it is none.
+    init(_ settings: [String] = [], standbyOf primary: PostgresServer? = nil) throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("ledger-postgres-\(UInt32.random(in: 0 ... .max))").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -37,10 +39,15 @@ final class PostgresServer: Sendable {
             ["listen_addresses=", "unix_socket_directories=\(folder)", "max_connections=60", "shared_buffers=32MB"]
             + ["fsync=off", "log_min_messages=fatal"] + settings
         let options = all.map { "-c '\($0)'" }.joined(separator: " ")
+        let making =
+            primary.map {
+                "pg_basebackup -D data -d 'host=\($0.folder) port=\(PostgresServer.port) user=postgres"
+                    + " application_name=standby' -R --checkpoint=fast --no-sync"
+            } ?? "initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync"
         let script = """
             cd '\(folder)' || exit 1
             [ "$(id -u)" -ne 0 ] || chown postgres '\(folder)'
-            \(user)\(programs)initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync >log 2>&1 &&
+            \(user)\(programs)\(making) >log 2>&1 &&
                 { \(user)\(programs)postgres -D data \(options) >>log 2>&1 & }
             server=$!
             read -r nothing
@@ -73,20 +80,9 @@ final class PostgresServer: Sendable {
     var socket: String { "\(folder)/.s.PGSQL.\(PostgresServer.port)" }
 
     /// - Parameters:
-    ///   - folder: where the socket is; `nil`: the server's own.
+    ///   - folder: where the socket is, or several, apart by commas; `nil`: the server's own.
     func uri(user: String = "postgres", folder: String? = nil) -> String {
         "postgresql://\(user)@/postgres?host=\(folder ?? self.folder)&port=\(PostgresServer.port)"
-    }
-
-    /// Starts one of PostgreSQL's programs beside the server, as a standby for instance. It ends with the leash.
-    func start(_ program: String, _ arguments: [String]) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [programs + program] + arguments
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        return process
     }
 
     /// Debian keeps the programs of each version in a folder of their own.
