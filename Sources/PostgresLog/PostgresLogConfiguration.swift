@@ -60,8 +60,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
 
     /// What libpq is told, in its order: what stands before the URI is a default, which the URI may say otherwise; what
     /// stands behind it holds.
-    /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary. Otherwise the
-    ///   URI says which will do (`target_session_attrs`), and any where it says nothing.
+    /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary. Otherwise
+    ///   the URI says which will do (`target_session_attrs`), and any where it says nothing.
     func settings(writing: Bool) -> [(keyword: String, value: String)] {
         [
             ("connect_timeout", "\(PostgresLogLimits.connectSeconds)"),
@@ -84,7 +84,6 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
         SET tcp_keepalives_idle = \(PostgresLogLimits.keepaliveSeconds);
         SET tcp_keepalives_interval = \(PostgresLogLimits.keepaliveSeconds); SET tcp_keepalives_count = 2;
         SET tcp_user_timeout = \(PostgresLogLimits.silentMilliseconds);
-        SET client_connection_check_interval = \(PostgresLogLimits.silentMilliseconds);
         """
             + (writing
                 ? """

@@ -244,7 +244,10 @@ final class PostgresWriter {
                 .refused(code: Refusal.another),
                 "the server does not have block \(block.number - 1), which was acknowledged: it lost blocks")
         }
-        return refuse("a synchronous standby is required, and the server's synchronous_standby_names is empty")
+        return refuse(
+            configuration.requireSynchronousStandby
+                ? "a synchronous standby is required, and the server's synchronous_standby_names is empty"
+                : "the server inserted nothing, and nothing says why")
     }
 
     /// A block stands at the number already: that of another leader, or, where nothing was appended since the lead was

@@ -8,9 +8,10 @@ import Testing
 
 /// An append of whose end the node hears nothing, or not what it has to hear.
 @Suite struct DoubtTests {
-    @Test(arguments: [
-        (.cutBefore, false), (.cutBeforeCommit, false), (.cutAfterCommit, true), (.loseReply, true),
-    ] as [(NetworkFault, Bool)])
+    @Test(
+        arguments: [
+            (.cutBefore, false), (.cutBeforeCommit, false), (.cutAfterCommit, true), (.loseReply, true),
+        ] as [(NetworkFault, Bool)])
     func aCutConnectionIsInDoubtAndSettledByTheNextTerm(fault: NetworkFault, isThere: Bool) throws {
         let ledger = try TestLedger()
         let proxy = try FaultyProxy(of: ledger.server)
@@ -59,6 +60,84 @@ import Testing
         #expect([.unknown, .notAppended].contains(kind))
         let term = try log.leadWithTestBlock(&random)
         #expect(try log.readAll() == [first, term])
+    }
+
+    /// The server says that the row was inserted, and then fails to commit.
+    @Test(arguments: [true, false])
+    func anErrorOfTheServerIsNoSuccessHoweverLateItComes(atCommit: Bool) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 5)
+        let log = try ledger.open()
+        defer { log.close() }
+        var blocks = [try log.leadWithTestBlock(&random)]
+        let session = try ledger.session()
+        try session.run(
+            """
+            CREATE TABLE plan (code text);
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE code text := (SELECT code FROM \(ledger.schema).plan);
+            BEGIN
+                IF code IS NOT NULL THEN RAISE EXCEPTION 'as the test says' USING ERRCODE = code; END IF;
+                RETURN NULL;
+            END $$;
+            CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON block_0
+                DEFERRABLE INITIALLY \(atCommit ? "DEFERRED" : "IMMEDIATE") FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        let kinds: [(String, LogError.Kind)] = [
+            ("53100", .notAppended), ("25006", .unknown), ("57P01", .unknown), ("XX001", .corrupt),
+            ("40001", .notAppended), ("40P01", .notAppended),
+        ]
+        for (code, kind) in kinds {
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 20, redactableBytes: 5, &random)
+            try session.run("INSERT INTO plan VALUES ('\(code)')")
+            #expect(logError { try log.append(next) }?.kind == kind, "\(code)")
+            try session.run("DELETE FROM plan")
+            blocks.append(try log.leadWithTestBlock(&random))
+        }
+        #expect(try log.readAll() == blocks)
+    }
+
+    @Test func whatAnotherTransactionWasInTheWayOfIsTriedAgain() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 6)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        try ledger.session().run(
+            """
+            CREATE SEQUENCE attempts;
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                CASE nextval('\(ledger.schema).attempts')
+                WHEN 1 THEN RAISE EXCEPTION 'once' USING ERRCODE = '40001';
+                WHEN 2 THEN RAISE EXCEPTION 'twice' USING ERRCODE = '40P01';
+                ELSE RETURN NULL;
+                END CASE;
+            END $$;
+            CREATE TRIGGER fail AFTER INSERT ON block_0 FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        let next = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 5, &random)
+        try log.append(next)
+        #expect(try log.readAll() == [first, next])
+        #expect(try ledger.session().run("SELECT last_value FROM attempts") == [["3"]])
+    }
+
+    @Test func aStatementThatReachesTheServerTwiceInsertsOnce() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 7)
+        let log = try ledger.open(ledger.configuration(folder: proxy.folder))
+        defer { log.close() }
+        var blocks = [try log.leadWithTestBlock(&random)]
+        for _ in 0..<10 {
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 20, redactableBytes: 5, &random)
+            proxy.fail(.duplicate)
+            try log.append(next)
+            blocks.append(next)
+        }
+        #expect(try log.readAll() == blocks)
+        #expect(try ledger.session().run("SELECT count(*) FROM block") == [["11"]])
     }
 
     @Test func anErrorOfTheServerMeansWhatItsCodeSays() {

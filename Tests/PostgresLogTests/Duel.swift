@@ -66,7 +66,8 @@ struct Duel {
         case 4..<6: .cutAfterCommit
         case 6..<8: .loseReply
         case 8..<14: .delay(milliseconds: .random(in: 1...delayMillisecondsMax, using: &random))
-        case 14..<16: .delayReply(milliseconds: .random(in: 1...delayMillisecondsMax, using: &random))
+        case 14..<16: .duplicate
+        case 16..<18: .delayReply(milliseconds: .random(in: 1...delayMillisecondsMax, using: &random))
         default: nil
         }
     }

@@ -3,8 +3,8 @@ import Foundation
 import LedgerTestKit
 import Synchronization
 
-/// What happens to an append on its way to the server, or to its answer. An append's transaction is committed when the
-/// server has read its Sync message (protocol, "Extended Query").
+/// What happens to an append on its way to the server, or to its answer. The server commits its transaction when it has
+/// read its Sync message (protocol, "Extended Query").
 enum NetworkFault: Hashable, Sendable {
     /// Nothing of it reaches the server.
     case cutBefore
@@ -14,12 +14,14 @@ enum NetworkFault: Hashable, Sendable {
     case cutAfterCommit
     /// The server commits and answers, and the answer is lost.
     case loseReply
+    /// The server is sent it twice, and the answer to the second is lost.
+    case duplicate
     case delay(milliseconds: Int)
     case delayReply(milliseconds: Int)
 }
 
-/// A server's socket at another place. It passes messages on, and knows of PostgreSQL's protocol where an append's begin
-/// and end. Each connection has a thread for each direction.
+/// A server's socket at another place. It passes messages on, and knows enough of PostgreSQL's protocol to see where
+/// those of an append begin and end. Each connection has a thread for each direction.
 final class FaultyProxy: Sendable {
     private struct Plan {
         /// Asked at each append what happens to it.
@@ -36,7 +38,8 @@ final class FaultyProxy: Sendable {
     private let plan = Mutex(Plan())
 
     init(of server: PostgresServer) throws {
-        folder = FileManager.default.temporaryDirectory
+        folder =
+            FileManager.default.temporaryDirectory
             .appendingPathComponent("ledger-proxy-\(UInt32.random(in: 0 ... .max))").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         target = server.socket
@@ -81,6 +84,9 @@ final class FaultyProxy: Sendable {
             case pass
             case lose
             case delay(milliseconds: Int)
+            /// This one passes, and the one behind it does not.
+            case passOne
+            case skipOne
         }
 
         let client: Int32
@@ -91,6 +97,16 @@ final class FaultyProxy: Sendable {
         init(client: Int32, server: Int32) {
             self.client = client
             self.server = server
+        }
+
+        /// Whether the answer to a statement that was sent twice is still to come.
+        var isAnswering: Bool {
+            reply.withLock { reply in
+                switch reply {
+                case .passOne, .skipOne: true
+                case .pass, .lose, .delay: false
+                }
+            }
         }
 
         func cut() {
@@ -149,6 +165,7 @@ final class FaultyProxy: Sendable {
                 continue
             }
             waitWhileHeld()
+            while link.isAnswering { usleep(200) }
             let fault = isAppend ? nextFault() : nil
             switch fault {
             case .cutBefore: return
@@ -161,6 +178,9 @@ final class FaultyProxy: Sendable {
                 _ = write(link.server, group + message)
                 return
             case .loseReply: link.reply.withLock { $0 = .lose }
+            case .duplicate:
+                link.reply.withLock { $0 = .passOne }
+                guard write(link.server, group + message) else { return }
             case .delay(let milliseconds): usleep(UInt32(milliseconds) * 1000)
             case .delayReply(let milliseconds): link.reply.withLock { $0 = .delay(milliseconds: milliseconds) }
             case nil: break
@@ -181,7 +201,10 @@ final class FaultyProxy: Sendable {
 
     /// From the server to the client.
     private func answer(_ link: Link) {
-        defer { link.leave() }
+        defer {
+            link.reply.withLock { $0 = .lose }
+            link.leave()
+        }
         while let message = message(link.server, hasType: true) {
             waitWhileHeld()
             let isReady = message.first == UInt8(ascii: "Z")
@@ -189,6 +212,10 @@ final class FaultyProxy: Sendable {
             case .pass: break
             case .lose:
                 if isReady { return }
+                continue
+            case .passOne: if isReady { link.reply.withLock { $0 = .skipOne } }
+            case .skipOne:
+                if isReady { link.reply.withLock { $0 = .pass } }
                 continue
             case .delay(let milliseconds):
                 usleep(UInt32(milliseconds) * 1000)

@@ -142,7 +142,8 @@ import Testing
 
     private func leadPatiently(_ log: PostgresLog, _ random: inout SplitMix64) throws -> SealedBlock {
         for _ in 0..<20 {
-            do { return try log.leadWithTestBlock(&random) } catch let error as LogError where error.kind == .superseded {
+            do { return try log.leadWithTestBlock(&random) } catch let error as LogError where error.kind == .superseded
+            {
                 continue
             }
         }

@@ -94,6 +94,33 @@ import Testing
         #expect(try log.readAll() == [first, next, term])
     }
 
+    /// As a primary does that its cluster has demoted, before it ends its sessions (25006).
+    @Test func aServerThatTakesNoWritesAnyMoreIsLeft() throws {
+        let server = try PostgresServer()
+        defer { server.stop() }
+        let ledger = try TestLedger(on: server)
+        var random = SplitMix64(seed: 4)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let session = try ledger.session()
+        try session.run("ALTER SYSTEM SET default_transaction_read_only = on")
+        try session.run("SELECT pg_reload_conf()")
+        try Self.wait(session, for: "current_setting('default_transaction_read_only') = 'on'")
+        pause(milliseconds: 100)
+        let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        let error = try #require(logError { try log.append(next) })
+        #expect([.unknown, .notAppended].contains(error.kind))
+        #expect(logError { try log.settle() }?.kind == .unknown)
+        #expect(try log.readAll() == [first])
+        try session.run("SET default_transaction_read_only = off")
+        try session.run("ALTER SYSTEM RESET default_transaction_read_only")
+        try session.run("SELECT pg_reload_conf()")
+        try Self.wait(PlainSession(server.uri()), for: "current_setting('default_transaction_read_only') = 'off'")
+        let term = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, term])
+    }
+
     @Test func aFollowerReadsFromAStandbyAndTheLeaderGoesOnWhereItIsPromoted() throws {
         let server = try PostgresServer(["synchronous_standby_names=standby"])
         defer { server.stop() }
