@@ -6,10 +6,11 @@ import Synchronization
 /// A PostgreSQL server of this machine's package, in a temporary folder and on a Unix socket. It ends, and its folder
 /// is removed, when this process ends, however it ends.
 final class PostgresServer: Sendable {
-    /// The port is only a part of the socket's name.
+    /// The port is only a part of the socket's name, except of a server that a test lets listen.
     static let port = 5432
 
     let folder: String
+    let port: Int
     /// The programs' folder, with a slash; empty where they are found without.
     private let programs: String
     private let process: Process
@@ -27,7 +28,8 @@ final class PostgresServer: Sendable {
     /// - Parameters:
     ///   - settings: beside those of all tests, as `name=value`.
     ///   - primary: of which it is a standby, by the name `standby`; `nil`: it is none.
-    init(_ settings: [String] = [], standbyOf primary: PostgresServer? = nil) throws {
+    init(_ settings: [String] = [], port: Int = port, standbyOf primary: PostgresServer? = nil) throws {
+        self.port = port
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("ledger-postgres-\(UInt32.random(in: 0 ... .max))").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -37,7 +39,7 @@ final class PostgresServer: Sendable {
         let user = getuid() == 0 ? "setpriv --reuid=postgres --regid=postgres --init-groups " : ""
         let all =
             ["listen_addresses=", "unix_socket_directories=\(folder)", "max_connections=60", "shared_buffers=32MB"]
-            + ["fsync=off", "log_min_messages=fatal"] + settings
+            + ["port=\(port)", "fsync=off", "log_min_messages=fatal"] + settings
         let options = all.map { "-c '\($0)'" }.joined(separator: " ")
         let making =
             primary.map {
@@ -77,12 +79,12 @@ final class PostgresServer: Sendable {
         process.waitUntilExit()
     }
 
-    var socket: String { "\(folder)/.s.PGSQL.\(PostgresServer.port)" }
+    var socket: String { "\(folder)/.s.PGSQL.\(port)" }
 
     /// - Parameters:
     ///   - folder: where the socket is, or several, apart by commas; `nil`: the server's own.
     func uri(user: String = "postgres", folder: String? = nil) -> String {
-        "postgresql://\(user)@/postgres?host=\(folder ?? self.folder)&port=\(PostgresServer.port)"
+        "postgresql://\(user)@/postgres?host=\(folder ?? self.folder)&port=\(port)"
     }
 
     /// Debian keeps the programs of each version in a folder of their own.
