@@ -91,16 +91,16 @@ package final class PostgresLog: BlockLog {
             let rows = try reader.run(schema.ledger, primary: false)
             guard rows.count == 1, rows.number(0, 0) == PostgresSchema.format else {
                 throw PostgresFault(
-                    .refused(code: PostgresCode.dataCorrupted),
+                    .decided(.corrupt),
                     "the ledger has no form, or one that this version does not know")
             }
             guard Digest(Array(rows.bytes(0, 1))) == identity else {
                 throw PostgresFault(
-                    .refused(code: PostgresCode.dataCorrupted),
+                    .decided(.corrupt),
                     "the schema \(schema.name) has the ledger of another app or environment")
             }
             let head = try LogHead(try reader.run(schema.head, primary: false)) { words in
-                PostgresFault(.refused(code: PostgresCode.dataCorrupted), words)
+                PostgresFault(.decided(.corrupt), words)
             }
             let writer = PostgresWriter(
                 configuration, schema, partitionBlocks: rows.number(0, 2), now: now)
@@ -203,7 +203,7 @@ package final class PostgresLog: BlockLog {
             do throws(PostgresFault) {
                 let rows = try reader.run(schema.redactableBytes, [.number(number)], primary: true)
                 guard rows.count == 1 else {
-                    throw PostgresFault(.refused(code: PostgresCode.dataCorrupted), "it is not there")
+                    throw PostgresFault(.decided(.corrupt), "it is not there")
                 }
             } catch {
                 throw error.reading("looking at block \(number) in \(schema.name).block")

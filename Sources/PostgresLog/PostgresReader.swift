@@ -117,14 +117,4 @@ final class PostgresReader {
         LogError(.corrupt, "block \(number) in \(schema.name).block: \(words)")
     }
 }
-
-extension PostgresFault {
-    var isOfShutdown: Bool { code.map(PostgresCode.isOfShutdown) ?? false }
-
-    /// What it means for a read, which is tried again whatever it was, unless something is damaged.
-    func reading(_ doing: String) -> LogError {
-        let error = error(doing)
-        return error.kind == .corrupt ? error : LogError(.unknown, error.description)
-    }
-}
 #endif

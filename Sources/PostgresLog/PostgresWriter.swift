@@ -46,7 +46,7 @@ final class PostgresWriter {
         guard configuration.right == .leading else {
             throw LogError(.superseded, "this node has no right to lead")
         }
-        state = state == .follows ? .follows : .inDoubt
+        let hasFollowed = state == .follows
         session = nil
         do throws(PostgresFault) {
             let session = try PostgresConnection(configuration.settings(writing: true))
@@ -57,30 +57,14 @@ final class PostgresWriter {
             try take(former, session)
             self.session = session
         } catch {
-            throw settling(error)
+            throw doubt(error, "taking the lead", hasFollowed: hasFollowed)
         }
     }
 
-    /// What may be thrown where a fault of PostgreSQL may be thrown: a decision not to lead, as one.
-    private func refuse(_ words: String) -> PostgresFault { PostgresFault(.refused(code: Refusal.ours), words) }
+    private func refuse(_ words: String) -> PostgresFault { PostgresFault(.decided(.notAppended), words) }
+
     private func follow(_ leader: PostgresLeader) -> PostgresFault {
-        PostgresFault(.refused(code: Refusal.another), "node \(leader.node) leads, at \(leader.address)")
-    }
-
-    /// Codes that no server uses, for what this node refuses itself.
-    private enum Refusal {
-        static let ours = "refused"
-        static let another = "follows"
-    }
-
-    private func settling(_ fault: PostgresFault) -> LogError {
-        switch fault.code {
-        case Refusal.ours: return LogError(.notAppended, fault.words)
-        case Refusal.another:
-            state = .follows
-            return LogError(.superseded, fault.words)
-        default: return fault.error("taking the lead")
-        }
+        PostgresFault(.decided(.superseded), "node \(leader.node) leads, at \(leader.address)")
     }
 
     /// Refuses where what is acknowledged would be on one machine only.
@@ -241,7 +225,7 @@ final class PostgresWriter {
         if rows.number(0, 0) != reign { return superseded(by: rows) }
         if block.number > 1, rows.isNull(0, 3) || !rows.bytes(0, 3).elementsEqual(block.previous.bytes) {
             return PostgresFault(
-                .refused(code: Refusal.another),
+                .decided(.superseded),
                 "the server does not have block \(block.number - 1), which was acknowledged: it lost blocks")
         }
         return refuse(
@@ -268,17 +252,14 @@ final class PostgresWriter {
 
     private func superseded(by rows: PostgresRows? = nil) -> PostgresFault {
         let words = rows.map { "node \($0.text(0, 1)) leads, at \($0.text(0, 2))" } ?? "another node leads"
-        return PostgresFault(.refused(code: Refusal.another), words)
+        return PostgresFault(.decided(.superseded), words)
     }
 
     /// After a fault only ``settle()`` helps.
-    private func doubt(_ fault: PostgresFault, _ doing: String) -> LogError {
-        state = .inDoubt
-        if fault.code == Refusal.ours { return LogError(.notAppended, "\(doing): \(fault.words)") }
-        if fault.code == Refusal.another {
-            state = .follows
-            return LogError(.superseded, "\(doing): \(fault.words)")
-        }
+    /// - Parameter hasFollowed: whether nothing of this node's own can be in doubt.
+    private func doubt(_ fault: PostgresFault, _ doing: String, hasFollowed: Bool = false) -> LogError {
+        let isFollowing = hasFollowed || fault.kind == .decided(.superseded)
+        state = isFollowing ? .follows : .inDoubt
         return fault.error(doing)
     }
 
@@ -345,21 +326,6 @@ final class PostgresWriter {
                 guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
                 attempts += 1
             }
-        }
-    }
-}
-
-extension PostgresFault {
-    /// What it means for what was being done.
-    func error(_ doing: String) -> LogError {
-        let words = "\(doing): \(self.words)"
-        switch kind {
-        case .warned, .lost: return LogError(.unknown, words)
-        case .refused(PostgresCode.readOnly): return LogError(.unknown, words)
-        case .refused(PostgresCode.dataCorrupted), .refused(PostgresCode.indexCorrupted):
-            return LogError(.corrupt, words)
-        case .refused(let code):
-            return LogError(PostgresCode.isOfShutdown(code) ? .unknown : .notAppended, words)
         }
     }
 }

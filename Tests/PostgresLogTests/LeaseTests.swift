@@ -56,7 +56,7 @@ import Testing
         }
         let first = try a.leadWithTestBlock(&random)
         let refused = try #require(logError { try b.settle() })
-        #expect(refused.kind == .superseded && refused.description == "node a leads, at a:7000")
+        #expect(refused.kind == .superseded && refused.description == "taking the lead: node a leads, at a:7000")
         #expect(try b.leader()?.address == "a:7000")
 
         // The leader's machine is cut off: nothing comes to the server any more, and nothing from it.
