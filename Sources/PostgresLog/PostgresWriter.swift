@@ -91,7 +91,8 @@ final class PostgresWriter {
             switch watch.see(leader, node: configuration.node, at: now()) {
             case .over: return leader
             case .renewed: throw follow(leader)
-            case .runs: pause(milliseconds: PostgresLogLimits.watchMilliseconds)
+            case .runs:
+                pause(milliseconds: min(PostgresLogLimits.watchMilliseconds, Int(leader.leaseMilliseconds) / 8 + 1))
             }
         }
     }

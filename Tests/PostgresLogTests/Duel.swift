@@ -84,16 +84,19 @@ struct Duel {
                 guard note(node, block, { try log.append(block) }) else { break }
                 head = block.head
                 if random.chance(5) { usleep(.random(in: 1000...90_000, using: &random)) }
-                if random.chance(30) { read(log, node) }
+                if random.chance(20) { read(log, node, times: .random(in: 1...50, using: &random)) }
             }
         }
     }
 
     /// What a leader answers of the head has everything that anybody was told before.
-    private func read(_ log: PostgresLog, _ node: String) {
-        let before = history.lastDurable
-        guard logError({ try log.confirmLead() }) == nil else { return }
-        history.noteRead(node, head: log.head?.number ?? 0, before: before)
+    private func read(_ log: PostgresLog, _ node: String, times: Int) {
+        for _ in 0..<times {
+            let before = history.lastDurable
+            guard logError({ try log.confirmLead() }) == nil else { return }
+            history.noteRead(node, head: log.head?.number ?? 0, before: before)
+            usleep(1000)
+        }
     }
 
     private func lead(_ log: PostgresLog, _ node: String, _ random: inout SplitMix64) -> SealedBlock? {

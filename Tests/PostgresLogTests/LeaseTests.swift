@@ -69,13 +69,16 @@ import Testing
         let late = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
         let outcome = Mutex<LogError?>(nil)
         let reads = Mutex<LogError?>(nil)
+        let isRead = Mutex(false)
         let isDone = Mutex(false)
         inThread {
-            outcome.withLock { $0 = logError { try a.append(late) } }
             reads.withLock { $0 = logError { try a.confirmLead() } }
+            isRead.withLock { $0 = true }
+            outcome.withLock { $0 = logError { try a.append(late) } }
             isDone.withLock { $0 = true }
         }
         pause(milliseconds: 50)
+        #expect(!isRead.withLock { $0 }, "a former leader says that it leads, and has asked nobody")
         proxy.release()
         while !isDone.withLock({ $0 }) { pause(milliseconds: 1) }
         #expect(outcome.withLock { $0 } != nil, "a former leader's block was appended")
