@@ -137,7 +137,7 @@ package enum PostgresLogLimits {
     /// How often a challenger looks whether the leader is there still.
     static let watchMilliseconds = 50
 
-    /// How many rows one statement reads: their sizes are summed before any of them is sent.
+    /// How many rows one statement reads.
     static let readRowsMax: Int64 = 1024
 
     /// What a row of a block is taken to have at least, when the number of rows is chosen that may fit.

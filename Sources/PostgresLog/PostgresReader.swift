@@ -68,31 +68,53 @@ final class PostgresReader {
         var bytes = 0
         while true {
             let after = max(0, number) + BlockNumber(blocks.count)
-            let end = min(last ?? .max, after + rowsMax(bytesMax - bytes, isFirst: blocks.isEmpty))
-            guard after < end else { return blocks }
-            let rows: PostgresRows
-            do {
-                rows = try run(
-                    schema.read,
-                    [.number(after), .number(end), .number(Int64(bytesMax - bytes)), .flag(blocks.isEmpty)],
-                    primary: last != nil)
-            } catch {
-                throw error.reading("reading block \(after + 1)")
-            }
+            let count = try countThatFits(after, bytesMax - bytes, through: last ?? .max, isFirst: blocks.isEmpty)
+            guard count > 0 else { return blocks }
+            let rows = try read(schema.read, after, through: after + count, primary: last != nil)
             for row in 0..<rows.count {
                 let block = try block(rows, row, number: after + BlockNumber(row) + 1, after: blocks.last)
                 bytes += block.byteCount
                 blocks.append(block)
             }
-            if blocks.isEmpty, last != nil { throw corrupt(after + 1, "it is not there") }
-            if BlockNumber(rows.count) < end - after || bytes >= bytesMax { return blocks }
+            if BlockNumber(rows.count) < count {
+                // Whoever follows asks for the block after the last; whoever leads, for one that is there.
+                if last != nil { throw corrupt(after + BlockNumber(rows.count) + 1, "it is not there") }
+                return blocks
+            }
+            if bytes >= bytesMax { return blocks }
         }
     }
 
-    /// How many rows are looked at, of which those are sent that fit.
-    private func rowsMax(_ bytes: Int, isFirst: Bool) -> Int64 {
-        let rows = Int64(max(0, bytes) / PostgresLogLimits.readRowBytes)
-        return min(max(rows, isFirst ? 1 : 0), PostgresLogLimits.readRowsMax)
+    /// How many blocks are to be read in one step: they are not sent before it is known that they fit.
+    private func countThatFits(
+        _ after: BlockNumber, _ bytesMax: Int, through last: BlockNumber, isFirst: Bool
+    ) throws(LogError) -> Int64 {
+        let rows = min(Int64(max(0, bytesMax) / PostgresLogLimits.readRowBytes), PostgresLogLimits.readRowsMax)
+        let end = min(last, after + max(rows, 1))
+        guard after < end else { return 0 }
+        if isFirst, end == after + 1 { return 1 }
+        let sizes = try read(schema.sizes, after, through: end, primary: last != .max)
+        var bytes = 0
+        for row in 0..<sizes.count {
+            let number = after + BlockNumber(row) + 1
+            guard sizes.number(row, 0) == number else {
+                throw corrupt(number, "block \(sizes.number(row, 0)) stands in its place")
+            }
+            bytes += Int(sizes.number(row, 1))
+            if bytes > bytesMax { return isFirst ? max(Int64(row), 1) : Int64(row) }
+        }
+        // Of a leader's log, those that are missing are missed by whoever reads them.
+        return last == .max ? Int64(sizes.count) : end - after
+    }
+
+    private func read(
+        _ statement: PostgresConnection.Statement, _ after: BlockNumber, through last: BlockNumber, primary: Bool
+    ) throws(LogError) -> PostgresRows {
+        do {
+            return try run(statement, [.number(after), .number(last)], primary: primary)
+        } catch {
+            throw error.reading("reading block \(after + 1)")
+        }
     }
 
     private func block(

@@ -208,16 +208,23 @@ struct PostgresSchema {
             name: "redactable_bytes", text: "SELECT octet_length(redactable) FROM \(name).block WHERE id = $1::bigint")
     }
 
-    /// The blocks after $1 up to $2 that have no more than $3 bytes together; where $4 is true, the first in any case.
+    /// The sizes of the blocks after $1 up to $2. Those that are kept in pieces are not put together for it.
+    var sizes: Statement {
+        Statement(
+            name: "sizes",
+            text: """
+                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(name).block
+                WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
+                """)
+    }
+
+    /// The blocks after $1 up to $2.
     var read: Statement {
         Statement(
             name: "read",
             text: """
-                SELECT id, term, previous, hash, body, redactable FROM (
-                    SELECT id, term, previous, hash, body, redactable,
-                        sum(octet_length(body)::bigint + octet_length(redactable)) OVER (ORDER BY id) AS bytes
-                    FROM \(name).block WHERE id > $1::bigint AND id <= $2::bigint) AS block
-                WHERE bytes <= $3::bigint OR $4::boolean AND id = $1 + 1 ORDER BY id
+                SELECT id, term, previous, hash, body, redactable FROM \(name).block
+                WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
                 """)
     }
 }
