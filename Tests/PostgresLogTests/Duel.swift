@@ -47,7 +47,7 @@ struct Duel {
                 var random = SplitMix64(seed: seed &* 1000 &+ UInt64(index) &+ 500)
                 while !history.isOver(blocks), DispatchTime.now() < end {
                     if let log = try? ledger.open(configuration) {
-                        play(log, node.name, blocks, &random)
+                        play(log, node.name, proxy, blocks, &random)
                         // Half of them end without giving the lead back.
                         if random.chance(50) { log.close() }
                     }
@@ -72,7 +72,9 @@ struct Duel {
         }
     }
 
-    private func play(_ log: PostgresLog, _ node: String, _ blocks: Int, _ random: inout SplitMix64) {
+    private func play(
+        _ log: PostgresLog, _ node: String, _ proxy: FaultyProxy, _ blocks: Int, _ random: inout SplitMix64
+    ) {
         for _ in 0..<4 where !history.isOver(blocks) {
             guard let first = lead(log, node, &random) else {
                 usleep(.random(in: 1000...30_000, using: &random))
@@ -84,6 +86,7 @@ struct Duel {
                 guard note(node, block, { try log.append(block) }) else { break }
                 head = block.head
                 if random.chance(5) { usleep(.random(in: 1000...90_000, using: &random)) }
+                if random.chance(4) { proxy.hold(milliseconds: .random(in: 10...200, using: &random)) }
                 if random.chance(20) { read(log, node, times: .random(in: 1...50, using: &random)) }
             }
         }

@@ -73,6 +73,15 @@ final class FaultyProxy: Sendable {
     func hold() { plan.withLock { $0.isHeld = true } }
     func release() { plan.withLock { $0.isHeld = false } }
 
+    /// Passes nothing on for a while, and returns at once.
+    func hold(milliseconds: Int) {
+        hold()
+        inThread { [self] in
+            usleep(UInt32(milliseconds) * 1000)
+            release()
+        }
+    }
+
     /// How many appends came.
     var appends: Int { plan.withLock { $0.appends } }
 

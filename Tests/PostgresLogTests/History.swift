@@ -22,7 +22,7 @@ final class History: Sendable {
 
     private let told = Mutex<[Told]>([])
     private let isDamaged = Atomic(false)
-    private let stale = Mutex<[String]>([])
+    private let stale = Mutex<Set<String>>([])
 
     func note(_ node: String, _ block: SealedBlock, _ outcome: Outcome) {
         told.withLock {
@@ -39,7 +39,9 @@ final class History: Sendable {
     /// Notes a read of the head by a node that was told that it leads.
     /// - Parameter before: ``lastDurable`` before it asked whether it leads.
     func noteRead(_ node: String, head: BlockNumber, before: BlockNumber) {
-        if head < before { stale.withLock { $0.append("\(node) read block \(head) as the head after \(before)") } }
+        if head < before {
+            _ = stale.withLock { $0.insert("\(node) read block \(head) as the head after \(before)") }
+        }
     }
 
     /// A node found the chain broken, and nobody leads any more.
@@ -56,7 +58,7 @@ final class History: Sendable {
         let rows = try session.run(
             "SELECT id, term, encode(previous, 'hex'), encode(hash, 'hex') FROM block ORDER BY id, hash")
         let told = told.withLock { $0 }
-        var faults = stale.withLock { $0 }
+        var faults = stale.withLock { $0.sorted() }
         var previous = String(repeating: "0", count: 64)
         var term = "0"
         var places: [String: Int] = [:]
