@@ -1,5 +1,7 @@
 #if Postgres
+import Foundation
 import LedgerTestKit
+import Synchronization
 import Testing
 
 /// Several nodes fight for the lead of one ledger, while connections are cut before and after each commit.
@@ -25,7 +27,42 @@ import Testing
         #expect(duel.history.count(.durable) >= 300)
     }
 
-    /// So the two tests above would fail if it were not for the primary key.
+    /// PostgreSQL ends all sessions and recovers from its write-ahead log when one of its processes is killed.
+    @Test func theChainIsOneChainWhileTheServerCrashes() throws {
+        let server = try PostgresServer()
+        defer { server.stop() }
+        let duel = try Duel(nodes: 2, mayEnd: true, on: server)
+        let crashes = Mutex(0)
+        let isOver = Mutex(false)
+        inThread {
+            var random = SplitMix64(seed: 8)
+            while !isOver.withLock({ $0 }) {
+                usleep(.random(in: 300_000...900_000, using: &random))
+                let sessions = try? PlainSession(server.uri()).run(
+                    """
+                    SELECT pid FROM pg_stat_activity
+                    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1
+                    """)
+                if let pid = sessions?.first.flatMap({ Int32($0[0]) }), kill(pid, SIGKILL) == 0 {
+                    crashes.withLock { $0 += 1 }
+                }
+            }
+        }
+        try duel.fight(seed: 7, blocks: 200)
+        isOver.withLock { $0 = true }
+        var faults: [String]?
+        // It may be recovering.
+        for _ in 0..<100 where faults == nil {
+            faults = try? duel.history.faults(duel.ledger.session())
+            if faults == nil { usleep(100_000) }
+        }
+        #expect(faults == [])
+        print("\(duel.summary); the server crashed \(crashes.withLock { $0 }) times")
+        #expect(duel.history.count(.durable) >= 200)
+        #expect(crashes.withLock { $0 } > 0)
+    }
+
+    /// So the tests above would fail if it were not for the primary key.
     @Test func withoutThePrimaryKeyTheChainIsBroken() throws {
         var found: [String] = []
         for seed in 4...20 as ClosedRange<UInt64> where found.isEmpty {
