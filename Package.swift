@@ -18,6 +18,10 @@ let package = Package(
         .library(name: "HotPath", targets: ["HotPath"]),
         .library(name: "FuzzProperties", targets: ["FuzzProperties"]),
         .library(name: "FuzzTableProperties", targets: ["FuzzTableProperties"]),
+        .library(name: "PostgresLogTests", targets: ["PostgresLogTests"]),
+    ],
+    traits: [
+        .trait(name: "Postgres", description: "The log in PostgreSQL, for several nodes. It needs libpq.")
     ],
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -37,6 +41,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
@@ -69,6 +74,11 @@ let package = Package(
             name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
             swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
+        // Without the trait it is a module without content, and libpq need not be there.
+        .target(
+            name: "PostgresLog",
+            dependencies: ["Ledger", .target(name: "CPostgres", condition: .when(traits: ["Postgres"]))],
+            swiftSettings: settings),
         .target(name: "HeadSigning", dependencies: ["AppStore", "Ledger", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "LedgerAudit", dependencies: ["AppStore", "HeadSigning", "Ledger"], swiftSettings: settings),
@@ -151,6 +161,13 @@ let package = Package(
                 "AppStore", "FileLog", "Ledger", "LedgerEngine",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
+        // Tests in a library: Tests/PostgresTests runs them, with the trait, and builds nothing that they do not need.
+        .target(
+            name: "PostgresLogTests",
+            dependencies: [
+                "Ledger", "LedgerTestKit", "PostgresLog",
+                .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
+            ], path: "Tests/PostgresLogTests", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["LedgerTestKit", "StrictJSON"], swiftSettings: settings),

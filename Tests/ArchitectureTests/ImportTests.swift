@@ -22,6 +22,7 @@ import Testing
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
+        "PostgresLog": ["CPostgres", "Ledger", "Glibc", "Musl", "Synchronization"],
         "HeadSigning": ["AppStore", "Ledger", "StrictJSON"],
         "LedgerAudit": ["AppStore", "Dispatch", "HeadSigning", "Ledger", "Synchronization"],
         "LedgerEngine": [
@@ -93,7 +94,7 @@ import Testing
     @Test func everyTargetOfThePackageIsInTheTable() throws {
         let sources = try FileManager.default.contentsOfDirectory(
             atPath: Repository.root.appendingPathComponent("Sources").path)
-        let known = Set(Self.arrows.keys).union(["CLinux", "COpenSSL", "CZlib", "currency-ledger"])
+        let known = Set(Self.arrows.keys).union(["CLinux", "COpenSSL", "CPostgres", "CZlib", "currency-ledger"])
         #expect(Set(sources).subtracting(known) == [])
     }
 

@@ -13,11 +13,21 @@ package protocol BlockLog: AnyObject, Sendable {
     var head: LogHead? { get }
 
     /// Settles what is in doubt, and appends nothing. When it returns, ``head`` is the last block that there is, and
-    /// none that was in doubt will come after it.
+    /// none that was in doubt will come after it; or, where the store cannot tell yet whether one is there, the next
+    /// append tells: it finds its number taken, and throws `notAppended`. So only who has appended a block of its own,
+    /// as ``lead(_:)`` does, knows the head for certain.
+    ///
+    /// In a log that several nodes may lead it makes this node the leader: it waits until the lease of another is over.
     ///
     /// Called before the first append, and again after an append that threw.
-    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded`, `corrupt`.
+    /// - Throws: ``LogError``: `notAppended` or `unknown` where it can be tried again, `superseded` where another
+    ///   leads, `corrupt`.
     func settle() throws(LogError)
+
+    /// Returns only where nobody else can have led since this writer's last append or ``settle()``: what is read of the
+    /// head is answered after that. Called from one thread at a time, together with `append`; it may have to ask.
+    /// - Throws: ``LogError`` where another leads, or where that cannot be known now.
+    func confirmLead() throws(LogError)
 
     /// Appends the block after the head: one that this writer made, or one of the leader that a standby follows. When
     /// it returns, the block is durable.
@@ -47,6 +57,9 @@ package protocol BlockLog: AnyObject, Sendable {
 }
 
 extension BlockLog {
+    /// A log that keeps every other writer out has nothing to confirm.
+    package func confirmLead() throws(LogError) {}
+
     /// Takes the lead: settles what is in doubt, appends the block that `termBlock` makes, and gives it back. When it
     /// returns, every block up to that one is durable, and no other ever was or will be in its place.
     /// - Parameter termBlock: makes the block after the last one that the log was found to have (`nil`: it has none

@@ -1,0 +1,64 @@
+#if Postgres
+/// What a leader knows of its own lease. Times are of one machine's monotonic clock, in nanoseconds.
+struct Lease: Hashable {
+    private let nanoseconds: UInt64
+    /// Before the statement was sent that renewed it: whoever saw that statement's commit saw it later.
+    private var begin: UInt64
+
+    init(milliseconds: Int, begin: UInt64) {
+        nanoseconds = UInt64(milliseconds) * 1_000_000
+        self.begin = begin
+    }
+
+    mutating func renew(_ begin: UInt64) { self.begin = max(begin, self.begin) }
+
+    /// Until when nobody else leads.
+    var end: UInt64 { begin + nanoseconds / 100 * PostgresLogLimits.leasePercent }
+
+    /// Whether it is time to renew it.
+    func isDue(at now: UInt64) -> Bool { now >= begin + nanoseconds / 100 * PostgresLogLimits.renewalPercent }
+}
+
+/// What the leader's row says.
+package struct PostgresLeader: Hashable, Sendable {
+    /// Grows by one with each taking of the lead; not below the term of any block.
+    package var reign: Int64
+    package var node: String
+    /// Where the node is reached.
+    package var address: String
+    /// 0 where nobody leads: the leader gave the lead back.
+    package var leaseMilliseconds: Int64
+    /// Grows by one with each renewal.
+    var renewals: Int64
+    /// The leader's session: a process of the server, and when it began, in the server's microseconds.
+    var backendPID: Int64
+    var backendStart: Int64
+}
+
+/// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks.
+struct LeaseWatch {
+    enum Finding: Hashable {
+        /// The lease ran out, or there is none.
+        case over
+        /// It may run still.
+        case runs
+        /// The leader was heard of since the watch began, or there is another.
+        case renewed
+    }
+
+    private var first: (leader: PostgresLeader, time: UInt64)?
+
+    /// - Parameters:
+    ///   - node: whose own lease need not be waited for: it is this node's, before it started anew.
+    ///   - now: a time after the row was read.
+    mutating func see(_ leader: PostgresLeader, node: String, at now: UInt64) -> Finding {
+        if leader.leaseMilliseconds == 0 || leader.node == node { return .over }
+        guard let first else {
+            first = (leader, now)
+            return .runs
+        }
+        if first.leader != leader { return .renewed }
+        return now - first.time >= UInt64(leader.leaseMilliseconds) * 1_000_000 ? .over : .runs
+    }
+}
+#endif

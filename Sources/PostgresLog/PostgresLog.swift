@@ -1,0 +1,225 @@
+#if Postgres
+package import Ledger
+import Synchronization
+
+/// The log for several nodes: a table of a PostgreSQL server, one row a block (docs: PostgresLog.md).
+///
+/// What holds at every moment, whatever fails:
+/// 1. A block is inserted by one statement that commits by itself. `append` returns only when the server said so, with
+///    no warning, after waiting for the standbys that it is told to wait for.
+/// 2. A number is inserted once: the table's primary key is the fence. No clock, no lease and no session's end is
+///    needed for the chain to be one chain.
+/// 3. Of a statement that the server refused, nothing is there. Of one whose end was not heard, nobody knows, until a
+///    later block stands: then what is not before it never will be.
+/// 4. `settle` makes this node the leader, by a commit that waits for the standbys, in a new session, after the former
+///    leader's session was ended. `lead` then appends the block of its term.
+/// 5. A lease is counted by the leader from before the statement that renewed it was sent, and by a challenger from
+///    after it first saw that renewal, each by its own monotonic clock; taking the lead and renewing it are updates of
+///    the same row. So while a lease runs, nobody else leads.
+package final class PostgresLog: BlockLog {
+    package let engine: String
+
+    private let configuration: PostgresLogConfiguration
+    private let schema: PostgresSchema
+    private let writer: Mutex<PostgresWriter?>
+    private let reader: Mutex<PostgresReader?>
+    private let standing = Mutex(Standing())
+    private let keeper: LeaseKeeper
+    private let now: @Sendable () -> UInt64
+
+    /// What is known without asking the server or waiting for a session.
+    private struct Standing {
+        var head: LogHead?
+        /// Whether only blocks up to the head are handed out: those behind it are this node's own, and in doubt.
+        var isBound = false
+        /// Until when this node leads for certain.
+        var leaseEnd: UInt64 = 0
+    }
+
+    private init(
+        _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, version: Int, _ head: LogHead?,
+        _ reader: sending PostgresReader, _ writer: sending PostgresWriter, now: @escaping @Sendable () -> UInt64
+    ) {
+        self.configuration = configuration
+        self.schema = schema
+        engine = "PostgreSQL \(version / 10_000).\(version % 10_000)"
+        self.reader = Mutex(reader)
+        self.writer = Mutex(writer)
+        self.now = now
+        keeper = LeaseKeeper()
+        standing.withLock { $0.head = head }
+        if configuration.right == .leading {
+            keeper.begin(everyMilliseconds: max(1, configuration.leaseMilliseconds / 8)) { [weak self] in
+                guard let self else { return false }
+                renewWhereIdle()
+                return true
+            }
+        }
+    }
+
+    /// Makes a log without blocks, in a schema of its own, which must not be there yet.
+    /// - Parameter identity: whose ledger it is: SHA-256 of bundle id and environment.
+    /// - Throws: ``LogError`` `notAppended`, or `unknown` where the server's answer did not come.
+    package static func create(_ configuration: PostgresLogConfiguration, identity: Digest) throws(LogError) {
+        let schema = PostgresSchema(name: configuration.schema)
+        do throws(PostgresFault) {
+            let session = try PostgresConnection(configuration.settings(writing: true))
+            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
+            let found = try session.run(schema.compressions, milliseconds: configuration.answerMilliseconds)
+            try session.run(
+                schema.making(
+                    identity: identity.hexadecimal, partitionBlocks: configuration.partitionBlocks,
+                    compression: found.count == 1 && found.flag(0, 0) ? "lz4" : nil),
+                milliseconds: configuration.answerMilliseconds)
+        } catch {
+            throw error.error("making the schema \(configuration.schema)")
+        }
+    }
+
+    /// Opens a log. It follows until ``settle()``.
+    /// - Parameter now: a monotonic clock, in nanoseconds.
+    /// - Throws: ``LogError``: `corrupt` where what is there is not this ledger, `unknown` where the server cannot be
+    ///   reached.
+    package static func open(
+        _ configuration: PostgresLogConfiguration, identity: Digest, hash: @escaping HashFunction,
+        now: (@Sendable () -> UInt64)? = nil
+    ) throws(LogError) -> PostgresLog {
+        let now = now ?? monotonicNanoseconds
+        let schema = PostgresSchema(name: configuration.schema)
+        let reader = PostgresReader(configuration, schema, hash: hash)
+        do throws(PostgresFault) {
+            let rows = try reader.run(schema.ledger, primary: false)
+            guard rows.count == 1, rows.number(0, 0) == PostgresSchema.format else {
+                throw PostgresFault(
+                    .decided(.corrupt),
+                    "the ledger has no form, or one that this version does not know")
+            }
+            guard Digest(Array(rows.bytes(0, 1))) == identity else {
+                throw PostgresFault(
+                    .decided(.corrupt),
+                    "the schema \(schema.name) has the ledger of another app or environment")
+            }
+            let head = try LogHead(try reader.run(schema.head, primary: false)) { words in
+                PostgresFault(.decided(.corrupt), words)
+            }
+            let writer = PostgresWriter(
+                configuration, schema, partitionBlocks: rows.number(0, 2), now: now)
+            return PostgresLog(
+                configuration, schema, version: reader.serverVersion, head, reader, writer, now: now)
+        } catch {
+            switch error.code {
+            case PostgresCode.undefinedTable, PostgresCode.undefinedSchema:
+                throw LogError(.corrupt, "there is no ledger in the schema \(schema.name)")
+            default: throw error.reading("opening the schema \(schema.name)")
+            }
+        }
+    }
+
+    /// The last block that is known to be durable. Of a log that follows, the last that was read.
+    package var head: LogHead? { standing.withLock { $0.head } }
+
+    /// Who leads, as the server that is read says.
+    /// - Throws: ``LogError`` `unknown` where it cannot be read now.
+    package func leader() throws(LogError) -> PostgresLeader? {
+        try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader, primary: false)) } catch {
+                throw error.reading("asking who leads")
+            }
+        }
+    }
+
+    package func settle() throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.settle() }
+    }
+
+    package func append(_ block: SealedBlock) throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.append(block) }
+    }
+
+    package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.redact(number, redactable) }
+    }
+
+    package func confirmLead() throws(LogError) {
+        // Without the writer's lock: nobody is to wait here for an append.
+        if now() < standing.withLock({ $0.leaseEnd }) { return }
+        try write { (writer) throws(LogError) in try writer.confirmLead() }
+    }
+
+    /// Does something with the writer, and notes what is known then.
+    private func write(_ body: (PostgresWriter) throws(LogError) -> Void) throws(LogError) {
+        try writer.withLock { (writer) throws(LogError) in
+            guard let writer else { throw closed }
+            defer { note(writer) }
+            try body(writer)
+        }
+    }
+
+    private func note(_ writer: PostgresWriter) {
+        standing.withLock { standing in
+            switch writer.state {
+            case .leads:
+                standing.head = writer.head
+                standing.isBound = true
+                standing.leaseEnd = writer.lease.end
+            case .inDoubt:
+                standing.isBound = true
+                standing.leaseEnd = 0
+            case .follows:
+                standing.isBound = false
+                standing.leaseEnd = 0
+            }
+        }
+    }
+
+    /// Renews the lease of a leader that appends nothing. Whoever appends has the lock, and renews it by that.
+    private func renewWhereIdle() {
+        _ = writer.withLockIfAvailable { writer in
+            guard let writer else { return }
+            // What went wrong is told by the next append, or by whoever confirms the lead.
+            try? writer.renewIfDue()
+            note(writer)
+        }
+    }
+
+    package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
+        let last = standing.withLock { $0.isBound ? $0.head?.number ?? 0 : nil }
+        let blocks = try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            return try reader.read(after: number, bytesMax: bytesMax, through: last)
+        }
+        if let block = blocks.last {
+            standing.withLock { standing in
+                if !standing.isBound, block.number > standing.head?.number ?? 0 { standing.head = block.head }
+            }
+        }
+        return blocks
+    }
+
+    package func checkRedactable(_ number: BlockNumber) throws(LogError) {
+        try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            do throws(PostgresFault) {
+                let rows = try reader.run(schema.redactableBytes, [.number(number)], primary: true)
+                guard rows.count == 1 else {
+                    throw PostgresFault(.decided(.corrupt), "it is not there")
+                }
+            } catch {
+                throw error.reading("looking at block \(number) in \(schema.name).block")
+            }
+        }
+    }
+
+    package func close() {
+        keeper.stop()
+        writer.withLock { writer in
+            writer?.release()
+            writer = nil
+        }
+        reader.withLock { $0 = nil }
+    }
+
+    private var closed: LogError { LogError(.notAppended, "the log is closed") }
+}
+#endif

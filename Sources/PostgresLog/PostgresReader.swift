@@ -1,0 +1,142 @@
+#if Postgres
+import Ledger
+
+/// The session that reads blocks. One thread at a time uses it: `PostgresLog` has it under a lock. It may be one with a
+/// standby, and begins anew where it was lost.
+final class PostgresReader {
+    private let configuration: PostgresLogConfiguration
+    private let schema: PostgresSchema
+    private let hash: HashFunction
+    private var session: PostgresConnection?
+    /// Whether the session is one with the primary.
+    private var isOfPrimary = false
+
+    init(_ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, hash: @escaping HashFunction) {
+        self.configuration = configuration
+        self.schema = schema
+        self.hash = hash
+    }
+
+    /// Carries a statement out, in a new session where the one that there is was lost.
+    /// - Parameter primary: whether only the primary will do, which alone has the leader's last block for certain.
+    func run(
+        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value] = [], primary: Bool
+    ) throws(PostgresFault) -> PostgresRows {
+        var attempts = 0
+        while true {
+            attempts += 1
+            let session = try session(primary: primary)
+            do throws(PostgresFault) {
+                return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+            } catch {
+                // A standby ends a read that is in the way of what it replays with 40001.
+                let mayHelp = error.kind == .lost || error.isOfTwoTransactions || error.isOfShutdown
+                guard mayHelp, attempts < (error.isOfTwoTransactions ? PostgresLogLimits.attemptsMax : 2) else {
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// A node that may lead reads from the primary, where there is one: a standby may be behind.
+    private func session(primary: Bool) throws(PostgresFault) -> PostgresConnection {
+        if let session, session.isUsable, isOfPrimary || !primary { return session }
+        session = nil
+        do {
+            isOfPrimary = primary || configuration.right == .leading
+            session = try PostgresConnection(configuration.settings(writing: isOfPrimary))
+        } catch {
+            guard isOfPrimary, !primary else { throw error }
+            isOfPrimary = false
+            session = try PostgresConnection(configuration.settings(writing: false))
+        }
+        guard let session else { throw PostgresFault(.lost, "no session was begun") }
+        try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
+        return session
+    }
+
+    /// The version of the server that was read last, as 150018 for 15.18; 0 where none was.
+    var serverVersion: Int { session?.serverVersion ?? 0 }
+
+    /// Blocks in their order.
+    /// - Parameter last: the last block that is given; `nil`: the last that is there.
+    /// - Throws: ``LogError``, as of `BlockLog.read`.
+    func read(
+        after number: BlockNumber, bytesMax: Int, through last: BlockNumber?
+    ) throws(LogError) -> [SealedBlock] {
+        var blocks: [SealedBlock] = []
+        var bytes = 0
+        while true {
+            let after = max(0, number) + BlockNumber(blocks.count)
+            let count = try countThatFits(after, bytesMax - bytes, through: last ?? .max, isFirst: blocks.isEmpty)
+            guard count > 0 else { return blocks }
+            let rows = try read(schema.read, after, through: after + count, primary: last != nil)
+            for row in 0..<rows.count {
+                let block = try block(rows, row, number: after + BlockNumber(row) + 1, after: blocks.last)
+                bytes += block.byteCount
+                blocks.append(block)
+            }
+            if BlockNumber(rows.count) < count {
+                // Whoever follows asks for the block after the last; whoever leads, for one that is there.
+                if last != nil { throw corrupt(after + BlockNumber(rows.count) + 1, "it is not there") }
+                return blocks
+            }
+            if bytes >= bytesMax { return blocks }
+        }
+    }
+
+    /// How many blocks are to be read in one step: they are not sent before it is known that they fit.
+    private func countThatFits(
+        _ after: BlockNumber, _ bytesMax: Int, through last: BlockNumber, isFirst: Bool
+    ) throws(LogError) -> Int64 {
+        let rows = min(Int64(max(0, bytesMax) / PostgresLogLimits.readRowBytes), PostgresLogLimits.readRowsMax)
+        let end = min(last, after + max(rows, 1))
+        guard after < end else { return 0 }
+        if isFirst, end == after + 1 { return 1 }
+        let sizes = try read(schema.sizes, after, through: end, primary: last != .max)
+        var bytes = 0
+        for row in 0..<sizes.count {
+            let number = after + BlockNumber(row) + 1
+            guard sizes.number(row, 0) == number else {
+                throw corrupt(number, "block \(sizes.number(row, 0)) stands in its place")
+            }
+            bytes += Int(sizes.number(row, 1))
+            if bytes > bytesMax { return isFirst ? max(Int64(row), 1) : Int64(row) }
+        }
+        // Of a leader's log, those that are missing are missed by whoever reads them.
+        return last == .max ? Int64(sizes.count) : end - after
+    }
+
+    private func read(
+        _ statement: PostgresConnection.Statement, _ after: BlockNumber, through last: BlockNumber, primary: Bool
+    ) throws(LogError) -> PostgresRows {
+        do {
+            return try run(statement, [.number(after), .number(last)], primary: primary)
+        } catch {
+            throw error.reading("reading block \(after + 1)")
+        }
+    }
+
+    private func block(
+        _ rows: PostgresRows, _ row: Int, number: BlockNumber, after last: SealedBlock?
+    ) throws(LogError) -> SealedBlock {
+        guard rows.number(row, 0) == number else {
+            throw corrupt(number, "block \(rows.number(row, 0)) stands in its place")
+        }
+        let body = rows.bytes(row, 4)
+        guard let previous = Digest(Array(rows.bytes(row, 2))), let stored = Digest(Array(rows.bytes(row, 3))),
+            Digest(of: body, hash) == stored
+        else { throw corrupt(number, "its body does not have its hash") }
+        guard last == nil || last?.hash == previous else {
+            throw corrupt(number, "it does not continue the block before it")
+        }
+        return SealedBlock(
+            number: number, term: rows.number(row, 1), previous: previous, hash: stored, body: Array(body),
+            redactable: Array(rows.bytes(row, 5)))
+    }
+
+    private func corrupt(_ number: BlockNumber, _ words: String) -> LogError {
+        LogError(.corrupt, "block \(number) in \(schema.name).block: \(words)")
+    }
+}
+#endif

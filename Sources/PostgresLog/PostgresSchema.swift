@@ -1,0 +1,231 @@
+#if Postgres
+/// The tables of one ledger, and all statements about them.
+///
+/// `block` is the chain. Its primary key is the fence: whoever inserts a number that is there is refused. `leader` has
+/// one row, which says who leads and how often the lease was renewed: it spares nodes fruitless appends, and says how
+/// long a leader may answer reads; the chain does not depend on it. `ledger` has one row, which says whose the ledger
+/// is.
+struct PostgresSchema {
+    typealias Statement = PostgresConnection.Statement
+
+    /// The tables' form.
+    static let format: Int64 = 1
+
+    let name: String
+
+    // MARK: - Making
+
+    /// - Parameter compression: for bodies, where the server has it.
+    func making(identity: String, partitionBlocks: Int64, compression: String?) -> String {
+        """
+        CREATE SCHEMA \(name);
+        CREATE TABLE \(name).ledger (
+            one boolean PRIMARY KEY DEFAULT true CHECK (one),
+            format bigint NOT NULL,
+            identity bytea NOT NULL,
+            partition_blocks bigint NOT NULL);
+        CREATE TABLE \(name).leader (
+            one boolean PRIMARY KEY DEFAULT true CHECK (one),
+            term bigint NOT NULL,
+            node text NOT NULL,
+            address text NOT NULL,
+            backend_pid integer NOT NULL,
+            backend_start timestamptz NOT NULL,
+            lease_ms bigint NOT NULL,
+            renewals bigint NOT NULL,
+            renewed timestamptz NOT NULL) WITH (fillfactor = 10);
+        CREATE TABLE \(name).block (
+            id bigint PRIMARY KEY,
+            term bigint NOT NULL,
+            time timestamptz NOT NULL,
+            previous bytea NOT NULL,
+            hash bytea NOT NULL,
+            body bytea \(compression.map { "COMPRESSION \($0) " } ?? "")NOT NULL,
+            redactable bytea NOT NULL) PARTITION BY RANGE (id);
+        INSERT INTO \(name).ledger (format, identity, partition_blocks)
+            VALUES (\(PostgresSchema.format), decode('\(identity)', 'hex'), \(partitionBlocks));
+        INSERT INTO \(name).leader (
+                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed)
+            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch');
+        \(makingPartition(0, blocks: partitionBlocks))
+        """
+    }
+
+    /// Partition n has the blocks from n × blocks + 1 on. It is made beside the table and then attached, which keeps
+    /// nobody from reading or appending. Rows of up to a page stay in it: those that are larger go to its TOAST table.
+    func makingPartition(_ partition: Int64, blocks: Int64) -> String {
+        """
+        CREATE TABLE \(name).block_\(partition) (LIKE \(name).block INCLUDING ALL) WITH (toast_tuple_target = 8160);
+        ALTER TABLE \(name).block ATTACH PARTITION \(name).block_\(partition)
+            FOR VALUES FROM (\(partition * blocks + 1)) TO (\((partition + 1) * blocks + 1));
+        """
+    }
+
+    var compressions: Statement {
+        Statement(
+            name: "compressions",
+            text: "SELECT enumvals @> '{lz4}' FROM pg_settings WHERE name = 'default_toast_compression'")
+    }
+
+    /// Whether the ledger has the partition.
+    var partitionIsThere: Statement {
+        Statement(name: "partition", text: "SELECT to_regclass('\(name).block_' || $1::bigint) IS NOT NULL")
+    }
+
+    // MARK: - Leading
+
+    var ledger: Statement {
+        Statement(name: "ledger", text: "SELECT format, identity, partition_blocks FROM \(name).ledger")
+    }
+
+    var leader: Statement {
+        Statement(
+            name: "leader",
+            text: """
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start FROM \(name).leader
+                """)
+    }
+
+    /// Ends a session, where it is still the one that the row names and this role may see and end it.
+    var end: Statement {
+        Statement(
+            name: "end",
+            text: """
+                SELECT pg_terminate_backend(pid, $3::bigint) FROM pg_stat_activity
+                WHERE pid = $1::bigint AND backend_start = $2::timestamptz AND pid <> pg_backend_pid()
+                """)
+    }
+
+    /// Takes the lead, if the row is still as it was seen.
+    var take: Statement {
+        Statement(
+            name: "take",
+            text: """
+                UPDATE \(name).leader SET
+                    term = greatest(
+                        term, coalesce((SELECT b.term FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)) + 1,
+                    node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
+                    backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
+                    lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp()
+                WHERE term = $1::bigint AND renewals = $2::bigint RETURNING term
+                """)
+    }
+
+    /// Renews the lease. Its commit waits for the standbys as every commit does: a former primary that is cut off from
+    /// them must not go on renewing while a leader of the new one leads.
+    var renew: Statement {
+        Statement(
+            name: "renew",
+            text: """
+                UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
+                """)
+    }
+
+    /// Gives the lead back, so that the next leader does not wait.
+    var release: Statement {
+        Statement(
+            name: "release",
+            text: """
+                UPDATE \(name).leader SET lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                WHERE term = $1::bigint
+                """)
+    }
+
+    /// Whether commits wait for a synchronous standby, and whether one is there; and whether this role is shown that.
+    var standbys: Statement {
+        Statement(
+            name: "standbys",
+            text: """
+                SELECT current_setting('synchronous_standby_names') <> '',
+                    EXISTS (SELECT FROM pg_stat_replication
+                        WHERE sync_state IN ('sync', 'quorum') AND state = 'streaming'),
+                    pg_has_role('pg_read_all_stats', 'USAGE')
+                """)
+    }
+
+    // MARK: - Blocks
+
+    var head: Statement {
+        Statement(name: "head", text: "SELECT id, term, hash FROM \(name).block ORDER BY id DESC LIMIT 1")
+    }
+
+    private static let columns = "id, term, time, previous, hash, body, redactable"
+    private static let values =
+        "$1::bigint, $2::bigint, clock_timestamp(), $3::bytea, $4::bytea, $5::bytea, $6::bytea"
+
+    /// The block before it must be there, and commits must wait for a standby where that is required ($7).
+    private var conditions: String {
+        """
+        ($1 = 1 OR EXISTS (SELECT FROM \(name).block WHERE id = $1 - 1 AND hash = $3))
+        AND (NOT $7::boolean OR current_setting('synchronous_standby_names') <> '')
+        """
+    }
+
+    /// Appends a block. That its number is absent is what the primary key says.
+    var append: Statement {
+        Statement(
+            name: "append",
+            text: """
+                INSERT INTO \(name).block (\(PostgresSchema.columns))
+                SELECT \(PostgresSchema.values) WHERE \(conditions)
+                """)
+    }
+
+    /// Appends a block and renews the lease, both or neither.
+    var appendRenewing: Statement {
+        Statement(
+            name: "append_renewing",
+            text: """
+                WITH renewal AS (
+                    UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp()
+                    WHERE term = $8::bigint RETURNING term)
+                INSERT INTO \(name).block (\(PostgresSchema.columns))
+                SELECT \(PostgresSchema.values) FROM renewal WHERE \(conditions)
+                """)
+    }
+
+    /// Why a block was not appended: who leads, and the hash of the block before it.
+    var refusal: Statement {
+        Statement(
+            name: "refusal",
+            text: """
+                SELECT term, node, address, (SELECT hash FROM \(name).block WHERE id = $1::bigint - 1)
+                FROM \(name).leader
+                """)
+    }
+
+    var redact: Statement {
+        Statement(
+            name: "redact",
+            text: """
+                UPDATE \(name).block SET redactable = $2::bytea
+                WHERE id = $1::bigint AND octet_length(redactable) = octet_length($2::bytea)
+                """)
+    }
+
+    var redactableBytes: Statement {
+        Statement(
+            name: "redactable_bytes", text: "SELECT octet_length(redactable) FROM \(name).block WHERE id = $1::bigint")
+    }
+
+    /// The sizes of the blocks after $1 up to $2. Those that are kept in pieces are not put together for it.
+    var sizes: Statement {
+        Statement(
+            name: "sizes",
+            text: """
+                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(name).block
+                WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
+                """)
+    }
+
+    /// The blocks after $1 up to $2.
+    var read: Statement {
+        Statement(
+            name: "read",
+            text: """
+                SELECT id, term, previous, hash, body, redactable FROM \(name).block
+                WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
+                """)
+    }
+}
+#endif

@@ -1,0 +1,356 @@
+#if Postgres
+import Ledger
+
+/// The session that leads. One thread at a time uses it: `PostgresLog` has it under a lock.
+///
+/// States: *follows* (it never led, or another leads), *leads*, *in doubt* (an append, a redaction or a renewal threw).
+/// Only ``settle()`` goes to *leads*. It begins a new session each time, so no statement of an earlier one can be taken
+/// for one of this.
+final class PostgresWriter {
+    enum State: Hashable {
+        case follows
+        /// - isProven: whether a block was appended since: only then is every block before it the last of its number.
+        case leads(isProven: Bool)
+        case inDoubt
+    }
+
+    private let configuration: PostgresLogConfiguration
+    private let schema: PostgresSchema
+    private let partitionBlocks: Int64
+    private let now: @Sendable () -> UInt64
+
+    private(set) var state = State.follows
+    private(set) var head: LogHead?
+    private var session: PostgresConnection?
+    private var reign: Int64 = 0
+    private(set) var lease: Lease
+    /// The last block for which there is a partition, as far as this session knows.
+    private var partitionedThrough: BlockNumber = 0
+
+    /// - Parameter now: a monotonic clock, in nanoseconds.
+    init(
+        _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
+        now: @escaping @Sendable () -> UInt64
+    ) {
+        self.configuration = configuration
+        self.schema = schema
+        self.partitionBlocks = partitionBlocks
+        self.now = now
+        lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: 0)
+    }
+
+    // MARK: - Leading
+
+    /// Takes the lead, where nobody has it, or whoever had it was not heard of for a whole lease.
+    func settle() throws(LogError) {
+        guard configuration.right == .leading else {
+            throw LogError(.superseded, "this node has no right to lead")
+        }
+        let hasFollowed = state == .follows
+        session = nil
+        do throws(PostgresFault) {
+            let session = try PostgresConnection(configuration.settings(writing: true))
+            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
+            try checkStandbys(session)
+            let former = try awaitLead(session)
+            try end(former, session)
+            try take(former, session)
+            self.session = session
+        } catch {
+            throw doubt(error, "taking the lead", hasFollowed: hasFollowed)
+        }
+    }
+
+    private func refuse(_ words: String) -> PostgresFault { PostgresFault(.decided(.notAppended), words) }
+
+    private func follow(_ leader: PostgresLeader) -> PostgresFault {
+        PostgresFault(.decided(.superseded), "node \(leader.node) leads, at \(leader.address)")
+    }
+
+    /// Refuses where what is acknowledged would be on one machine only.
+    private func checkStandbys(_ session: PostgresConnection) throws(PostgresFault) {
+        guard configuration.requireSynchronousStandby else { return }
+        let rows = try run(session, schema.standbys)
+        guard rows.count == 1, rows.flag(0, 0) else {
+            throw refuse("a synchronous standby is required, and the server's synchronous_standby_names is empty")
+        }
+        guard rows.flag(0, 1) else {
+            throw refuse(
+                rows.flag(0, 2)
+                    ? "a synchronous standby is required, and none is connected"
+                    : "a synchronous standby is required, and this role is not shown whether one is connected: "
+                        + "it needs pg_read_all_stats")
+        }
+    }
+
+    /// Waits until nobody leads.
+    private func awaitLead(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
+        var watch = LeaseWatch()
+        while true {
+            let leader = try leader(session)
+            switch watch.see(leader, node: configuration.node, at: now()) {
+            case .over: return leader
+            case .renewed: throw follow(leader)
+            case .runs:
+                pause(milliseconds: min(PostgresLogLimits.watchMilliseconds, Int(leader.leaseMilliseconds) / 8 + 1))
+            }
+        }
+    }
+
+    private func leader(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
+        guard let leader = PostgresLeader(try run(session, schema.leader)) else {
+            throw refuse("the table \(schema.name).leader has no row")
+        }
+        return leader
+    }
+
+    /// Ends the session of a leader that stalls, which may hold a lock that no time of the server's ends. Where this
+    /// role may not, the chain is as safe, and that lock is waited for.
+    private func end(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
+        guard former.backendPID != 0 else { return }
+        do throws(PostgresFault) {
+            _ = try run(
+                session, schema.end,
+                [
+                    .number(former.backendPID), .time(former.backendStart),
+                    .number(PostgresLogLimits.endingMilliseconds),
+                ])
+        } catch {
+            guard error.code == PostgresCode.privilege || error.kind == .warned else { throw error }
+        }
+    }
+
+    private func take(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
+        let begin = now()
+        let taken = try run(
+            session, schema.take,
+            [
+                .number(former.reign), .number(former.renewals), .text(configuration.node),
+                .text(configuration.address), .number(Int64(configuration.leaseMilliseconds)),
+            ])
+        guard taken.count == 1 else { throw follow(try leader(session)) }
+        let rows = try run(session, schema.head)
+        let head = try LogHead(rows, refuse)
+        try makePartitions(from: (head?.number ?? 0) + 1, session)
+        reign = taken.number(0, 0)
+        lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
+        self.head = head
+        state = .leads(isProven: false)
+    }
+
+    /// Renews the lease, unless that was done a moment ago.
+    func renewIfDue() throws(LogError) {
+        guard case .leads = state, let session, lease.isDue(at: now()) else { return }
+        let begin = now()
+        do throws(PostgresFault) {
+            guard try run(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
+            lease.renew(begin)
+        } catch {
+            throw doubt(error, "renewing the lease")
+        }
+    }
+
+    /// Renews the lease where it may have run out.
+    /// - Throws: ``LogError`` where this node cannot say that it leads.
+    func confirmLead() throws(LogError) {
+        guard case .leads = state else { throw notSettled("the lead is not confirmed") }
+        if now() >= lease.end { try renewIfDue() }
+    }
+
+    /// Gives the lead back, as far as that is possible.
+    func release() {
+        if case .leads = state, let session { _ = try? run(session, schema.release, [.number(reign)]) }
+        session = nil
+        state = .follows
+    }
+
+    // MARK: - Appending
+
+    func append(_ block: SealedBlock) throws(LogError) {
+        let number = block.number
+        guard case .leads(let isProven) = state, let session else {
+            throw notSettled("block \(number) was not appended")
+        }
+        if let error = refusal(of: block) {
+            state = .inDoubt
+            throw error
+        }
+        do throws(PostgresFault) {
+            try makePartitions(from: number, session)
+            let begin = now()
+            let renews = lease.isDue(at: begin)
+            guard try insert(block, renews: renews, session) else { throw try reason(block, session) }
+            if renews { lease.renew(begin) }
+        } catch {
+            if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }
+            throw doubt(error, "appending block \(number)")
+        }
+        head = block.head
+        state = .leads(isProven: true)
+    }
+
+    /// Why a block is not appended that does not follow the last one.
+    private func refusal(of block: SealedBlock) -> LogError? {
+        let last = head ?? LogHead(number: 0, term: 0, hash: .zero)
+        let number = block.number
+        if number <= last.number { return LogError(.superseded, "block \(number) is there already") }
+        if number > last.number + 1 {
+            return LogError(.notAppended, "block \(number) does not follow block \(last.number)")
+        }
+        if head != nil, block.previous != last.hash {
+            return LogError(.superseded, "block \(number) continues another block than block \(last.number)")
+        }
+        if block.byteCount > PostgresLogLimits.blockBytesMax {
+            return LogError(.notAppended, "block \(number) has \(block.byteCount) bytes, which are too many")
+        }
+        return nil
+    }
+
+    /// - Returns: whether it was inserted.
+    private func insert(
+        _ block: SealedBlock, renews: Bool, _ session: PostgresConnection
+    ) throws(PostgresFault) -> Bool {
+        var values: [PostgresConnection.Value] = [
+            .number(block.number), .number(block.term), .bytes(block.previous.bytes), .bytes(block.hash.bytes),
+            .bytes(block.body), .bytes(block.redactable), .flag(configuration.requireSynchronousStandby),
+        ]
+        if renews { values.append(.number(reign)) }
+        let rows = try run(session, renews ? schema.appendRenewing : schema.append, values)
+        return rows.changed == 1
+    }
+
+    /// Why a statement inserted nothing.
+    private func reason(_ block: SealedBlock, _ session: PostgresConnection) throws(PostgresFault) -> PostgresFault {
+        let rows = try run(session, schema.refusal, [.number(block.number)])
+        guard rows.count == 1 else { return refuse("the table \(schema.name).leader has no row") }
+        if rows.number(0, 0) != reign { return superseded(by: rows) }
+        if block.number > 1, rows.isNull(0, 3) || !rows.bytes(0, 3).elementsEqual(block.previous.bytes) {
+            return PostgresFault(
+                .decided(.superseded),
+                "the server does not have block \(block.number - 1), which was acknowledged: it lost blocks")
+        }
+        return refuse(
+            configuration.requireSynchronousStandby
+                ? "a synchronous standby is required, and the server's synchronous_standby_names is empty"
+                : "the server inserted nothing, and nothing says why")
+    }
+
+    /// A block stands at the number already: that of another leader, or, where nothing was appended since the lead was
+    /// taken, one of which nobody knew: its commit waited for a standby, and it could not be seen.
+    private func taken(_ number: BlockNumber, isProven: Bool, _ session: PostgresConnection) -> LogError {
+        state = .inDoubt
+        do throws(PostgresFault) {
+            let rows = try run(session, schema.refusal, [.number(number)])
+            guard rows.count == 1, rows.number(0, 0) == reign, !isProven else {
+                state = .follows
+                return LogError(.superseded, "block \(number) of another leader is there already")
+            }
+            return LogError(.notAppended, "block \(number) is there, which was in doubt when the lead was taken")
+        } catch {
+            return LogError(.notAppended, "block \(number) is there already; asking who leads: \(error.words)")
+        }
+    }
+
+    private func superseded(by rows: PostgresRows? = nil) -> PostgresFault {
+        let words = rows.map { "node \($0.text(0, 1)) leads, at \($0.text(0, 2))" } ?? "another node leads"
+        return PostgresFault(.decided(.superseded), words)
+    }
+
+    /// After a fault only ``settle()`` helps.
+    /// - Parameter hasFollowed: whether nothing of this node's own can be in doubt.
+    private func doubt(_ fault: PostgresFault, _ doing: String, hasFollowed: Bool = false) -> LogError {
+        let isFollowing = hasFollowed || fault.kind == .decided(.superseded)
+        state = isFollowing ? .follows : .inDoubt
+        return fault.error(doing)
+    }
+
+    private func notSettled(_ what: String) -> LogError { LogError(.notAppended, "\(what): the log was not settled") }
+
+    // MARK: - Redacting
+
+    func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
+        guard case .leads = state, let session else { throw notSettled("block \(number) was not redacted") }
+        guard number > 0, number <= head?.number ?? 0 else {
+            throw LogError(.notAppended, "there is no block \(number) to redact")
+        }
+        let changed: Int
+        do throws(PostgresFault) {
+            changed = try run(session, schema.redact, [.number(number), .bytes(redactable)]).changed
+        } catch {
+            throw doubt(error, "redacting block \(number)")
+        }
+        guard changed == 1 else {
+            throw LogError(.notAppended, "block \(number)'s redactable part has another count of bytes")
+        }
+    }
+
+    // MARK: - Partitions
+
+    /// Makes the partition of a block, and the next one while there is a quarter of this one left. Where the next one
+    /// cannot be made, it is tried again at the next block.
+    private func makePartitions(from number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
+        if number > partitionedThrough || self.session == nil {
+            try makePartition((number - 1) / partitionBlocks, session)
+        }
+        let next = (number + partitionBlocks / 4) / partitionBlocks
+        guard next * partitionBlocks >= partitionedThrough else { return }
+        do throws(PostgresFault) {
+            try makePartition(next, session)
+        } catch {
+            if error.kind == .lost { throw error }
+        }
+    }
+
+    private func makePartition(_ partition: Int64, _ session: PostgresConnection) throws(PostgresFault) {
+        if try !run(session, schema.partitionIsThere, [.number(partition)]).flag(0, 0) {
+            do throws(PostgresFault) {
+                try session.run(
+                    schema.makingPartition(partition, blocks: partitionBlocks),
+                    milliseconds: configuration.answerMilliseconds)
+            } catch {
+                guard error.code == PostgresCode.duplicateTable else { throw error }
+            }
+        }
+        partitionedThrough = (partition + 1) * partitionBlocks
+    }
+
+    /// Carries a statement out, and again where another transaction was in its way.
+    private func run(
+        _ session: PostgresConnection, _ statement: PostgresConnection.Statement,
+        _ values: [PostgresConnection.Value] = []
+    ) throws(PostgresFault) -> PostgresRows {
+        var attempts = 1
+        while true {
+            do throws(PostgresFault) {
+                return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+            } catch {
+                guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
+                attempts += 1
+            }
+        }
+    }
+}
+
+extension PostgresLeader {
+    /// `nil` where there is no row.
+    init?(_ rows: PostgresRows) {
+        guard rows.count == 1 else { return nil }
+        reign = rows.number(0, 0)
+        node = rows.text(0, 1)
+        address = rows.text(0, 2)
+        leaseMilliseconds = rows.number(0, 3)
+        renewals = rows.number(0, 4)
+        backendPID = rows.number(0, 5)
+        backendStart = rows.number(0, 6)
+    }
+}
+
+extension LogHead {
+    /// The head that ``PostgresSchema/head`` answers; `nil` where there is no block.
+    init?(_ rows: PostgresRows, _ refuse: (String) -> PostgresFault) throws(PostgresFault) {
+        guard rows.count > 0 else { return nil }
+        guard let hash = Digest(Array(rows.bytes(0, 2))) else { throw refuse("the last block has no hash") }
+        self.init(number: rows.number(0, 0), term: rows.number(0, 1), hash: hash)
+    }
+}
+#endif

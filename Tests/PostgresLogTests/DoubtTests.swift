@@ -1,0 +1,200 @@
+#if Postgres
+import Ledger
+import LedgerTestKit
+import Synchronization
+import Testing
+
+@testable import PostgresLog
+
+/// An append of whose end the node hears nothing, or not what it has to hear.
+@Suite struct DoubtTests {
+    @Test(
+        arguments: [
+            (.cutBefore, false), (.cutBeforeCommit, false), (.cutAfterCommit, true), (.loseReply, true),
+        ] as [(NetworkFault, Bool)])
+    func aCutConnectionIsInDoubtAndSettledByTheNextTerm(fault: NetworkFault, isThere: Bool) throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 1)
+        let log = try ledger.open(ledger.configuration(folder: proxy.folder))
+        defer { log.close() }
+        var blocks = [try log.leadWithTestBlock(&random)]
+        let next = TestBlock.after(blocks[0].head, bodyBytes: 500, redactableBytes: 5, &random)
+        proxy.fail(fault)
+        #expect(logError { try log.append(next) }?.kind == .unknown)
+        #expect(try log.readAll() == blocks, "what is in doubt was handed out")
+        #expect(logError { try log.append(next) }?.kind == .notAppended, "appended before it was settled")
+        let term = try log.leadWithTestBlock(&random)
+        #expect(term.term == 2)
+        blocks += isThere ? [next, term] : [term]
+        #expect(try log.readAll() == blocks)
+    }
+
+    @Test func anAnswerThatDoesNotComeInTimeIsInDoubt() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 2)
+        var configuration = ledger.configuration(folder: proxy.folder)
+        configuration.answerMilliseconds = 300
+        let log = try ledger.open(configuration)
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let next = TestBlock.after(first.head, bodyBytes: 500, redactableBytes: 5, &random)
+        proxy.fail(.delayReply(milliseconds: 600))
+        #expect(logError { try log.append(next) }?.kind == .unknown)
+        let term = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, next, term])
+    }
+
+    @Test func aSessionThatTheServerEndsIsTakenUpAgain() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 3)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        try ledger.session().run("SELECT pg_terminate_backend(backend_pid, 1000) FROM leader")
+        let next = TestBlock.after(first.head, bodyBytes: 500, redactableBytes: 5, &random)
+        let kind = try #require(logError { try log.append(next) }).kind
+        #expect([.unknown, .notAppended].contains(kind))
+        let term = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, term])
+    }
+
+    /// The server says that the row was inserted, and then fails to commit.
+    @Test(arguments: [true, false])
+    func anErrorOfTheServerIsNoSuccessHoweverLateItComes(atCommit: Bool) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 5)
+        let log = try ledger.open()
+        defer { log.close() }
+        var blocks = [try log.leadWithTestBlock(&random)]
+        let session = try ledger.session()
+        try session.run(
+            """
+            CREATE TABLE plan (code text);
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE code text := (SELECT code FROM \(ledger.schema).plan);
+            BEGIN
+                IF code IS NOT NULL THEN RAISE EXCEPTION 'as the test says' USING ERRCODE = code; END IF;
+                RETURN NULL;
+            END $$;
+            CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON block_0
+                DEFERRABLE INITIALLY \(atCommit ? "DEFERRED" : "IMMEDIATE") FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        let kinds: [(String, LogError.Kind)] = [
+            ("53100", .notAppended), ("25006", .unknown), ("57P01", .unknown), ("XX001", .corrupt),
+            ("40001", .notAppended), ("40P01", .notAppended),
+        ]
+        for (code, kind) in kinds {
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 20, redactableBytes: 5, &random)
+            try session.run("INSERT INTO plan VALUES ('\(code)')")
+            #expect(logError { try log.append(next) }?.kind == kind, "\(code)")
+            try session.run("DELETE FROM plan")
+            blocks.append(try log.leadWithTestBlock(&random))
+        }
+        #expect(try log.readAll() == blocks)
+    }
+
+    @Test func whatAnotherTransactionWasInTheWayOfIsTriedAgain() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 6)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        try ledger.session().run(
+            """
+            CREATE SEQUENCE attempts;
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                CASE nextval('\(ledger.schema).attempts')
+                WHEN 1 THEN RAISE EXCEPTION 'once' USING ERRCODE = '40001';
+                WHEN 2 THEN RAISE EXCEPTION 'twice' USING ERRCODE = '40P01';
+                ELSE RETURN NULL;
+                END CASE;
+            END $$;
+            CREATE TRIGGER fail AFTER INSERT ON block_0 FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        let next = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 5, &random)
+        try log.append(next)
+        #expect(try log.readAll() == [first, next])
+        #expect(try ledger.session().run("SELECT last_value FROM attempts") == [["3"]])
+    }
+
+    @Test func aStatementThatReachesTheServerTwiceInsertsOnce() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 7)
+        let log = try ledger.open(ledger.configuration(folder: proxy.folder))
+        defer { log.close() }
+        var blocks = [try log.leadWithTestBlock(&random)]
+        for _ in 0..<10 {
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 20, redactableBytes: 5, &random)
+            proxy.fail(.duplicate)
+            try log.append(next)
+            blocks.append(next)
+        }
+        #expect(try log.readAll() == blocks)
+        #expect(try ledger.session().run("SELECT count(*) FROM block") == [["11"]])
+    }
+
+    @Test func anErrorOfTheServerMeansWhatItsCodeSays() {
+        let kinds: [(String, LogError.Kind)] = [
+            ("25006", .unknown), ("57P01", .unknown), ("57P03", .unknown), ("08006", .unknown),
+            ("53100", .notAppended), ("55P03", .notAppended), ("42501", .notAppended), ("XX001", .corrupt),
+        ]
+        for (code, kind) in kinds {
+            #expect(PostgresFault(.refused(code: code), "x").error("appending").kind == kind, "\(code)")
+        }
+        #expect(PostgresFault(.warned, "x").error("appending").kind == .unknown)
+        #expect(PostgresFault(.lost, "x").error("appending").kind == .unknown)
+        #expect(PostgresFault(.refused(code: "40001"), "x").isOfTwoTransactions)
+        #expect(PostgresFault(.refused(code: "40P01"), "x").isOfTwoTransactions)
+    }
+
+    /// What a node without the right to end sessions meets: the commit of its predecessor cannot be seen, and comes.
+    @Test func aBlockThatComesAfterTheLeadWasTakenIsFoundByAppending() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 4)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let hidden = TestBlock.after(first.head, bodyBytes: 30, redactableBytes: 0, &random)
+        let other = try ledger.session()
+        try other.run("BEGIN")
+        try other.run(
+            """
+            INSERT INTO block VALUES (2, 1, now(), '\\x\(first.hash.hexadecimal)', '\\x\(hidden.hash.hexadecimal)',
+                '\\x\(hidden.body.map { Digest.twoDigits($0) }.joined())', '')
+            """)
+        try log.settle()
+        #expect(log.head == first.head)
+        let isCommitted = Mutex(false)
+        inThread { [other = Box(other)] in
+            pause(milliseconds: 200)
+            _ = try? other.value.run("COMMIT")
+            isCommitted.withLock { $0 = true }
+        }
+        let term = TestBlock.term(after: first, &random)
+        #expect(logError { try log.append(term) }?.kind == .notAppended)
+        while !isCommitted.withLock({ $0 }) { pause(milliseconds: 1) }
+        let again = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, hidden, again])
+    }
+
+    /// A session that one thread hands to another.
+    private struct Box: @unchecked Sendable {
+        let value: PlainSession
+        init(_ value: PlainSession) { self.value = value }
+    }
+}
+
+extension Digest {
+    fileprivate static func twoDigits(_ byte: UInt8) -> String {
+        let digits = String(byte, radix: 16)
+        return digits.count == 1 ? "0" + digits : digits
+    }
+}
+#endif

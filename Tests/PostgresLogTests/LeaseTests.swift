@@ -1,0 +1,156 @@
+#if Postgres
+import Ledger
+import LedgerTestKit
+import Synchronization
+import Testing
+
+@testable import PostgresLog
+
+@Suite struct LeaseTests {
+    private static func leader(renewals: Int64, lease: Int64 = 1000, node: String = "a") -> PostgresLeader {
+        PostgresLeader(
+            reign: 3, node: node, address: "a:7000", leaseMilliseconds: lease, renewals: renewals, backendPID: 7,
+            backendStart: 8)
+    }
+
+    private static let second: UInt64 = 1_000_000_000
+
+    @Test func aChallengerWaitsAWholeLeaseFromItsFirstLook() {
+        var watch = LeaseWatch()
+        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 100 * Self.second) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 101 * Self.second - 1) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 101 * Self.second) == .over)
+    }
+
+    @Test func aRenewalIsRespected() {
+        var watch = LeaseWatch()
+        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 0) == .runs)
+        #expect(watch.see(Self.leader(renewals: 6), node: "b", at: 2 * Self.second) == .renewed)
+    }
+
+    @Test func nobodyWaitsForALeadThatWasGivenBackOrForItsOwn() {
+        var watch = LeaseWatch()
+        #expect(watch.see(Self.leader(renewals: 5, lease: 0), node: "b", at: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), node: "a", at: 0) == .over)
+    }
+
+    @Test func aLeaderCountsItsLeaseFromBeforeItAskedAndOnLessThanAllOfIt() {
+        var lease = Lease(milliseconds: 1000, begin: 10 * Self.second)
+        #expect(lease.end == 10 * Self.second + 900_000_000)
+        #expect(!lease.isDue(at: 10 * Self.second + 249_000_000))
+        #expect(lease.isDue(at: 10 * Self.second + 250_000_000))
+        lease.renew(12 * Self.second)
+        #expect(lease.end == 12 * Self.second + 900_000_000)
+    }
+
+    @Test func anotherNodeWaitsForALeaderThatIsThereAndLeadsOneLeaseAfterItIsGone() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 1)
+        let a = try ledger.open(ledger.configuration(node: "a", folder: proxy.folder))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer {
+            a.close()
+            b.close()
+        }
+        let first = try a.leadWithTestBlock(&random)
+        let refused = try #require(logError { try b.settle() })
+        #expect(refused.kind == .superseded && refused.description == "taking the lead: node a leads, at a:7000")
+        #expect(try b.leader()?.address == "a:7000")
+
+        // The leader's machine is cut off: nothing comes to the server any more, and nothing from it.
+        proxy.hold()
+        let begin = monotonicNanoseconds()
+        let second = try leadPatiently(b, &random)
+        let waited = monotonicNanoseconds() - begin
+        #expect(waited > 700_000_000 && waited < 4 * Self.second, "\(waited) ns")
+        #expect(logError { try b.confirmLead() } == nil)
+        let late = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        let outcome = Mutex<LogError?>(nil)
+        let reads = Mutex<LogError?>(nil)
+        let isRead = Mutex(false)
+        let isDone = Mutex(false)
+        inThread {
+            reads.withLock { $0 = logError { try a.confirmLead() } }
+            isRead.withLock { $0 = true }
+            outcome.withLock { $0 = logError { try a.append(late) } }
+            isDone.withLock { $0 = true }
+        }
+        pause(milliseconds: 50)
+        #expect(!isRead.withLock { $0 }, "a former leader says that it leads, and has asked nobody")
+        proxy.release()
+        while !isDone.withLock({ $0 }) { pause(milliseconds: 1) }
+        #expect(outcome.withLock { $0 } != nil, "a former leader's block was appended")
+        #expect(reads.withLock { $0 } != nil, "a former leader says that it leads")
+        #expect(try b.readAll() == [first, second])
+        #expect(logError { try a.settle() }?.kind == .superseded)
+        #expect(try a.readAll() == [first, second], "it follows, and reads what the other one appends")
+        #expect(a.head == second.head)
+    }
+
+    @Test func anIdleLeaderRenewsItsLease() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 2)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer {
+            a.close()
+            b.close()
+        }
+        let first = try a.leadWithTestBlock(&random)
+        pause(milliseconds: 2500)
+        #expect(logError { try b.settle() }?.kind == .superseded)
+        #expect(logError { try a.confirmLead() } == nil)
+        let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        try a.append(next)
+        #expect(try b.readAll() == [first, next])
+    }
+
+    @Test func aLeadThatIsGivenBackIsTakenAtOnce() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 3)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer { b.close() }
+        let first = try a.leadWithTestBlock(&random)
+        a.close()
+        let begin = monotonicNanoseconds()
+        let second = try b.leadWithTestBlock(&random)
+        #expect(monotonicNanoseconds() - begin < 500_000_000)
+        #expect(try b.readAll() == [first, second])
+        #expect(second.term == 2)
+    }
+
+    /// Its node stalls in a transaction that holds the leader's row; no timeout of the server's ends that.
+    @Test func aSessionThatHoldsALockIsEnded() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 4)
+        let stalled = try ledger.session()
+        try stalled.run(
+            """
+            UPDATE leader SET term = 1, node = 'z', lease_ms = 300, backend_pid = pg_backend_pid(),
+                backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid());
+            """)
+        try stalled.run("BEGIN")
+        try stalled.run("UPDATE leader SET renewals = renewals + 1")
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer { b.close() }
+        let begin = monotonicNanoseconds()
+        let block = try b.leadWithTestBlock(&random)
+        #expect(monotonicNanoseconds() - begin < 2 * Self.second)
+        #expect(try b.readAll() == [block])
+        #expect(throws: PostgresServer.Failure.self) { try stalled.run("COMMIT") }
+    }
+
+    private func leadPatiently(_ log: PostgresLog, _ random: inout SplitMix64) throws -> SealedBlock {
+        for _ in 0..<20 {
+            do { return try log.leadWithTestBlock(&random) } catch let error as LogError where error.kind == .superseded
+            {
+                continue
+            }
+        }
+        throw PostgresServer.Failure(description: "the leader was heard of again and again")
+    }
+}
+#endif
