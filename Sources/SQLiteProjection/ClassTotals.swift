@@ -44,12 +44,6 @@ struct ClassTotals {
 }
 
 extension Totals {
-    /// Whether nothing of a currency was ever posted. Reports do not list it, whenever the catalog got it: so a report
-    /// of a past time has the same rows for ever.
-    func isUnused(_ currency: CurrencyID) -> Bool {
-        AccountKind.allCases.allSatisfy { self[currency, $0] == Turnover() }
-    }
-
     /// Debits less credits of all of a currency's accounts: 0 where they are right.
     func balance(of currency: CurrencyID) -> Int128 {
         AccountKind.allCases.reduce(Int128(0)) { $0 &+ self[currency, $1].balance }

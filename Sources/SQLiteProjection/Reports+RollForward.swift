@@ -49,12 +49,9 @@ extension Reports {
         let dueBefore = try query.from.map { try due($0 - 1, through: first, of: newest) } ?? [:]
         let dueAfter = try due(query.asOf, through: last, of: newest)
         let debtPaid = try debtPaid(after: first, through: last)
-        // By when it happened, whatever is posted later may count already.
-        let used = try query.dates == .effective ? totals(through: newest, of: newest).sums : after.sums
         var rows: [ReportLine] = []
         for number in codes.indices.map({ Int64($0 + 1) }) where currency == nil || currency == number {
             let id = try self.number(number)
-            if used.isUnused(id) { continue }
             // What free lots paid for debts of paid ones is less than 0 where it was the other way round.
             let ofFree = debtPaid[id] ?? 0
             for lotClass in [LotClass.paid, .free] {

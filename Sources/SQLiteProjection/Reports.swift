@@ -125,10 +125,8 @@ struct Reports {
         }
         var rows: [ReportRow] = []
         for number in codes.indices.map({ Int64($0 + 1) }) where currency == nil || currency == number {
-            let id = try self.number(number)
-            if totals.isUnused(id) { continue }
             for kind in AccountKind.allCases {
-                let turnover = totals[id, kind]
+                let turnover = totals[try self.number(number), kind]
                 if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }
                 rows.append(
                     .trial(

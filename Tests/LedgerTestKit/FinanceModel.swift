@@ -331,12 +331,7 @@ package struct FinanceModel {
     }
 
     private func rollforward(_ query: ReportQuery, _ wanted: CurrencyID?) -> [ReportLine] {
-        // A currency is listed once it was used; by when it happened once anything was posted of it, for that may count
-        // at any time.
-        let used = Set(
-            steps.filter { query.dates == .effective || $0.entry.time <= query.asOf }.map(\.lot.currency))
-        return rows.currencies.filter { used.contains($0.id) && (wanted == nil || $0.id == wanted) }.flatMap {
-            currency in
+        rows.currencies.filter { wanted == nil || $0.id == wanted }.flatMap { currency in
             [LotClass.paid, .free].map { lotClass in
                 var columns: [String: Int128] = [:]
                 func when(_ step: Step) -> Timestamp { time(step, query.dates) }

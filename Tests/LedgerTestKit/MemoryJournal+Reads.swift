@@ -240,8 +240,6 @@ extension MemoryJournal {
         var page: [ReportRow] = []
         for (index, currency) in books.currencies.enumerated() {
             guard query.currency == nil || query.currency == currency.code else { continue }
-            let turnovers = AccountKind.allCases.map { totals[CurrencyID(index + 1), $0] }
-            guard turnovers.contains(where: { $0 != Totals.Turnover() }) else { continue }
             for kind in AccountKind.allCases {
                 let turnover = totals[CurrencyID(index + 1), kind]
                 if kind.isListedOnceUsed && turnover == Totals.Turnover() { continue }

@@ -175,9 +175,7 @@ extension World {
                 debits[place.currency, default: [:]][.wallet, default: 0] += Int128(units)
                 credits[place.currency, default: [:]][.expired, default: 0] += Int128(units)
             }
-            // Every transfer has a debit.
-            return World.currencies.filter { (currency == nil || $0 == currency) && debits[$0] != nil }.flatMap {
-                code in
+            return World.currencies.filter { currency == nil || $0 == currency }.flatMap { code in
                 AccountKind.allCases.filter { !$0.isListedOnceUsed || debits[code]?[$0] != nil }.map { kind in
                     .trial(
                         currency: code, account: kind, debits: debits[code]?[kind] ?? 0,

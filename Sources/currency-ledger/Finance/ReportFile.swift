@@ -31,6 +31,7 @@ struct ReportFile {
             for case .line(let line) in rows { sums.add(line) }
             count = sums.count
         } else {
+            let rows = kind == .trial ? ReportFile.used(rows) : rows
             try append(rows)
             count += rows.count
         }
@@ -40,9 +41,40 @@ struct ReportFile {
     mutating func finish() throws {
         let lines = sums.rows
         if kind == .deferred { try lines.forEach(ReportFile.check) }
-        try append(lines.map { .line($0) })
+        if kind.isOfSums {
+            let rows = lines.map { ReportRow.line($0) }
+            let used = kind == .rollforward ? ReportFile.used(rows) : rows
+            try append(used)
+            count = used.count
+        } else {
+            try append([])
+        }
         try file.write(Array(journal.end().utf8))
         try file.finish(rows: count)
+    }
+
+    /// The rows of those currencies of which there was anything. Which others there are depends on the catalog of
+    /// today, and a report of a closed period has the same bytes for ever.
+    private static func used(_ rows: [ReportRow]) -> [ReportRow] {
+        func currency(_ row: ReportRow) -> (code: String, isUsed: Bool)? {
+            switch row {
+            case .trial(let currency, _, let debits, let credits): (currency.text, debits != 0 || credits != 0)
+            case .line(let line):
+                (
+                    line.word("currency"),
+                    line.values.contains { value in
+                        switch value {
+                        case .integer(let number): number != 0
+                        case .sum(let sum): sum != 0
+                        case .text, nil: false
+                        }
+                    }
+                )
+            default: nil
+            }
+        }
+        let used = Set(rows.compactMap { row in currency(row).flatMap { $0.isUsed ? $0.code : nil } })
+        return rows.filter { row in currency(row).map { used.contains($0.code) } ?? true }
     }
 
     private mutating func append(_ rows: [ReportRow]) throws(FileError) {
