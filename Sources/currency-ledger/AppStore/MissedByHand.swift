@@ -158,6 +158,7 @@ final class MissedByHand: Sendable {
         let last = try await ledger.head().entry
         var after = try await lastEntry(before: start)
         let first = after
+        var asked: Set<TransactionID> = []
         while after < last {
             let page = try await ledger.journal(after: after, limit: Limits.journalPageMax)
             guard let begin = page.entries.first, let end = page.entries.last else { break }
@@ -166,7 +167,7 @@ final class MissedByHand: Sendable {
             // The entry of a purchase that was refunded in part when it was credited is a refund. Of other stores'
             // purchases Apple knows nothing.
             let purchases = page.entries.filter { [.credit, .imported, .refund].contains($0.kind) }
-                .compactMap(\.transaction).filter { $0.number < TransactionID.ownNumbers }
+                .compactMap(\.transaction).filter { $0.number < TransactionID.ownNumbers && asked.insert($0).inserted }
             try await readRefunds(of: purchases)
             after = end.entry
             progress(after - first, last - first)
