@@ -213,7 +213,7 @@ import Testing
                     [
                         .credit(Workload.purchase(next, signedDate: 20), account: account),
                         .credit(
-                            Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(pages) * 1_000),
+                            Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(next % 90) * 1_000),
                             account: account
                         ),
                     ], at: 7_000)
