@@ -9,16 +9,17 @@ struct JournalClock {
     private let lastEntryID: EntryID
     /// The last of all.
     let lastTransferID: TransferID
+    let lastBlock: BlockNumber
 
     init(_ db: Database) throws {
         selectTime = try PreparedStatement(db, "SELECT time FROM entry WHERE id = ?")
         selectFirstTransfer = try PreparedStatement(db, "SELECT first_transfer FROM entry WHERE id = ?")
-        let ends = try PreparedStatement(db, "SELECT entry, transfer FROM projection WHERE id = 1")
-            .first { (entry: $0.integer(0), transfer: $0.integer(1)) }
+        let ends = try PreparedStatement(db, "SELECT entry, transfer, block FROM projection WHERE id = 1")
+            .first { (entry: $0.integer(0), transfer: $0.integer(1), block: $0.integer(2)) }
         guard let ends, Plausible.isAmount(ends.entry), Plausible.isAmount(ends.transfer) else {
             throw StoreError.corrupt("the tables do not say what they hold")
         }
-        (lastEntryID, lastTransferID) = (ends.entry, ends.transfer)
+        (lastEntryID, lastTransferID, lastBlock) = (ends.entry, ends.transfer, ends.block)
     }
 
     /// The last entry posted at `time` or before; 0 where there is none.

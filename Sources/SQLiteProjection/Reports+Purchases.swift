@@ -5,7 +5,8 @@ import Ledger
 extension Reports {
     private static let columns = """
         p.transaction_id, p.account, p.product, p.quantity, p.source, p.storefront, p.purchase_date, p.time, p.price,
-        p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time, p.revocation_date
+        p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time, p.revocation_date,
+        (SELECT e.block FROM purchase_event AS e WHERE e.transaction_id = p.transaction_id AND e.kind = 'assigned')
         """
 
     /// The purchases of a period, as they were at its end.
@@ -14,7 +15,7 @@ extension Reports {
             db,
             """
             SELECT \(Reports.columns) FROM purchase AS p LEFT JOIN entry AS o ON o.id = p.entry
-            WHERE (p.time, p.transaction_id) > (?1, ?2) AND p.time <= ?3
+            WHERE (p.time, p.transaction_id) > (?1, ?2) AND p.time <= ?3 AND p.block <= ?4
             ORDER BY p.time, p.transaction_id
             """)
         let from = query.from.map { JournalCut.earliestPosting($0, query.dates) } ?? 0
@@ -22,6 +23,7 @@ extension Reports {
         select.bind(1, begin.account)
         select.bind(2, begin.item)
         select.bind(3, query.dates == .posted ? query.asOf : Int64.max)
+        select.bind(4, after.end ?? Int64.max)
         return try purchases(query, after, clock, select) { ReportCursor(query.kind, account: $1, item: $0) }
     }
 
@@ -33,15 +35,23 @@ extension Reports {
             SELECT \(Reports.columns) FROM (
                 SELECT transaction_id FROM purchase WHERE account IS NULL AND transaction_id > ?1
                 UNION ALL
-                SELECT transaction_id FROM assignment WHERE time > ?2 AND transaction_id > ?1
+                \(query.dates == .posted
+                    ? "SELECT transaction_id FROM assignment WHERE time > ?2 AND transaction_id > ?1"
+                    : """
+                    SELECT a.transaction_id FROM assignment AS a
+                        JOIN purchase_event AS e ON e.transaction_id = a.transaction_id AND e.kind = 'assigned'
+                    WHERE a.time > ?2 AND a.transaction_id > ?1 AND e.block > ?3
+                    """)
             ) AS u
                 JOIN purchase AS p ON p.transaction_id = u.transaction_id LEFT JOIN entry AS o ON o.id = p.entry
-            WHERE p.time <= ?2
+            WHERE \(query.dates == .posted ? "p.time <= ?2" : "p.block <= ?3")
             ORDER BY p.transaction_id
             """)
         select.bind(1, after.item)
-        // By when it happened, what was claimed late was sold to that account all the same.
-        select.bind(2, query.dates == .posted ? query.asOf : Int64.max)
+        // By when it happened, what was claimed late was sold to that account all the same; but not what is claimed
+        // while the pages are read.
+        select.bind(2, query.asOf)
+        if let end = after.end { select.bind(3, end) }
         return try purchases(query, after, clock, select) { transaction, _ in
             ReportCursor(query.kind, item: transaction)
         }
@@ -57,7 +67,7 @@ extension Reports {
             """
             SELECT signed_date, revoked, revocation_date FROM purchase_event
             WHERE transaction_id = ?1 AND kind IN ('signed', 'stated')
-                AND \(query.dates == .posted ? "time" : "coalesce(revocation_date, time)") <= ?2
+                AND \(query.dates == .posted ? "time" : "coalesce(revocation_date, time)") <= ?2 AND block <= ?3
             ORDER BY signed_date DESC, revoked DESC LIMIT 1
             """)
         let (names, links) = (try AccountNames(db), try StoredLinks(db, asOf: query.asOf, clock))
@@ -81,15 +91,18 @@ extension Reports {
             }
             newest.bind(1, number)
             newest.bind(2, query.asOf)
+            newest.bind(3, after.end ?? Int64.max)
             let later = try newest.first { (($0.integer(0), $0.integer(1)), $0.optionalInteger(2)) }
             let first = ((select.integer(11), select.integer(12)), select.optionalInteger(15))
             let isFirstKnown = query.dates == .posted || first.1 ?? time <= query.asOf
             let last = later.map { isFirstKnown && $0.0 <= first.0 ? first : $0 } ?? (isFirstKnown ? first : nil)
             let (revoked, revocationDate) = (last?.0.1 ?? 0, last?.1)
             // One that was carried over, and of which nothing is left, has an account and posted nothing.
+            let isClaimed = select.optionalInteger(16).map { $0 <= after.end ?? Int64.max } ?? true
             let isOpened =
-                select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf }
-                ?? (select.optionalInteger(13) == nil && select.optionalInteger(1) != nil)
+                isClaimed
+                && select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf }
+                    ?? (select.optionalInteger(13) == nil && select.optionalInteger(1) != nil)
             let owner = try isOpened ? select.optionalInteger(1).map { try links.owner(of: $0) } : nil
             let line = ReportLine(
                 query.kind,

@@ -34,7 +34,12 @@ struct Reports {
             throw StoreError("the page after an unreadable cursor was asked for")
         }
         let clock = try JournalClock(db)
-        after.end = query.dates == .effective ? min(after.end ?? Int64.max, clock.lastTransferID) : nil
+        if query.dates == .effective {
+            let newest = query.kind.isOfPurchases ? clock.lastBlock : clock.lastTransferID
+            after.end = min(after.end ?? newest, newest)
+        } else {
+            after.end = nil
+        }
         let last = try clock.lastTransfer(query.asOf)
         switch query.kind {
         case .balances: return try balances(query, through: last, currency, after)

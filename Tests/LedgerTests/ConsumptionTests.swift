@@ -76,6 +76,8 @@ import Testing
         #expect(throws: Refusal(.proratedPreference(consumption: nil))) {
             try body(&store, preference: .grantProrated)
         }
+        try store.spend("t", "ann", 45)
+        #expect(try body(&store).consumptionPercentage == 100_000)
     }
 
     @Test func currenciesWeighTheSameUnlessTheCatalogSaysOtherwise() throws {

@@ -191,7 +191,15 @@ import Testing
         let account = Workload.account(1)
         try store.run((1...5).map { .credit(Workload.purchase($0, signedDate: 20), account: account) }, at: 5_000)
         var next = 6
-        for kind in Self.kinds where kind.hasEffectiveDates && kind != .purchases && kind != .unassigned {
+        try store.run(
+            (2000...2003).map { number in
+                let purchase = Workload.purchase(number, signedDate: 20)
+                return .notify(
+                    SignedNotification(
+                        uuid: "u\(number)", type: "ONE_TIME_CHARGE", subtype: nil, signedDate: 20,
+                        evidence: purchase.evidence, purchase: purchase), account: nil)
+            }, at: 5_000)
+        for kind in Self.kinds where kind.hasEffectiveDates {
             var query = ReportQuery(kind: kind, asOf: 6_000, from: nil, dates: .effective, scope: .all, limit: 1)
             func page() throws -> ReportPage {
                 try DatabaseQueue(path: store.folder.database).read { try Reports($0, stepsMax: 2).page(query) }
@@ -212,6 +220,9 @@ import Testing
                 try store.run(
                     [
                         .credit(Workload.purchase(next, signedDate: 20), account: account),
+                        .credit(
+                            Workload.purchase(2003, signedDate: Int64(20 + next), revoked: Int64(next % 80) * 1_000),
+                            account: kind == .unassigned ? account : nil),
                         .credit(
                             Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(next % 90) * 1_000),
                             account: account

@@ -148,9 +148,9 @@ private struct RowState {
     }
 
     /// Notes what is missing at the file's end. Behind the rows of a Financial Report stands a total or the summary,
-    /// so one that has neither, or a part of the summary, may have lost rows.
+    /// so one that has neither, or a part of the summary, may have lost rows, or all of them.
     mutating func finish() {
-        guard header.kind != .salesSummary, facts.lineCount > 0 else { return }
+        if header.kind == .salesSummary { return }
         switch part {
         case .rows: facts.note(ReportFault(.total, "has no totals behind its rows: it may be cut"), limits: limits)
         case .totals: break

@@ -7,9 +7,10 @@ extension Books {
         }
         let delivered: DeliveryStatus = register.account == nil ? .other : .delivered
         let status = query.deliveryStatus ?? delivered
-        // Of what was carried over nobody here knows how much there was, but where nothing of it was left.
-        let isKnown = register.facts.source != .imported || register.grants.isEmpty
-        let consumption = isKnown ? register.consumption(of: lots(of: register)) : nil
+        // Of what was carried over nobody here knows how much there was, but where nothing of it is left.
+        let consumed = register.consumption(of: lots(of: register))
+        let isKnown = register.facts.source != .imported || consumed == Limits.wholeShare
+        let consumption = isKnown ? consumed : nil
         let percentage = status == .delivered ? consumption : 0
         // Apple takes no consumption of those, and prorates by the time that is left.
         let renews = catalog.products[register.facts.product]?.type == .autoRenewable

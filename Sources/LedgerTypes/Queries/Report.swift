@@ -39,6 +39,9 @@ public enum ReportKind: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether its rows are purchases, of which there are some without a transfer.
+    package var isOfPurchases: Bool { self == .purchases || self == .unassigned }
+
     /// Whether it is of a period, and not of a moment.
     package var isOfPeriods: Bool {
         switch self {
@@ -164,7 +167,8 @@ package struct ReportCursor: Hashable, Comparable, Sendable {
     package var account: Int64
     package var item: Int64
     /// The last transfer that the report counts, as its first page found it, of a report by effective date: what is
-    /// posted while its pages are read may have happened in its period, and is in none of them. `nil` of others.
+    /// posted while its pages are read may have happened in its period, and is in none of them. Of reports of purchases
+    /// the last block. `nil` of others.
     package var end: TransferID?
 
     /// Before the first row where no place is given.
