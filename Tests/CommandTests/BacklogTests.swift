@@ -296,7 +296,7 @@ import Testing
         let limited = #expect(throws: Reach.Limited.self) {
             try reach.note([.answered, .limited(until: 7), .limited(until: nil), .limited(until: 9)])
         }
-        #expect(limited?.until == 9 && reach.hasAnswered)
+        #expect(limited?.until == 9 && limited?.hasAnswered == true && reach.hasAnswered)
         var backlog = Backlog(waitingMax: 1)
         backlog.begin(at: Self.now, earliest: Self.earliest)
         backlog.keep(Self.row(3))
@@ -320,8 +320,8 @@ import Testing
         until: Int64?, before: Int, left: Int64?, wait: Int64
     ) {
         var course = Course()
-        for _ in 0..<before { #expect(course.note(.limited(until: nil)).isEmpty) }
-        #expect(course.note(.limited(until: until.map { Self.now + $0 })).isEmpty)
+        for _ in 0..<before { #expect(course.note(.limited(until: nil, hasAnswered: false)).isEmpty) }
+        #expect(course.note(.limited(until: until.map { Self.now + $0 }, hasAnswered: false)).isEmpty)
         let deadline = left.map { Self.now + $0 }
         #expect(course.wait(deadline: deadline, at: Self.now) == wait)
         #expect(course.note(.told(hasAnswered: false)).isEmpty)
@@ -336,7 +336,21 @@ import Testing
         // That nothing was to be told says nothing of Apple.
         #expect(course.note(.told(hasAnswered: false)).isEmpty)
         #expect(course.note(.told(hasAnswered: true)) == [.reachable])
-        #expect(course.note(unreachable) == [.unreachable] && course.note(.limited(until: nil)) == [.reachable])
+        #expect(course.note(unreachable) == [.unreachable])
+        #expect(course.note(.limited(until: nil, hasAnswered: false)) == [.reachable])
+    }
+
+    /// As where a gateway takes so many calls in a second, and names no time.
+    @Test func whereAppleTakesSomeCallsTheNextLookIsNoLater() {
+        var course = Course()
+        for _ in 0..<9 {
+            #expect(course.note(.limited(until: nil, hasAnswered: true)).isEmpty)
+            #expect(course.wait(deadline: nil, at: Self.now) == 5_000)
+        }
+        // Where it named times before, none of these made it later.
+        for _ in 0..<9 { #expect(course.note(.limited(until: Self.now + 1, hasAnswered: false)).isEmpty) }
+        #expect(course.note(.limited(until: nil, hasAnswered: false)).isEmpty)
+        #expect(course.wait(deadline: nil, at: Self.now) == 10_000)
     }
 
     @Test func aLedgerThatFailsIsNoFailureOfApples() {

@@ -72,7 +72,8 @@ struct Correspondence {
                 } catch {
                     if Task.isCancelled { return }
                     switch error {
-                    case let limit as Reach.Limited: say(course.note(.limited(until: limit.until)))
+                    case let limit as Reach.Limited:
+                        say(course.note(.limited(until: limit.until, hasAnswered: limit.hasAnswered)))
                     case let fault as Fault: say(course.note(.ledgerFailed), fault)
                     case let end as Reach.Unreachable:
                         say(course.note(.unreachable(hasAnswered: end.hasAnswered)), end.reason)

@@ -8,7 +8,8 @@ struct Course: Sendable {
         /// - hasAnswered: whether Apple answered anything.
         case told(hasAnswered: Bool)
         /// Apple takes no more calls for now, and may have named a time to come again.
-        case limited(until: Timestamp?)
+        /// - hasAnswered: whether it took any before.
+        case limited(until: Timestamp?, hasAnswered: Bool)
         /// Apple is taken to be unreachable.
         /// - hasAnswered: whether it answered anything before.
         case unreachable(hasAnswered: Bool)
@@ -23,7 +24,9 @@ struct Course: Sendable {
 
     /// Looks in a row in which Apple could not be told of anything.
     private var failures = 0
-    /// Looks in a row that ended because Apple took no more calls.
+    /// Whether the last look ended because Apple took no more calls.
+    private var isLimited = false
+    /// Looks in a row in which it took none, and named no time.
     private var limits = 0
     /// Looks in a row in which the ledger failed.
     private var faults = 0
@@ -40,7 +43,12 @@ struct Course: Sendable {
             if faults > 0 { news.append(.ledgerWorks) }
             faults = 0
         }
-        if case .limited(let time) = end { (limits, until) = (limits + 1, time) } else { (limits, until) = (0, nil) }
+        if case .limited(let time, let hasAnswered) = end {
+            (isLimited, until) = (true, time)
+            limits = time == nil && !hasAnswered ? limits + 1 : 0
+        } else {
+            (isLimited, until, limits) = (false, nil, 0)
+        }
         switch end {
         case .told(hasAnswered: true), .limited:
             if failures > 0 { news.append(.reachable) }
@@ -56,7 +64,7 @@ struct Course: Sendable {
     /// Milliseconds until the next look.
     /// - Parameter deadline: after which the first of what is open cannot be told any more.
     func wait(deadline: Timestamp?, at now: Timestamp) -> Int64 {
-        if limits > 0 { return Pace.wait(until: until, limits: limits, deadline: deadline, at: now) }
+        if isLimited { return Pace.wait(until: until, limits: limits, deadline: deadline, at: now) }
         return Pace.wait(failures: max(failures, faults), deadline: deadline, at: now)
     }
 }

@@ -36,6 +36,9 @@ final class MissedByHand: Sendable {
         var notifications: Timestamp
         /// Up to here all purchases were asked for that are to be; `nil` where none is.
         var refunds: Timestamp?
+        /// Refunds among those postponed that wait for an account to claim the purchase. They are found again in each
+        /// run, whenever it begins.
+        var unclaimed = 0
         /// Purchases in a row of which Apple gave no answer.
         var failures = 0
     }
@@ -152,7 +155,7 @@ final class MissedByHand: Sendable {
     /// the same, but only Apple knows who a customer is.
     /// - Parameter progress: is called with the entries that were read, and with all there are.
     func readRefunds(progress: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }) async throws {
-        let waiting = counts.postponed
+        let waiting = state.withLockedValue { $0.counts.postponed - $0.unclaimed }
         // What is claimed meanwhile has an entry, and comes after that.
         try await readRefundsOfUnassigned()
         let last = try await ledger.head().entry
@@ -163,7 +166,9 @@ final class MissedByHand: Sendable {
             let page = try await ledger.journal(after: after, limit: Limits.journalPageMax)
             guard let begin = page.entries.first, let end = page.entries.last else { break }
             // Nothing is passed over that waits.
-            state.withLockedValue { if $0.counts.postponed == waiting { $0.refunds = max(start, begin.time) } }
+            state.withLockedValue { state in
+                if state.counts.postponed - state.unclaimed == waiting { state.refunds = max(start, begin.time) }
+            }
             // The entry of a purchase that was refunded in part when it was credited is a refund. Of other stores'
             // purchases Apple knows nothing.
             let purchases = page.entries.filter { [.credit, .imported, .refund].contains($0.kind) }
@@ -174,15 +179,16 @@ final class MissedByHand: Sendable {
         }
     }
 
-    /// Those that no account has claimed stand in no entry.
+    /// Those that no account has claimed stand in no entry. All of them are asked for, however old they are: whoever
+    /// goes on from a later time has passed over none.
     private func readRefundsOfUnassigned() async throws {
         var after: String?
         var asOf: Timestamp?
         repeat {
             let page = try await ledger.report(.unassigned, asOf: asOf, limit: Limits.reportPageMax, after: after)
             let purchases = page.rows.compactMap { row -> TransactionID? in
-                guard case .line(let line) = row, case .integer(let time)? = line["time"], time >= start,
-                    line["source"] == .text("app_store"), case .text(let id)? = line["transactionId"]
+                guard case .line(let line) = row, line["source"] == .text("app_store"),
+                    case .text(let id)? = line["transactionId"]
                 else { return nil }
                 return TransactionID(id)
             }
@@ -255,6 +261,7 @@ final class MissedByHand: Sendable {
                     // So much was told already, and whoever claims the purchase gets nothing of that.
                     if let revoked = subject?.revoked, view.revoked >= revoked { return count(\.known) }
                     Console.error("\(about) waits: no account has claimed the purchase")
+                    state.withLockedValue { $0.unclaimed += 1 }
                     return count(\.postponed)
                 }
                 // Where a name was erased nobody can say it, and anybody's is taken.

@@ -18,7 +18,7 @@ enum Pace {
     /// What Apple asks to be waited for, where it takes no more calls for now.
     /// - Parameters:
     ///   - until: when it takes calls again; where nothing says that (as of a proxy), the wait grows as after failures.
-    ///   - limits: looks in a row that ended so.
+    ///   - limits: looks in a row in which it took none, and named no time.
     static func wait(until: Timestamp?, limits: Int, deadline: Timestamp?, at now: Timestamp) -> Int64 {
         guard let until else { return wait(failures: limits, deadline: deadline, at: now) }
         return min(millisecondsMax, max(1_000, until - now))

@@ -27,6 +27,8 @@ struct Reach {
     /// Apple takes no more calls for now. That is no failure of the rows.
     struct Limited: Error {
         let until: Timestamp?
+        /// Whether it took anything in the look.
+        let hasAnswered: Bool
     }
 
     /// Rows that are told of at the same time. Apple allows 50 calls a second of a kind.
@@ -53,7 +55,8 @@ struct Reach {
         if ends.isEmpty { return }
         var isAnswered = false
         var hasServerFailed = false
-        var limited: Limited?
+        var isLimited = false
+        var until: Timestamp?
         var first: (any Error)?
         for end in ends {
             switch end {
@@ -64,8 +67,9 @@ struct Reach {
             case .serverFailed(let error):
                 hasServerFailed = true
                 lastError = error
-            case .limited(let until):
-                limited = Limited(until: [limited?.until, until].compactMap(\.self).max())
+            case .limited(let time):
+                isLimited = true
+                until = [until, time].compactMap(\.self).max()
             case .failed(let error):
                 first = first ?? error
                 lastError = error
@@ -78,7 +82,7 @@ struct Reach {
             // Those that had no answer at all beside it count as well: each took its time.
             serverFailures += ends.count
         }
-        if let limited { throw limited }
+        if isLimited { throw Limited(until: until, hasAnswered: hasAnswered) }
         if serverFailures >= Reach.serverFailuresMax, let lastError { throw unreachable(lastError) }
         guard let first, !isAnswered, !hasServerFailed else {
             reason = nil
