@@ -242,7 +242,8 @@ enum Mutation {
         (
             "a purchase's account",
             { rows, generator in
-                change(&rows.purchases, &generator, where: { $0.account != nil }) {
+                // Whose a purchase was of which nothing was left stands in no other row of a block: in the tables only.
+                change(&rows.purchases, &generator, where: { $0.account != nil && !$0.grants.isEmpty }) {
                     $0.account! += $0.account! > 1 ? -1 : 1
                 }
             }
