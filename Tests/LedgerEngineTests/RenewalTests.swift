@@ -32,15 +32,16 @@ import Testing
         /// - Parameters:
         ///   - folder: of a studio before this one, whose engine is closed.
         ///   - failures: how many renewals fail, of which the first may begin at once.
+        ///   - isHeld: whether none begins before it is released: damage may be found before `init` returns.
         init(
             _ folder: TemporaryFolder? = nil, log: MemoryLog.Storage = .init(), bounds: SQLiteBounds = .init(),
-            failures: Int = 0
+            failures: Int = 0, isHeld: Bool = false
         ) throws {
             let folder = try folder ?? TemporaryFolder()
             self.folder = folder
             self.log = MemoryLog(log)
             let plan = Plans()
-            plan.plan.withLock { $0.failures = failures }
+            plan.plan.withLock { ($0.failures, $0.isHeld) = (failures, isHeld) }
             self.plan = plan
             var limits = EngineLimits()
             limits.projectionRetryMilliseconds = 1
@@ -116,7 +117,9 @@ import Testing
     private static func name(_ number: Int) -> String { "a player whose name is long and has the number \(number)." }
 
     /// A studio whose tables have damage in every page that has a certain player's name.
-    private static func damaged(_ victim: Int, expiring: Bool = false, failures: Int = 0) throws -> Studio {
+    private static func damaged(
+        _ victim: Int, expiring: Bool = false, failures: Int = 0, isHeld: Bool = false
+    ) throws -> Studio {
         let before = try Studio()
         for first in stride(from: 0, to: 2_000, by: 100) {
             let grants = (first..<first + 100).map { number in
@@ -136,13 +139,12 @@ import Testing
         }
         #expect(pages.count >= 2)
         try bytes.write(to: URL(fileURLWithPath: path))
-        return try Studio(before.folder, log: before.log.storage, failures: failures)
+        return try Studio(before.folder, log: before.log.storage, failures: failures, isHeld: isHeld)
     }
 
     @Test func onlyWhatNeedsADamagedRowFailsAndItIsRepaired() async throws {
         try await apart {
-            let studio = try Self.damaged(1_000)
-            studio.hold()
+            let studio = try Self.damaged(1_000, isHeld: true)
             let numbers = [40, 1_000, 1_990]
             for turn in 0..<3 {
                 let answers = try studio.ask(numbers.map { .spend("s\(turn)-\($0)", Self.name($0), 7) })
@@ -173,8 +175,7 @@ import Testing
 
     @Test func whatExpiresOfOthersDoesNotWaitForADamagedPlayer() async throws {
         try await apart {
-            let studio = try Self.damaged(3, expiring: true)
-            studio.hold()
+            let studio = try Self.damaged(3, expiring: true, isHeld: true)
             var expired = 0
             for _ in 0..<12 {
                 guard case .expired(let players) = try studio.ask([.expire], at: Bench.now + 2_000)[0].get() else {
