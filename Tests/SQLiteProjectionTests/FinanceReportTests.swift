@@ -186,7 +186,8 @@ import Testing
     }
 
     /// What is posted while pages are read, of a time before, is in none of them.
-    @Test func theRowsOfAReportByEffectiveDateAddUpWhateverIsPostedBetweenItsPages() throws {
+    @Test(arguments: FinanceReportTests.kinds.filter(\.hasEffectiveDates))
+    func theRowsOfAReportByEffectiveDateAddUpWhateverIsPostedBetweenItsPages(kind: ReportKind) throws {
         var store = try Ledger(TemporaryFolder())
         let account = Workload.account(1)
         try store.run((1...5).map { .credit(Workload.purchase($0, signedDate: 20), account: account) }, at: 5_000)
@@ -199,41 +200,39 @@ import Testing
                         uuid: "u\(number)", type: "ONE_TIME_CHARGE", subtype: nil, signedDate: 20,
                         evidence: purchase.evidence, purchase: purchase), account: nil)
             }, at: 5_000)
-        for kind in Self.kinds where kind.hasEffectiveDates {
-            var query = ReportQuery(kind: kind, asOf: 6_000, from: nil, dates: .effective, scope: .all, limit: 1)
-            func page() throws -> ReportPage {
-                try DatabaseQueue(path: store.folder.database).read { try Reports($0, stepsMax: 2).page(query) }
-            }
-            func line(_ row: ReportRow) -> ReportLine? { if case .line(let line) = row { line } else { nil } }
-            let expected = try DatabaseQueue(path: store.folder.database).read { db in
-                var whole = query
-                whole.limit = Limits.reportPageMax
-                return try Self.lines(try Reports(db), whole)
-            }
-            var (rows, sums) = ([ReportLine](), ReportSums())
-            var pages = 0
-            repeat {
-                let page = try page()
-                rows += page.rows.compactMap(line)
-                pages += 1
-                query.after = page.next
-                try store.run(
-                    [
-                        .credit(Workload.purchase(next, signedDate: 20), account: account),
-                        .credit(
-                            Workload.purchase(2003, signedDate: Int64(20 + next), revoked: Int64(next % 80) * 1_000),
-                            account: kind == .unassigned ? account : nil),
-                        .credit(
-                            Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(next % 90) * 1_000),
-                            account: account
-                        ),
-                    ], at: 7_000)
-                next += 1
-            } while query.after != nil
-            #expect(pages > 1, "\(kind)")
-            for row in rows where kind.isOfSums { sums.add(row) }
-            #expect((kind.isOfSums ? sums.rows : rows) == expected, "\(kind)")
+        var query = ReportQuery(kind: kind, asOf: 6_000, from: nil, dates: .effective, scope: .all, limit: 1)
+        func page() throws -> ReportPage {
+            try DatabaseQueue(path: store.folder.database).read { try Reports($0, stepsMax: 2).page(query) }
         }
+        func line(_ row: ReportRow) -> ReportLine? { if case .line(let line) = row { line } else { nil } }
+        let expected = try DatabaseQueue(path: store.folder.database).read { db in
+            var whole = query
+            whole.limit = Limits.reportPageMax
+            return try Self.lines(try Reports(db), whole)
+        }
+        var (rows, sums) = ([ReportLine](), ReportSums())
+        var pages = 0
+        repeat {
+            let page = try page()
+            rows += page.rows.compactMap(line)
+            pages += 1
+            query.after = page.next
+            try store.run(
+                [
+                    .credit(Workload.purchase(next, signedDate: 20), account: account),
+                    .credit(
+                        Workload.purchase(2003, signedDate: Int64(20 + next), revoked: Int64(next % 80) * 1_000),
+                        account: kind == .unassigned ? account : nil),
+                    .credit(
+                        Workload.purchase(1, signedDate: Int64(20 + next), revoked: Int64(next % 90) * 1_000),
+                        account: account
+                    ),
+                ], at: 7_000)
+            next += 1
+        } while query.after != nil
+        #expect(pages > 1, "\(kind)")
+        for row in rows where kind.isOfSums { sums.add(row) }
+        #expect((kind.isOfSums ? sums.rows : rows) == expected, "\(kind)")
         try store.projection.close()
     }
 
