@@ -6,7 +6,7 @@ extension Reports {
     private static let columns = """
         p.transaction_id, p.account, p.product, p.quantity, p.source, p.storefront, p.purchase_date, p.time, p.price,
         p.price_currency, p.grants, p.signed_date, p.revoked, p.entry, o.time, p.revocation_date,
-        (SELECT e.block FROM purchase_event AS e WHERE e.transaction_id = p.transaction_id AND e.kind = 'assigned')
+        (SELECT e.block FROM purchase_event AS e WHERE e.transaction_id = p.transaction_id AND e.entry = p.entry)
         """
 
     /// The purchases of a period, as they were at its end.
@@ -39,7 +39,7 @@ extension Reports {
                     ? "SELECT transaction_id FROM assignment WHERE time > ?2 AND transaction_id > ?1"
                     : """
                     SELECT a.transaction_id FROM assignment AS a
-                        JOIN purchase_event AS e ON e.transaction_id = a.transaction_id AND e.kind = 'assigned'
+                        JOIN purchase_event AS e ON e.transaction_id = a.transaction_id AND e.entry = a.entry
                     WHERE a.time > ?2 AND a.transaction_id > ?1 AND e.block > ?3
                     """)
             ) AS u
@@ -97,8 +97,9 @@ extension Reports {
             let isFirstKnown = query.dates == .posted || first.1 ?? time <= query.asOf
             let last = later.map { isFirstKnown && $0.0 <= first.0 ? first : $0 } ?? (isFirstKnown ? first : nil)
             let (revoked, revocationDate) = (last?.0.1 ?? 0, last?.1)
-            // One that was carried over, and of which nothing is left, has an account and posted nothing.
+            // Where an account claimed it later, one of its events names the entry that opened its lots.
             let isClaimed = select.optionalInteger(16).map { $0 <= after.end ?? Int64.max } ?? true
+            // One that was carried over, and of which nothing is left, has an account and posted nothing.
             let isOpened =
                 isClaimed
                 && select.optionalInteger(14).map { (isDated ? happened : $0) <= query.asOf }
