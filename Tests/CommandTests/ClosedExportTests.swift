@@ -216,7 +216,8 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// What was never used up to a time is in no report of that time, whether the catalog had it by then or not.
+    /// A currency of which there was nothing by a time is in no file of that time, whether the catalog had it by then or
+    /// not.
     @Test func aCurrencyThatTheCatalogGetsLaterChangesNoReportOfAClosedPeriod() async throws {
         let studio = try Studio()
         var service = try RunningService(studio.folder)
