@@ -87,8 +87,7 @@ enum PostgresCode {
     static let dataCorrupted = "XX001"
     static let indexCorrupted = "XX002"
 
-    /// Of a server that is being stopped, or ends a session (57P01 to 57P05), and of a connection's failure (class
-    /// 08).
+    /// Of a server that stops, or ends a session (57P01 to 57P05), and of a connection's failure (class 08).
     static func isOfShutdown(_ code: String) -> Bool { code.hasPrefix("57P") || code.hasPrefix("08") }
 }
 #endif

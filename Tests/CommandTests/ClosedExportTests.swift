@@ -216,8 +216,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// A currency of which there was nothing by a time is in no file of that time, whether the catalog had it by then or
-    /// not.
+    /// A currency of which there was nothing by a time is in no file of that time, also where the catalog had it.
     @Test func aCurrencyThatTheCatalogGetsLaterChangesNoReportOfAClosedPeriod() async throws {
         let studio = try Studio()
         var service = try RunningService(studio.folder)
