@@ -216,7 +216,7 @@ def doubt(options):
             faults += looked is not None
         else:
             faults += 1
-            what = "ours" if stored == ours else "a part of ours" if ours.startswith(stored or b"-") else "another"
+            what = "ours" if stored == ours else "nothing" if stored is None else f"{len(stored)} other bytes"
             print(f"    block {number}: {status}, and what is there is {what}")
     # What was settled stays settled: what was not there never comes.
     time.sleep(options.later_seconds)
