@@ -159,6 +159,7 @@ let package = Package(
             name: "LedgerTestKit",
             dependencies: [
                 "AppStore", "FileLog", "Ledger", "LedgerEngine",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         // Tests in a library: Tests/PostgresTests runs them, with the trait, and builds nothing that they do not need.
