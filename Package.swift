@@ -263,7 +263,6 @@ let package = Package(
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
                 "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "currency-ledger",
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),
