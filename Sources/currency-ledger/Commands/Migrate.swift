@@ -43,7 +43,7 @@ struct Migrate: ParsableCommand {
         } catch {
             throw Failure("\(error)")
         }
-        let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        let seconds = (ContinuousClock.now - start).rounded
         Console.print(
             """
             \(target) has \(source) up to block \(summary.head.number), \(summary.head.hash.hexadecimal): \

@@ -48,7 +48,7 @@ struct Project: ParsableCommand {
             defer { bar.end() }
             try projecting.run(follows: follow) { bar.show($0, of: $1) } tell: { summary in
                 bar.end()
-                let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+                let seconds = (ContinuousClock.now - start).rounded
                 Console.print(
                     """
                     the schema \(target.schema) is exact as of block \(summary.block): \(summary.rows) rows were \
