@@ -46,7 +46,9 @@ struct Project: ParsableCommand {
         let start = ContinuousClock.now
         do {
             defer { bar.end() }
-            try projecting.run(follows: follow) { bar.show($0, of: $1) } tell: { summary in
+            try projecting.run(follows: follow) {
+                bar.show($0, of: $1)
+            } tell: { summary in
                 bar.end()
                 let seconds = (ContinuousClock.now - start).rounded
                 Console.print(

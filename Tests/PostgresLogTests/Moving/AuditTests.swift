@@ -31,7 +31,10 @@ import Testing
             nil
         }
         var findings: [String] = []
-        let summary = try audit.run { _, _ in } tell: { findings.append("\($0)") }
+        let summary = try audit.run { _, _ in
+        } tell: {
+            findings.append("\($0)")
+        }
         #expect(summary.findings == findings.count)
         return findings
     }

@@ -59,7 +59,10 @@ import Testing
             try PostgresTableReader(configuration)
         }
         var findings: [String] = []
-        let summary = try audit.run { _, _ in } tell: { findings.append("\($0)") }
+        let summary = try audit.run { _, _ in
+        } tell: {
+            findings.append("\($0)")
+        }
         return (findings, summary.tableRows)
     }
 
