@@ -108,6 +108,8 @@ private final class ProjectingRun {
     /// The tables in the folder.
     private var own: SQLiteProjection
     private var ownHead: LogHead?
+    /// When the head file of a folder's log was written last.
+    private var written: Date?
 
     init(
         _ projecting: Projecting, _ identity: Digest, _ folder: WorkFolder,
@@ -150,7 +152,7 @@ private final class ProjectingRun {
                 }
                 return own
             } catch {
-                try own.close()
+                try? own.close()
                 throw error
             }
         } catch {
@@ -182,7 +184,7 @@ private final class ProjectingRun {
     /// Brings both forward to the last block that there is now.
     /// - Returns: how many rows were written.
     func bringForward() throws -> Int64 {
-        if case .folder = source, ownHead != nil {
+        if case .folder(let folder) = source, hasChanged(folder) {
             // One that was opened for reading has the blocks of that time.
             log.close()
             log = try source.openForReading(identity)
@@ -214,6 +216,15 @@ private final class ProjectingRun {
                 changes = TableChanges(after: tables.head, tables.position)
             }
         }
+    }
+
+    /// Whether the folder's log may have more blocks than when this was asked last. The head file is written with each;
+    /// two that come at once may leave the same time.
+    private func hasChanged(_ folder: LedgerFolder) -> Bool {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: folder.headFile)
+        guard let time = attributes?[.modificationDate] as? Date else { return true }
+        defer { written = time }
+        return time != written || time.timeIntervalSinceNow > -1
     }
 
     private func apply(_ blocks: [SealedBlock]) throws {
