@@ -4,10 +4,9 @@ package import Ledger
 ///
 /// What holds at every moment, whatever ends a run:
 /// 1. What the target has is a beginning of the source's chain. Where it is not, nothing is written.
-/// 2. Blocks are appended one by one, each with its own hash, behind the one that it continues, and durable before the
-///    next one.
-/// 3. A name that a block erases is erased in the target before the next block is appended. Only of the last block
-///    with rows something may be left to do, which the next run does first.
+/// 2. Blocks are appended in their order, each with its own hash, behind the one that it continues.
+/// 3. A name that a block erases is erased in the target before any block behind that one is appended. Only of the last
+///    block with rows something may be left to do, which the next run does first.
 ///
 /// So a run may be ended at any time, and the next one goes on behind the last block that is there. That the last
 /// blocks which both have are the same says, by the chain, that all before them are.
@@ -58,12 +57,10 @@ package struct LogCopy {
         var summary = Summary(head: head)
         progress(before, head.number)
         try source.log.readPages(after: before, through: head.number, bytesMax: LogCopy.stepBytes) { blocks in
-            for block in blocks {
-                try append(block)
-                summary.blocks += 1
-                summary.bytes += Int64(block.byteCount)
-                progress(block.number, head.number)
-            }
+            try append(blocks)
+            summary.blocks += Int64(blocks.count)
+            summary.bytes += blocks.reduce(0) { $0 + Int64($1.byteCount) }
+            progress(blocks.last?.number ?? before, head.number)
         }
         guard target.log.head == head else {
             throw LogError(.corrupt, "\(source.name) does not end with block \(head.number), as it did before")
@@ -71,16 +68,23 @@ package struct LogCopy {
         return summary
     }
 
-    private func append(_ block: SealedBlock) throws {
-        let opened: Block
-        do throws(BlockError) {
-            // Its own hash was checked by the log that it was read from.
-            opened = try Block(opening: block, checks: .bodyOnly, evidence: .leftOut)
-        } catch {
-            throw LogError(.corrupt, "block \(block.number) of \(source.name): \(error)")
+    private func append(_ blocks: [SealedBlock]) throws {
+        var together: [SealedBlock] = []
+        for block in blocks {
+            let opened: Block
+            do throws(BlockError) {
+                // Its own hash was checked by the log that it was read from.
+                opened = try Block(opening: block, checks: .bodyOnly, evidence: .leftOut)
+            } catch {
+                throw LogError(.corrupt, "block \(block.number) of \(source.name): \(error)")
+            }
+            together.append(block)
+            if opened.rows.erasures.isEmpty { continue }
+            try target.log.append(together)
+            together = []
+            try erase { owed in try target.log.eraseNames(opened, owed: owed) }
         }
-        try target.log.append(block)
-        if !opened.rows.erasures.isEmpty { try erase { owed in try target.log.eraseNames(opened, owed: owed) } }
+        try target.log.append(together)
     }
 
     /// In a copy no name is owed.

@@ -69,10 +69,15 @@ package final class PostgresTables {
     package func write(_ body: (_ batch: Batch) throws -> Void) throws -> Int64 {
         let batch = Batch(self, isWhole: head == nil)
         do {
-            try session.transact(milliseconds: PostgresTables.milliseconds) {
+            try session.beginTransaction(milliseconds: PostgresTables.milliseconds)
+            do {
                 try checkIsMine()
                 try body(batch)
+            } catch {
+                session.isLost = true
+                throw error
             }
+            try session.commitTransaction(milliseconds: PostgresTables.milliseconds)
             let row = try PostgresTables.state(session, schema, nil)
             (head, position) = (row.head, row.position)
         } catch {

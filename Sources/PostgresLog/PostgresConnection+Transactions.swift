@@ -9,21 +9,19 @@ import Musl
 #endif
 
 extension PostgresConnection {
-    /// Carries out everything that `body` does in one transaction, all of it or nothing.
-    ///
-    /// After an error the session is not used any more. Where it is one of the commit, nobody knows whether it was
-    /// carried out.
-    func transact(milliseconds: Int, _ body: () throws -> Void) throws {
-        do {
-            isInTransaction = true
-            try run("BEGIN", milliseconds: milliseconds)
-            try body()
-            isInTransaction = false
-            try run("COMMIT", milliseconds: milliseconds)
-        } catch {
-            isLost = true
-            throw error
-        }
+    /// Begins a transaction. After an error in it the session is given up, and the server takes everything back.
+    func beginTransaction(milliseconds: Int) throws(PostgresFault) {
+        isInTransaction = true
+        try run("BEGIN", milliseconds: milliseconds)
+    }
+
+    /// Makes everything durable that was done since the transaction began.
+    /// - Throws: ``PostgresFault``, as ``run(_:_:milliseconds:)``.
+    func commitTransaction(milliseconds: Int) throws(PostgresFault) {
+        let commit = Statement(name: "commit", text: "COMMIT")
+        try prepare(commit, milliseconds: milliseconds)
+        isInTransaction = false
+        _ = try run(commit, milliseconds: milliseconds)
     }
 
     /// Copies rows into a table, in the protocol's binary form.
