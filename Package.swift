@@ -78,7 +78,9 @@ let package = Package(
         // Without the trait it is a module without content, and libpq need not be there.
         .target(
             name: "PostgresLog",
-            dependencies: ["Ledger", .target(name: "CPostgres", condition: .when(traits: ["Postgres"]))],
+            dependencies: [
+                "Ledger", "LedgerSchema", .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
+            ],
             swiftSettings: settings),
         .target(name: "HeadSigning", dependencies: ["AppStore", "Ledger", "StrictJSON"], swiftSettings: settings),
         .target(
@@ -131,7 +133,7 @@ let package = Package(
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
                 "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator",
-                "SQLiteProjection", "StrictJSON",
+                "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -167,7 +169,8 @@ let package = Package(
         .target(
             name: "PostgresLogTests",
             dependencies: [
-                "Ledger", "LedgerTestKit", "PostgresLog",
+                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerSchema",
+                "LedgerTestKit", "LedgerWire", "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
             ], path: "Tests/PostgresLogTests", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),

@@ -105,6 +105,10 @@ package final class LogInspection: LogInspector {
         for fault in faults { damage(fault) }
     }
 
+    /// Whose ledger the log in `folder` is, as its first segment says whose header is whole; `nil` where none is.
+    /// - Throws: ``LogError`` `unknown` where the folder cannot be listed.
+    package static func identity(folder: String) throws(LogError) -> Digest? { try identity(SystemDisk(), folder) }
+
     /// Whose ledger the log in `folder` is, as its first segment says whose header is whole.
     static func identity(_ disk: any Disk, _ folder: String) throws(LogError) -> Digest? {
         identity(disk, folder, try LogScan.listed(disk, folder)[...])

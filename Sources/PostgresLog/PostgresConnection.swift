@@ -43,11 +43,13 @@ final class PostgresConnection {
         var words: [String] = []
     }
 
-    private let connection: OpaquePointer
+    let connection: OpaquePointer
     private let warnings = Warnings()
     private var prepared: Set<String> = []
     /// Whether an answer did not come in time, so that the next one would be taken for another's.
-    private var isLost = false
+    var isLost = false
+    /// Whether statements are carried out within a transaction, until it is committed.
+    var isInTransaction = false
 
     /// Begins a session.
     /// - Parameters:
@@ -125,12 +127,12 @@ final class PostgresConnection {
 
     // MARK: - One exchange
 
-    private func begin() throws(PostgresFault) {
+    func begin() throws(PostgresFault) {
         guard isUsable else { throw PostgresFault(.lost, "the session was lost before") }
         warnings.words = []
     }
 
-    private func check(_ code: Int32) throws(PostgresFault) {
+    func check(_ code: Int32) throws(PostgresFault) {
         guard code == 1 else {
             isLost = true
             throw PostgresFault(.lost, words)
@@ -139,7 +141,7 @@ final class PostgresConnection {
 
     /// Everything up to the server's word that it is ready again. What was carried out before a commit that fails has
     /// answered already: only the last result counts, and only when no other can come.
-    private func answer(within milliseconds: Int) throws(PostgresFault) -> PostgresRows {
+    func answer(within milliseconds: Int) throws(PostgresFault) -> PostgresRows {
         let end = monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
         do throws(PostgresFault) {
             var last: PostgresRows?
@@ -156,7 +158,7 @@ final class PostgresConnection {
                 let isOver = PQstatus(connection) != CONNECTION_OK || ["FATAL", "PANIC"].contains(fault.severity)
                 throw isOver ? PostgresFault(.lost, fault.words) : fault
             }
-            guard isUsable, PQtransactionStatus(connection) == PQTRANS_IDLE else {
+            guard isUsable, PQtransactionStatus(connection) == (isInTransaction ? PQTRANS_INTRANS : PQTRANS_IDLE) else {
                 throw PostgresFault(.lost, "the server's answer is not whole: \(words)")
             }
             return last
@@ -166,7 +168,7 @@ final class PostgresConnection {
         }
     }
 
-    private func pause(for events: Int32, until end: UInt64) throws(PostgresFault) {
+    func pause(for events: Int32, until end: UInt64) throws(PostgresFault) {
         let now = monotonicNanoseconds()
         guard now < end else { throw PostgresFault(.lost, "the server did not answer in time") }
         var waited = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
@@ -181,7 +183,7 @@ final class PostgresConnection {
         _ = PQflush(connection)
     }
 
-    private var words: String {
+    var words: String {
         let words = PQerrorMessage(connection).map { String(cString: $0) } ?? ""
         return words.split(whereSeparator: \.isNewline).joined(separator: " ")
     }

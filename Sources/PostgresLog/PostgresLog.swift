@@ -137,6 +137,10 @@ package final class PostgresLog: BlockLog {
         try write { (writer) throws(LogError) in try writer.append(block) }
     }
 
+    package func append(_ blocks: [SealedBlock]) throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.append(blocks) }
+    }
+
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try write { (writer) throws(LogError) in try writer.redact(number, redactable) }
     }

@@ -189,6 +189,43 @@ final class PostgresWriter {
         state = .leads(isProven: true)
     }
 
+    /// Appends blocks that follow each other in one transaction, all of them or none.
+    func append(_ blocks: [SealedBlock]) throws(LogError) {
+        guard let first = blocks.first, let last = blocks.last else { return }
+        if blocks.count == 1 { return try append(first) }
+        guard case .leads = state, let session else {
+            throw notSettled("block \(first.number) was not appended")
+        }
+        let former = head
+        for block in blocks {
+            if let error = refusal(of: block) {
+                (head, state) = (former, .inDoubt)
+                throw error
+            }
+            head = block.head
+        }
+        head = former
+        do throws(PostgresFault) {
+            for number in stride(from: first.number, to: last.number, by: Int(partitionBlocks)) {
+                try makePartitions(from: number, session)
+            }
+            try makePartitions(from: last.number, session)
+            let begin = now()
+            let renews = lease.isDue(at: begin)
+            try session.beginTransaction(milliseconds: configuration.answerMilliseconds)
+            for block in blocks {
+                let isInserted = try insert(block, renews: renews && block.number == first.number, session)
+                if !isInserted { throw try reason(block, session) }
+            }
+            try session.commitTransaction(milliseconds: configuration.answerMilliseconds)
+            if renews { lease.renew(begin) }
+        } catch {
+            throw doubt(error, "appending blocks \(first.number) to \(last.number)")
+        }
+        head = last.head
+        state = .leads(isProven: true)
+    }
+
     /// Why a block is not appended that does not follow the last one.
     private func refusal(of block: SealedBlock) -> LogError? {
         let last = head ?? LogHead(number: 0, term: 0, hash: .zero)

@@ -10,7 +10,7 @@ import Synchronization
 /// `checking`'s by `checkNext`. `writer` and `loader` hold what belongs to these connections and are used only on their
 /// queues, which GRDB serialises; `usedKeys` and `suspects` have locks.
 package final class SQLiteProjection: Projection, @unchecked Sendable {
-    private let pool: DatabasePool
+    let pool: DatabasePool
     private let loading: DatabaseQueue
     private let copier: DatabaseQueue
     private let usedKeys: UsedKeys

@@ -70,7 +70,7 @@ struct StoredState {
 
     // MARK: The row
 
-    private static let columns = [
+    static let columns = [
         "bundle_id", "environment", "block", "term", "hash", "time", "currency", "actor", "account", "header", "entry",
         "transfer", "evidence", "assignment", "notification", "request", "entry_time", "closed_through", "sums",
     ]

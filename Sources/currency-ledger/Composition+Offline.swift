@@ -4,6 +4,7 @@ import Ledger
 import LedgerAudit
 import LedgerWire
 import Logging
+import PostgresLog
 import SQLiteProjection
 
 /// What commands do with a ledger's folder themselves, beside its service or without one.
@@ -25,20 +26,34 @@ extension Composition {
         return head.number
     }
 
-    /// An audit of the ledger at `path`, beside its service or without one.
+    /// An audit of a ledger, beside its service or without one.
+    /// - Parameter tables: where the tables are that are compared; `nil`: in the ledger's folder, where it has one.
     static func audit(
-        _ path: String, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
+        _ place: LogPlace, tables: String?, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
     ) throws -> LedgerAudit.Audit {
-        let folder = LedgerFolder(path)
-        try folder.check()
-        let isReadOnly = access(path, W_OK) != 0 && errno == EROFS
+        if case .folder(let folder) = place { try folder.check() }
+        let tablesPlace = try tables.map { text throws(Failure) in
+            try LogPlace(text, defaultSchema: PostgresPlace.defaultTablesSchema)
+        }
         return LedgerAudit.Audit(configuration, hash: sha256) {
-            try LogInspection(folder: folder.log, headFile: folder.headFile, hash: sha256)
+            try place.inspection()
         } openTables: {
-            try tables(of: folder) {
-                let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
-                return try SQLiteTables(path: tables, connections: configuration.jobs)
+            switch tablesPlace ?? place {
+            case .folder(let folder): try openTables(of: folder, connections: configuration.jobs, scratch)
+            #if Postgres
+            case .postgres(let tables): tablesPlace == nil ? nil : try PostgresTableReader(tables)
+            #endif
             }
+        }
+    }
+
+    private static func openTables(
+        of folder: LedgerFolder, connections: Int, _ scratch: ScratchFolder
+    ) throws -> SQLiteTables? {
+        let isReadOnly = access(folder.path, W_OK) != 0 && errno == EROFS
+        return try tables(of: folder) {
+            let tables = isReadOnly ? try copyTables(of: folder, to: scratch) : folder.projection
+            return try SQLiteTables(path: tables, connections: connections)
         }
     }
 

@@ -342,7 +342,7 @@ enum Composition {
         logger.error("that the tables are damaged could not be noted", metadata: ["path": "\(folder.damageMark.path)"])
     }
 
-    private static func isAbsentOrEmpty(_ path: String) -> Bool {
+    static func isAbsentOrEmpty(_ path: String) -> Bool {
         guard FileManager.default.fileExists(atPath: path) else { return true }
         return (try? FileManager.default.contentsOfDirectory(atPath: path).isEmpty) ?? false
     }

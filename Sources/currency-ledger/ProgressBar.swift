@@ -86,3 +86,8 @@ struct ReportReach {
     /// Milliseconds of all of it; 0 where that is not known.
     var all: Int64 { newest == nil ? 0 : first.map { max(0, last - $0) } ?? 0 }
 }
+
+extension Duration {
+    /// In seconds, as people read how long something took.
+    var rounded: String { "\((self / .milliseconds(100)).rounded() / 10)" }
+}

@@ -22,7 +22,7 @@ import Testing
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
-        "PostgresLog": ["CPostgres", "Ledger", "Glibc", "Musl", "Synchronization"],
+        "PostgresLog": ["CPostgres", "Ledger", "LedgerSchema", "Glibc", "Musl", "Synchronization"],
         "HeadSigning": ["AppStore", "Ledger", "StrictJSON"],
         "LedgerAudit": ["AppStore", "Dispatch", "HeadSigning", "Ledger", "Synchronization"],
         "LedgerEngine": [

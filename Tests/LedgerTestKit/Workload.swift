@@ -21,7 +21,13 @@ package struct Workload {
     /// The time of the batch, from which expiries are chosen.
     package var now: Timestamp = 0
 
-    package init(seed: UInt64) { generator = SplitMix64(seed: seed) }
+    private let ownHash: HashFunction
+
+    /// - Parameter hash: by which purchases of other stores get their numbers.
+    package init(seed: UInt64, hash: @escaping HashFunction = Workload.hash) {
+        generator = SplitMix64(seed: seed)
+        ownHash = hash
+    }
 
     package static let catalog = Catalog(
         currencies: [
@@ -172,7 +178,7 @@ package struct Workload {
             price: generator.chance(95) ? number % 7 == 5 ? 0 : 4_990 : 1, priceCurrency: "EUR",
             purchaseDate: 700 + Int64(number) * 11,
             revoked: shares.randomElement(using: &generator)!)
-        return .external(StatedPurchase(purchase, Workload.hash))
+        return .external(StatedPurchase(purchase, ownHash))
     }
 
     /// What an account had by other books, perhaps once more, or with a purchase that is known by now. The App Store

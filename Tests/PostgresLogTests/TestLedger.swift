@@ -13,8 +13,16 @@ struct TestLedger {
     let server: PostgresServer
     let schema: String
 
-    /// - Parameter partitionBlocks: how many blocks go into a partition.
-    init(on server: PostgresServer? = nil, partitionBlocks: Int64 = PostgresLogLimits.partitionBlocks) throws {
+    private let identity: Digest
+
+    /// - Parameters:
+    ///   - partitionBlocks: how many blocks go into a partition.
+    ///   - identity: whose ledger it is.
+    init(
+        on server: PostgresServer? = nil, partitionBlocks: Int64 = PostgresLogLimits.partitionBlocks,
+        identity: Digest = TestLedger.identity
+    ) throws {
+        self.identity = identity
         self.server = try server ?? PostgresServer.shared.get()
         schema = TestLedger.made.withLock { made in
             made += 1
@@ -22,7 +30,7 @@ struct TestLedger {
         }
         var configuration = configuration()
         configuration.partitionBlocks = partitionBlocks
-        try PostgresLog.create(configuration, identity: TestLedger.identity)
+        try PostgresLog.create(configuration, identity: identity)
     }
 
     /// - Parameter folder: that of a proxy's socket; `nil`: the server's.
@@ -34,7 +42,7 @@ struct TestLedger {
     }
 
     func open(_ configuration: PostgresLogConfiguration? = nil) throws -> PostgresLog {
-        try PostgresLog.open(configuration ?? self.configuration(), identity: TestLedger.identity, hash: testSHA256)
+        try PostgresLog.open(configuration ?? self.configuration(), identity: identity, hash: testSHA256)
     }
 
     /// Plain SQL, in which `block`, `leader` and `ledger` are this ledger's.

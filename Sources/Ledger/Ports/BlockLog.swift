@@ -36,6 +36,10 @@ package protocol BlockLog: AnyObject, Sendable {
     ///   block stands there.
     func append(_ block: SealedBlock) throws(LogError)
 
+    /// Appends blocks that follow each other, as ``append(_:)`` does each of them. When it returns, all are durable;
+    /// where it throws, some of them may be, the first ones.
+    func append(_ blocks: [SealedBlock]) throws(LogError)
+
     /// Blocks in their order, beginning with the one after `number`: at least one where there is one, more while all
     /// together have no more than `bytesMax` bytes. Only durable blocks are given.
     /// - Throws: ``LogError`` `corrupt`, which names the block and where it stands, or `unknown` where it cannot be
@@ -57,6 +61,10 @@ package protocol BlockLog: AnyObject, Sendable {
 }
 
 extension BlockLog {
+    package func append(_ blocks: [SealedBlock]) throws(LogError) {
+        for block in blocks { try append(block) }
+    }
+
     /// A log that keeps every other writer out has nothing to confirm.
     package func confirmLead() throws(LogError) {}
 

@@ -82,27 +82,53 @@ package struct TableRow: ~Copyable {
         bytes.append(contentsOf: value)
     }
 
+    /// One of a row's values.
+    package enum Value {
+        case null
+        case integer(Int64)
+        case real(Double)
+        case text(ArraySlice<UInt8>)
+        case blob(ArraySlice<UInt8>)
+    }
+
+    /// Hands over the values in their order.
+    package func forEachValue(_ body: (Value) throws -> Void) rethrows {
+        try TableRow.forEachValue(of: bytes[...], body)
+    }
+
+    private static func forEachValue(of bytes: ArraySlice<UInt8>, _ body: (Value) throws -> Void) rethrows {
+        var place = bytes.startIndex
+        func number() -> UInt64 {
+            let number = bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            place += 8
+            return number
+        }
+        while place < bytes.endIndex {
+            let tag = bytes[place]
+            place += 1
+            switch tag {
+            case Tag.integer: try body(.integer(Int64(bitPattern: number())))
+            case Tag.real: try body(.real(Double(bitPattern: number())))
+            case Tag.text, Tag.blob:
+                let count = Int(number())
+                let value = bytes[place..<place + count]
+                place += count
+                try body(tag == Tag.text ? .text(value) : .blob(value))
+            default: try body(.null)
+            }
+        }
+    }
+
     /// The values of a row in words, for people.
     package static func words(_ bytes: ArraySlice<UInt8>) -> [String] {
         var words: [String] = []
-        var rest = bytes
-        func number() -> UInt64 {
-            let number = rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            rest = rest.dropFirst(8)
-            return number
-        }
-        while let tag = rest.popFirst() {
-            switch tag {
-            case Tag.integer: words.append(String(Int64(bitPattern: number())))
-            case Tag.real: words.append(String(Double(bitPattern: number())))
-            case Tag.text, Tag.blob:
-                let value = rest.prefix(Int(number()))
-                rest = rest.dropFirst(value.count)
-                words.append(
-                    tag == Tag.text
-                        ? "'" + String(decoding: value, as: UTF8.self) + "'"
-                        : "x'" + value.prefix(32).map { hexadecimal($0) }.joined() + "'")
-            default: words.append("NULL")
+        forEachValue(of: bytes) { value in
+            switch value {
+            case .null: words.append("NULL")
+            case .integer(let value): words.append(String(value))
+            case .real(let value): words.append(String(value))
+            case .text(let value): words.append("'" + String(decoding: value, as: UTF8.self) + "'")
+            case .blob(let value): words.append("x'" + value.prefix(32).map { hexadecimal($0) }.joined() + "'")
             }
         }
         return words

@@ -10,14 +10,24 @@ struct Audit: ParsableCommand {
         abstract: "Computes a ledger again from its blocks, and says what does not hold.",
         discussion: """
             Beside the running service or without one; nothing is written. Checked are every byte of the log's files, \
+            or every row of its tables in PostgreSQL, \
             the chain, sums, lots, holds, keys and their answers, closed periods, each purchase against what Apple \
             signed, every signature again from the root, and then every row of the tables.
 
             Each thing that does not hold is a line. The exit status is 0 where everything holds, and 1 otherwise.
             """)
 
-    @Argument(help: "The ledger's folder. Default: the configuration's, or ledger", completion: .directory)
+    @Argument(
+        help: "The ledger's folder, or the URI of its log in PostgreSQL. Default: the configuration's, or ledger",
+        completion: .directory)
     var ledger: String?
+
+    @Option(
+        help: """
+            The tables that are compared: a ledger's folder, or the URI of what `project` keeps in PostgreSQL. \
+            Default: those in the ledger's folder
+            """, completion: .directory)
+    var tables: String?
 
     @Option(
         name: .long, help: "The configuration file of the service (JSON), for the folder and the anchors.",
@@ -72,18 +82,23 @@ struct Audit: ParsableCommand {
         defer { scratch.remove() }
         let summary: AuditSummary
         do {
-            summary = try Composition.audit(path, configuration, scratch: scratch).run { done, all in
+            summary = try Composition.audit(
+                try LogPlace(path), tables: tables, configuration, scratch: scratch
+            ).run { done, all in
                 bar.show(done, of: all)
             } tell: { finding in
                 bar.end()
                 Console.print("\(finding)")
             }
+        } catch let failure as Failure {
+            bar.end()
+            throw failure
         } catch {
             bar.end()
             throw Failure("\(error)")
         }
         bar.end()
-        tell(summary, path)
+        tell(summary, "\(try LogPlace(path))")
         if summary.findings > 0 { throw ExitCode.failure }
     }
 

@@ -12,8 +12,8 @@ struct CurrencyLedger: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             Serve.self, Promote.self, Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
-            Import.self, Audit.self, Backup.self, Restore.self, Rebuild.self, TokenCommand.self, CatalogCommand.self,
-            AppStoreCommand.self, Sandbox.self, Load.self,
+            Import.self, Audit.self, Backup.self, Restore.self, Migrate.self, Rebuild.self, Project.self,
+            TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 
     /// As the library's own, but what this command throws is one line with its own exit status.

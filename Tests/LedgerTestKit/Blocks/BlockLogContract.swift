@@ -160,6 +160,30 @@ package struct BlockLogContract: Sendable, CustomStringConvertible {
             try expect(try log.readAll() == blocks + [next], "other blocks")
             log.close()
         },
+        BlockLogContract("blocks that are appended together are there as if they came one by one") { open in
+            var (log, blocks) = try filled(open, count: 3, seed: 17)
+            var random = SplitMix64(seed: 18)
+            for count in [0, 1, 2, 40] {
+                var together: [SealedBlock] = []
+                for _ in 0..<count {
+                    together.append(
+                        TestBlock.after(
+                            (together.last ?? blocks.last)?.head, bodyBytes: 200, redactableBytes: 5, &random))
+                }
+                try log.append(together)
+                blocks += together
+                try expect(log.head == blocks.last?.head, "the head is not the last of \(count)")
+            }
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 10, redactableBytes: 0, &random)
+            let far = TestBlock.after(
+                LogHead(number: 90, term: 1, hash: next.hash), bodyBytes: 1, redactableBytes: 0, &random)
+            try expect(kind { try log.append([next, far]) } == .notAppended, "a block behind a gap was appended")
+            log.close()
+            log = try open()
+            let all = try log.readAll()
+            try expect(all == blocks || all == blocks + [next], "other blocks after opening again")
+            log.close()
+        },
         BlockLogContract("who reads beside the writer sees a part of the chain from its beginning") { open in
             let (log, blocks) = try filled(open, count: 1, seed: 15)
             let written = Mutex(blocks)

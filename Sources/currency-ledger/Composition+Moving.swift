@@ -1,0 +1,30 @@
+import Ledger
+import LedgerEngine
+
+/// What commands do with a ledger's log in two places.
+extension Composition {
+    /// Copies a log.
+    /// - Parameter isFinal: whether no service may have the source open, nor open it meanwhile.
+    /// - Returns: what was done, and whether a service had the source open at its end.
+    static func migrate(
+        _ source: LogPlace, to target: LogPlace, isFinal: Bool, progress: (BlockNumber, BlockNumber) -> Void
+    ) throws -> (LogCopy.Summary, isLed: Bool) {
+        guard let identity = try source.identity() else { throw Failure("there is no ledger in \(source)") }
+        let from = isFinal ? try source.open(identity) : try source.openForReading(identity)
+        defer { from.close() }
+        // In a folder the lock says so, in PostgreSQL the lead.
+        if isFinal { try from.settle() }
+        if let there = try target.identity() {
+            guard there == identity else {
+                throw Failure(
+                    "\(target) has another ledger than \(source): its bundle id or environment differs")
+            }
+        } else {
+            try target.create(identity)
+        }
+        let to = try target.open(identity)
+        defer { to.close() }
+        let summary = try LogCopy(from: .init(from, "\(source)"), to: .init(to, "\(target)")).run(progress: progress)
+        return (summary, isFinal ? false : try source.isLed(from))
+    }
+}

@@ -1,0 +1,139 @@
+#if Postgres
+import Foundation
+import Ledger
+import LedgerEngine
+import LedgerTestKit
+import PostgresLog
+import Testing
+
+/// A log that is copied into PostgreSQL and back.
+@Suite struct LogCopyTests {
+    private let folder: TemporaryFolder
+    private let ledger: TestLedger
+
+    init() throws {
+        folder = try TemporaryFolder()
+        ledger = try TestLedger(partitionBlocks: 50, identity: RandomGame.identity)
+    }
+
+    /// Copies what is in a folder, as a command does beside a service.
+    @discardableResult
+    private func copy(_ source: TestFolder) throws -> LogCopy.Summary {
+        let (from, to) = (try source.openForReading(), try ledger.open())
+        defer { to.close() }
+        return try LogCopy(from: .init(from, "the folder"), to: .init(to, "the schema")).run { _, _ in }
+    }
+
+    private func source(_ commands: Int, seed: UInt64) throws -> (TestFolder, RandomGame) {
+        let source = try TestFolder(folder.path("source"))
+        let game = try RandomGame(try source.open(), seed: seed)
+        try game.play(commands)
+        return (source, game)
+    }
+
+    /// While the game goes on, and names are forgotten, most of them in blocks that were copied before.
+    @Test func aLogThatIsCopiedThereAndBackIsTheSameBlocks() throws {
+        let seed = Seed.drawn()
+        let (source, game) = try source(200, seed: seed)
+        var copied: Int64 = 0
+        for _ in 0..<5 {
+            let summary = try copy(source)
+            copied += summary.blocks
+            #expect(try ledger.blocks() == source.blocks(), "seed \(seed)")
+            try game.linkAndForget()
+            try game.play(60)
+        }
+        try game.close()
+        copied += try copy(source).blocks
+        let blocks = try source.blocks()
+        #expect(copied == Int64(blocks.count))
+        #expect(try ledger.blocks() == blocks, "seed \(seed)")
+        let erasures = try blocks.flatMap { try Block(opening: $0, checks: .hashes(testSHA256)).rows.erasures }
+        #expect(erasures.count >= 5)
+
+        let back = try TestFolder(folder.path("back"))
+        let (from, to) = (try ledger.open(), try back.open())
+        let summary = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back")).run { _, _ in }
+        (from.close(), to.close())
+        #expect(summary.blocks == Int64(blocks.count))
+        #expect(summary.bytes == blocks.reduce(0) { $0 + Int64($1.byteCount) })
+        #expect(try back.blocks() == blocks)
+    }
+
+    /// A name whose erasure came with the last block before a run ended, and was not carried out there.
+    @Test func whatARunThatWasCutOffLeftOfANameTheNextOneErases() throws {
+        let (source, game) = try source(40, seed: 7)
+        try copy(source)
+        let named = try source.blocks()
+        try game.linkAndForget()
+        try game.close()
+        let blocks = try source.blocks()
+        let to = try ledger.open()
+        try to.settle()
+        for block in blocks[named.count...] {
+            // As the blocks were before anything was erased in them.
+            try to.append(block)
+        }
+        let adding = try #require(blocks.last { !$0.redactable.isEmpty })
+        let name = [UInt8](repeating: UInt8(ascii: "n"), count: adding.redactable.count)
+        var kept = adding.redactable
+        kept.replaceSubrange(2..., with: name[2...])
+        try to.redact(adding.number, kept)
+        to.close()
+        #expect(try ledger.blocks() != blocks)
+        #expect(try copy(source).blocks == 0)
+        #expect(try ledger.blocks() == blocks)
+    }
+
+    @Test func aTargetWithOtherBlocksIsRefusedByTheFirstOfThem() throws {
+        let (source, game) = try source(40, seed: 8)
+        try copy(source)
+        let common = try source.blocks().count
+        // A service began on the target, and one on the source.
+        let other = try ledger.open()
+        let otherGame = try RandomGame(other, seed: 9)
+        try otherGame.close()
+        #expect(
+            logError { try copy(source) }
+                == LogError(
+                    .superseded,
+                    "the schema is ahead of the folder: it has block \(common + 1), and the folder ends with block "
+                        + "\(common)"))
+        try game.play(40)
+        try game.close()
+        #expect(
+            logError { try copy(source) }
+                == LogError(
+                    .superseded,
+                    "the schema is of another past than the folder: from block \(common + 1) on they have different "
+                        + "blocks"))
+        #expect(try ledger.blocks().count == common + 1)
+    }
+
+    @Test func aTargetThatANodeLeadsIsRefused() throws {
+        let (source, game) = try source(10, seed: 10)
+        try game.close()
+        let node = try ledger.open(ledger.configuration(node: "b"))
+        try node.settle()
+        defer { node.close() }
+        #expect(logError { try copy(source) }?.description.contains("node b leads, at b:7000") == true)
+        #expect(try ledger.blocks().isEmpty)
+    }
+
+    @Test func aDamagedSourceIsNamedAndNothingBehindItIsCopied() throws {
+        let (source, game) = try source(30, seed: 11)
+        try game.close()
+        try copy(source)
+        try ledger.session().run(
+            "UPDATE block SET body = set_byte(body, 70, (get_byte(body, 70) + 1) % 256) WHERE id = 5")
+        let back = try TestFolder(folder.path("back"))
+        let (from, to) = (try ledger.open(), try back.open())
+        let error = logError {
+            _ = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back")).run { _, _ in }
+        }
+        (from.close(), to.close())
+        #expect(error?.kind == .corrupt && error?.description.hasPrefix("block 5 in ") == true)
+        #expect(try back.blocks().count <= 4)
+    }
+}
+#endif
