@@ -130,7 +130,7 @@ let package = Package(
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
                 "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator",
-                "SQLiteProjection", "StrictJSON",
+                "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -165,7 +165,7 @@ let package = Package(
         .target(
             name: "PostgresLogTests",
             dependencies: [
-                "Ledger", "LedgerTestKit", "PostgresLog",
+                "Ledger", "LedgerClient", "LedgerTestKit", "LedgerWire", "PostgresLog", "StrictJSON",
                 .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
             ], path: "Tests/PostgresLogTests", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),

@@ -8,6 +8,11 @@ let package = Package(
     dependencies: [.package(name: "currency-ledger", path: "../..", traits: ["Postgres"])],
     targets: [
         .testTarget(
-            name: "RunnerTests", dependencies: [.product(name: "PostgresLogTests", package: "currency-ledger")])
+            name: "RunnerTests",
+            dependencies: [
+                .product(name: "PostgresLogTests", package: "currency-ledger"),
+                // The command itself: the tests of nodes start it.
+                .product(name: "currency-ledger", package: "currency-ledger"),
+            ])
     ]
 )
