@@ -42,6 +42,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
@@ -92,7 +93,7 @@ let package = Package(
         .target(
             name: "SQLiteProjection",
             dependencies: [
-                "Ledger", "LedgerSchema", "StrictJSON",
+                "CSQLite", "Ledger", "LedgerSchema", "StrictJSON",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ], swiftSettings: settings),
@@ -159,6 +160,7 @@ let package = Package(
             name: "LedgerTestKit",
             dependencies: [
                 "AppStore", "FileLog", "Ledger", "LedgerEngine",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         // Tests in a library: Tests/PostgresTests runs them, with the trait, and builds nothing that they do not need.
@@ -262,8 +264,6 @@ let package = Package(
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
                 "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "currency-ledger",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),

@@ -74,6 +74,10 @@ final class BooksLoader {
         try links.begin()
         for name in needs.accounts { try load(name, withLots: true, into: &books) }
         for name in needs.wallets { try load(name, withLots: false, into: &books) }
+        // The tables have little that is due, for a sweep posts it soon: then each is loaded, whosever it is.
+        if !needs.settled.isEmpty, try hasDue(by: books.entryTime(needs.time)) {
+            for name in needs.settled { try load(name, withLots: false, into: &books) }
+        }
         // What of suspect tables seems never to have been used may have been.
         let lastKey = suspects.isEmpty ? usedKeys.last : nil
         for key in needs.keys where books.answers[key] == nil {
@@ -369,6 +373,12 @@ final class BooksLoader {
     }
 
     // MARK: What expires
+
+    /// Whether anything in the tables has expired, and is not posted yet.
+    private func hasDue(by time: Timestamp) throws -> Bool {
+        try suspects.check(.lot, .hold)
+        return try selectExpiries.first { $0.integer(0) <= time } ?? false
+    }
 
     /// The players of whom something has expired by `time`, those of whom it did first, and as many as one batch posts.
     /// Those whom memory knows better (what was due of them was posted, and the tables do not say so yet) do not count,

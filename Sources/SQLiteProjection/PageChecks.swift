@@ -154,6 +154,8 @@ enum PageChecks {
 
     /// `nil` where SQLite has no VFS at all.
     private static let layers: Layers? = {
+        // From here on SQLite is in use.
+        _ = SQLiteLibrary.countsNoMemory
         guard let below = sqlite3_vfs_find(nil) else { return nil }
         let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         // Everything of the one below, also what it keeps in `pAppData`, but a name and a way of opening files.

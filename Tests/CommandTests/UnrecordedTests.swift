@@ -4,8 +4,6 @@ import Foundation
 import Ledger
 import LedgerEngine
 import LedgerTestKit
-import Logging
-import NIOConcurrencyHelpers
 import Testing
 
 @testable import currency_ledger
@@ -31,7 +29,7 @@ import Testing
         let client = AppStoreServerClient(
             key: try settings.readKey(),
             configuration: AppStoreServerClient.Configuration(bundleID: app.bundleID, address: settings.address))
-        let log = SaidLog()
+        let log = LogCapture()
         let correspondence = Correspondence(
             client: client, caller: caller, settings: settings, consumptionDelay: 0, leads: { true },
             logger: log.logger)
@@ -45,40 +43,15 @@ import Testing
         #expect(events.contains { $0.kind == .finished && $0.end == .accepted }, "\(events)")
         #expect(try stand.requests().map(\.path) == ["/inApps/v1/transactions/1/finish"])
         // The look that failed is the one that says that it works again, some seconds later.
-        for _ in 0..<1_200 where log.said.count < 2 { try await Task.sleep(for: .milliseconds(50)) }
-        #expect(log.said.count == 2, "\(log.said)")
-        #expect(log.said.first?.contains("while the ledger cannot be read and written") == true, "\(log.said)")
-        #expect(log.said.first?.contains("disk is full") == true, "\(log.said)")
-        #expect(log.said.last?.contains("the ledger can be read and written again") == true, "\(log.said)")
+        for _ in 0..<1_200 where log.lines.count < 2 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(log.lines.count == 2, "\(log.lines)")
+        #expect(log.lines.first?.contains("while the ledger cannot be read and written") == true, "\(log.lines)")
+        #expect(log.lines.first?.contains("disk is full") == true, "\(log.lines)")
+        #expect(log.lines.last?.contains("the ledger can be read and written again") == true, "\(log.lines)")
         telling.cancel()
         await telling.value
         await client.shutDown()
         caller.close()
         try await ledger.stop()
-    }
-}
-
-/// Keeps what is logged.
-private final class SaidLog: Sendable {
-    private let lines = NIOLockedValueBox<[String]>([])
-
-    var said: [String] { lines.withLockedValue { $0 } }
-
-    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: SaidLog
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.debug
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            let values = (event.metadata ?? [:]).map { " \($0.key)=\($0.value)" }.joined()
-            log.lines.withLockedValue { $0.append("\(event.message)\(values)") }
-        }
     }
 }

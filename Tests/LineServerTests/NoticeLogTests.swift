@@ -1,3 +1,4 @@
+import LedgerTestKit
 import NIOPosix
 import Testing
 

@@ -1,3 +1,4 @@
+import GRDBSQLite
 import Ledger
 import LedgerTestKit
 import Testing
@@ -178,4 +179,30 @@ private let now: Timestamp = 1_800_000_000_000
 
     /// What the view shows of the player's gems.
     private func view(_ store: Ledger) throws -> [Int64]? { try store.viewed()["\(player) gems"] }
+
+    // MARK: Reads
+
+    /// A history costs the writer nothing, however many lots its player has.
+    @Test func aReadLoadsNobodyWhileNothingIsDue() throws {
+        let grant = Grant(
+            key: RequestKey("g")!, account: player, currency: gems, amount: Amount(7)!, expiresAt: now + 1_000)
+        var store = try reopened([.grant(grant)])
+        var needs = Needs()
+        needs.settled = [player]
+        needs.time = now + 999
+        try store.load(needs)
+        #expect(store.books.players.count == 0)
+
+        needs.time = now + 1_000
+        try store.load(needs)
+        #expect(try wallet(store).lots.count == 3)
+        try store.projection.close()
+    }
+
+    /// Each connection would wait for the others' lock whenever it takes memory.
+    @Test func sqliteCountsNoMemory() throws {
+        let store = try reopened()
+        #expect(SQLiteLibrary.countsNoMemory && sqlite3_memory_used() == 0)
+        try store.projection.close()
+    }
 }

@@ -31,6 +31,8 @@ package struct Needs {
     /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
     /// the lots may stay where they are.
     package var wallets: [AccountName] = []
+    /// Accounts of which is posted what has expired by ``time``. Where nothing has, they may stay where they are.
+    package var settled: [AccountName] = []
     /// Of the wallets' accounts those that are to be erased: a store looks whether the log can be rid of their names.
     package var erasures: [AccountName] = []
     package var keys: [RequestKey] = []

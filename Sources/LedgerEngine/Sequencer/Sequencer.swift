@@ -243,7 +243,7 @@ final class Sequencer: Sendable {
         if fault != nil && operation.mayWrite { return }
         switch operation {
         case .command(let command, _), .granting(let command, _, _): needs.add(command)
-        case .query(.history(let query)): needs.wallets.append(query.account)
+        case .query(.history(let query)): needs.settled.append(query.account)
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .promote, .refused: break
         }

@@ -72,10 +72,12 @@ struct AppleFinding: CustomStringConvertible {
     ) -> [AppleFinding] {
         let files = reconciliation.files
         // A refund is in reports of both kinds, and explains what is in each.
-        let open = ImportedRefunds(refunds, zone: zone)
-        var (ofSales, ofPayments) = (open, open)
-        let differences = reconciliation.match.differences.map { of($0, &ofSales) }
-        let unassigned = reconciliation.settlement.unassigned.map { of($0, files, &ofPayments) }
+        let ofSales = ImportedRefunds.explanations(
+            of: reconciliation.match.differences.map(row), by: refunds, zone: zone)
+        let ofPayments = ImportedRefunds.explanations(
+            of: reconciliation.settlement.unassigned.map(row), by: refunds, zone: zone)
+        let differences = zip(reconciliation.match.differences, ofSales).map { of($0, $1) }
+        let unassigned = zip(reconciliation.settlement.unassigned, ofPayments).map { of($0, files, $1) }
         return files.flatMap(of) + reconciliation.match.lines.compactMap(of) + differences
             + reconciliation.match.daysWithoutReport.map { day in
                 AppleFinding(kind: .noReport, days: "\(day)", description: "\(day): there is no report of the day")
@@ -112,12 +114,11 @@ struct AppleFinding: CustomStringConvertible {
             moneyCurrency: line.key.currency, description: "\(line.key.product) in \(line.key.country): agrees")
     }
 
-    private static func of(_ difference: SalesDifference, _ refunds: inout ImportedRefunds) -> AppleFinding {
-        if let imported = imported(difference, &refunds) {
-            return finding(
-                of: difference, .imported, imported,
-                "\(difference): of imported purchases \(imported.joined(separator: " "))")
+    private static func of(_ difference: SalesDifference, _ imported: ImportedRefunds.Explanation?) -> AppleFinding {
+        if let imported, imported.units == difference.units {
+            return finding(of: difference, .imported, imported.transactions, "\(difference): \(imported)")
         }
+        let ofImported = imported.map { "\($0.units) \($0); of the rest " } ?? ""
         let explanation = difference.explanation
         let transactions = explanation?.transactions ?? []
         let more = (explanation?.count ?? 0) - transactions.count
@@ -127,18 +128,23 @@ struct AppleFinding: CustomStringConvertible {
             : (explanation?.isExact == true ? "" : "among ") + transactions.joined(separator: " ")
                 + (more > 0 ? " and \(more) more" : "")
         return finding(
-            of: difference, difference.isNatural ? .aroundMidnight : .difference, transactions,
-            "\(difference): \(ours)")
+            of: difference, difference.isNatural ? .aroundMidnight : .difference,
+            transactions + (imported?.transactions ?? []), "\(difference): \(ofImported)\(ours)")
     }
 
-    /// Imported purchases whose refunds are what Apple has more of; `nil` where they are not.
-    private static func imported(_ difference: SalesDifference, _ refunds: inout ImportedRefunds) -> [String]? {
+    /// What imported purchases may explain: that Apple took more back.
+    private static func row(_ difference: SalesDifference) -> ImportedRefunds.Row? {
         guard difference.direction == .refunded else { return nil }
         switch difference.kind {
         case .missingInBooks, .moreInReport, .doubledInReport:
-            return refunds.take(difference.units, of: difference.key.product, on: difference.days)
+            return ImportedRefunds.Row(
+                product: difference.key.product, units: difference.units, days: difference.days)
         case .missingInReport, .fewerInReport, .price, .otherDay, .dayWithoutReport: return nil
         }
+    }
+
+    private static func row(_ rest: Settlement.Unassigned) -> ImportedRefunds.Row? {
+        rest.isReturn ? ImportedRefunds.Row(product: rest.key.product, units: rest.units, days: rest.days) : nil
     }
 
     private static func finding(
@@ -160,19 +166,19 @@ struct AppleFinding: CustomStringConvertible {
     }
 
     private static func of(
-        _ rest: Settlement.Unassigned, _ files: [Reconciliation.File], _ refunds: inout ImportedRefunds
+        _ rest: Settlement.Unassigned, _ files: [Reconciliation.File], _ imported: ImportedRefunds.Explanation?
     ) -> AppleFinding {
         let name = files[rest.source.file].name
-        let imported = rest.isReturn ? refunds.take(rest.units, of: rest.key.product, on: rest.days) : nil
+        let isExplained = imported?.units == rest.units
         let what = rest.isReturn ? "takes back" : "pays"
         let of = rest.isReturn ? "refunds" : "purchases"
+        let none = "the ledger has no such \(of)"
         let ours =
-            imported.map { "of imported purchases \($0.joined(separator: " "))" }
-            ?? "and the ledger has no such \(of)"
+            imported.map { isExplained ? "\($0)" : "\($0.units) \($0); of the rest \(none)" } ?? "and \(none)"
         return AppleFinding(
-            kind: imported == nil ? .unassigned : .imported, file: name, line: rest.source.line, key: rest.key,
+            kind: isExplained ? .imported : .unassigned, file: name, line: rest.source.line, key: rest.key,
             direction: rest.isReturn ? .refunded : .sold, units: rest.units, basis: .settled, money: rest.share,
-            moneyCurrency: rest.shareCurrency, transactions: imported ?? [],
+            moneyCurrency: rest.shareCurrency, transactions: imported?.transactions ?? [],
             description: """
                 \(name), line \(rest.source.line): Apple \(what) \(rest.share) \(rest.shareCurrency) for \(rest.units) \
                 \(rest.key.product) in \(rest.key.country), \(ours)

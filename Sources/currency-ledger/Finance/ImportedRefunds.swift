@@ -9,64 +9,123 @@ struct ImportedRefund {
     let units: Int64
     /// In milliseconds since the UNIX epoch.
     let time: Timestamp
+}
 
+extension ImportedRefund {
     /// - Parameter line: a row of the report `purchases`; `nil` where it was not taken back.
     init?(_ line: ReportLine) {
         guard line.integer("revoked") > 0, let time = line.optionalInteger("revocationDate"),
             let transaction = line.text("transactionId"), let product = line.text("product")
         else { return nil }
-        self.transaction = transaction
-        self.product = product
-        self.units = line.integer("quantity")
-        self.time = time
+        self.init(transaction: transaction, product: product, units: line.integer("quantity"), time: time)
     }
 }
 
-/// Such refunds while Apple's refunds are gone through that our books do not have: each explains one of them, once.
+/// Finds which imported refunds explain what Apple took back and our books do not have: each explains one row, once.
+///
+/// Rows that are explained wholly come first, then those of which a part is; in each of these refunds of a row's own
+/// days come before those of the days beside, where Apple may count what is near to midnight. So a refund that a row
+/// needs is not used up by a row that has others.
 struct ImportedRefunds {
-    private struct Open {
-        let transaction: String
+    /// What Apple took back.
+    struct Row {
+        let product: String
+        /// Positive.
         let units: Int64
-        let time: Timestamp
+        let days: ClosedRange<CivilDay>
+    }
+
+    /// What explains a row, or a part of it.
+    struct Explanation: CustomStringConvertible {
+        /// The ids, by time.
+        let transactions: [String]
+        /// Their units.
+        let units: Int64
+
+        var description: String { "of imported purchases \(transactions.joined(separator: " "))" }
+    }
+
+    private struct Open {
+        let refund: ImportedRefund
         let day: CivilDay
         var isTaken = false
     }
 
-    /// By product.
+    /// By product, and in each by time.
     private var open: [String: [Open]] = [:]
 
     /// - Parameter zone: by whose midnights Apple's reports count days.
-    init(_ refunds: [ImportedRefund], zone: ReportZone) {
-        for refund in refunds {
-            open[refund.product, default: []].append(
-                Open(
-                    transaction: refund.transaction, units: refund.units, time: refund.time,
-                    day: zone.day(at: refund.time)))
+    private init(_ refunds: [ImportedRefund], zone: ReportZone) {
+        for refund in refunds.sorted(by: { ($0.time, $0.transaction) < ($1.time, $1.transaction) }) {
+            open[refund.product, default: []].append(Open(refund: refund, day: zone.day(at: refund.time)))
         }
     }
 
-    /// Takes refunds that explain units which Apple took back: of these days, and where they are not enough, of the
-    /// days beside, for Apple may count what is near to midnight there.
-    /// - Returns: their ids, by time; `nil` where they do not make up the units, and nothing is taken.
-    mutating func take(_ units: Int64, of product: String, on days: ClosedRange<CivilDay>) -> [String]? {
-        let near = days.lowerBound.advanced(by: -1)...days.upperBound.advanced(by: 1)
-        let candidates = (open[product] ?? []).enumerated().filter {
-            !$0.element.isTaken && near.contains($0.element.day)
+    /// Explains rows.
+    /// - Parameters:
+    ///   - rows: in their order; `nil` for what no refund can explain.
+    ///   - zone: by whose midnights Apple's reports count days.
+    /// - Returns: of each row what explains it; `nil` where nothing does.
+    static func explanations(
+        of rows: [Row?], by refunds: [ImportedRefund], zone: ReportZone
+    ) -> [Explanation?] {
+        var refunds = ImportedRefunds(refunds, zone: zone)
+        var explanations = [Explanation?](repeating: nil, count: rows.count)
+        for isPart in [false, true] {
+            for daysBeside in [0, 1] {
+                for case (let place, let row?) in rows.enumerated() where explanations[place] == nil {
+                    explanations[place] = refunds.take(for: row, daysBeside: daysBeside, orPart: isPart)
+                }
+            }
         }
-        .sorted { left, right in
-            let (one, other) = (days.contains(left.element.day), days.contains(right.element.day))
-            return one == other
-                ? (left.element.time, left.element.transaction) < (right.element.time, right.element.transaction)
-                : one
+        return explanations
+    }
+
+    /// Takes refunds that make up a row.
+    /// - Parameters:
+    ///   - daysBeside: on how many days before and after the row's they may be.
+    ///   - orPart: whether as many as possible are taken where they do not make up all.
+    private mutating func take(for row: Row, daysBeside: Int, orPart: Bool) -> Explanation? {
+        guard let ofProduct = open[row.product] else { return nil }
+        let days = row.days.lowerBound.advanced(by: -daysBeside)...row.days.upperBound.advanced(by: daysBeside)
+        let candidates = ofProduct.indices.filter { !ofProduct[$0].isTaken && days.contains(ofProduct[$0].day) }
+        // Those of the row's own days, and the earlier ones, are taken first.
+        let (own, beside) = (
+            candidates.filter { row.days.contains(ofProduct[$0].day) },
+            candidates.filter { !row.days.contains(ofProduct[$0].day) }
+        )
+        let taken = Self.places(own + beside, upTo: row.units) { ofProduct[$0].refund.units }
+        let units = taken.reduce(0) { $0 + ofProduct[$1].refund.units }
+        guard !taken.isEmpty, orPart || units == row.units else { return nil }
+        for place in taken { open[row.product]?[place].isTaken = true }
+        return Explanation(transactions: taken.sorted().map { ofProduct[$0].refund.transaction }, units: units)
+    }
+
+    /// Of rows with more units, and of which not all refunds are, none are picked: people have to.
+    private static let unitsMax: Int64 = 100_000
+
+    /// Which of some places have together the most units that do not pass a bound, earlier ones preferred.
+    private static func places(_ places: [Int], upTo bound: Int64, units: (Int) -> Int64) -> [Int] {
+        let places = places.filter { units($0) > 0 && units($0) <= bound }
+        let all = places.reduce(0) { min($0 + units($1), bound + 1) }
+        if all <= bound { return places }
+        guard bound <= unitsMax else { return [] }
+        // Of each sum that can be had, the place that was added to make it.
+        var added = [Int?](repeating: nil, count: Int(bound) + 1)
+        for place in places where added[Int(bound)] == nil {
+            let own = Int(units(place))
+            // Downwards, so that a place is added once.
+            for sum in stride(from: Int(bound), through: own, by: -1)
+            where added[sum] == nil && (sum == own || added[sum - own] != nil) {
+                added[sum] = place
+            }
         }
-        var rest = units
-        var taken: [(place: Int, refund: Open)] = []
-        for (place, refund) in candidates where refund.units <= rest {
-            taken.append((place, refund))
-            rest -= refund.units
+        var sum = added.lastIndex { $0 != nil } ?? 0
+        var taken: [Int] = []
+        while let place = added[sum] {
+            taken.append(place)
+            sum -= Int(units(place))
         }
-        guard rest == 0, !taken.isEmpty else { return nil }
-        for (place, _) in taken { open[product]?[place].isTaken = true }
-        return taken.map(\.refund).sorted { ($0.time, $0.transaction) < ($1.time, $1.transaction) }.map(\.transaction)
+        return taken
     }
 }

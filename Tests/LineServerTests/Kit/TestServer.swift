@@ -119,34 +119,6 @@ extension Token {
     }
 }
 
-/// Keeps what is logged.
-final class LogCapture: @unchecked Sendable {
-    private let lock = NSLock()
-    private var captured: [String] = []
-
-    var lines: [String] { lock.withLock { captured } }
-
-    var logger: Logger {
-        Logger(label: "test") { _ in Handler(capture: self) }
-    }
-
-    private struct Handler: LogHandler {
-        let capture: LogCapture
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.debug
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-            capture.lock.withLock { capture.captured.append("\(event.message)\(values)") }
-        }
-    }
-}
-
 /// Waits until something becomes true, ten seconds at most.
 func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
     for _ in 0..<2_000 {
