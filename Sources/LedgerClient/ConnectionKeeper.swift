@@ -9,7 +9,8 @@ import Synchronization
 /// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait);
 /// *connected*; *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and
 /// connections that are lost before they have answered anything, put the next attempt off by ever longer waits,
-/// whoever asks for it.
+/// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt after one that failed
+/// is made at the next of them; and where a node names the one that leads, there.
 final class ConnectionKeeper: Sendable {
     enum Outcome: Sendable {
         case connected(ClientConnection)
@@ -28,6 +29,10 @@ final class ConnectionKeeper: Sendable {
     private struct State {
         var phase = Phase.idle
         var token: String?
+        /// Where the next attempt is made.
+        var address: ServerAddress
+        /// The place of the next address that is tried after this one.
+        var next = 1
         /// Attempts that failed and connections that were of no use, since the last that was.
         var failures = 0
         /// No attempt before this time.
@@ -45,8 +50,11 @@ final class ConnectionKeeper: Sendable {
 
     init(connector: Connector, token: String?) {
         self.connector = connector
-        state = NIOLockedValueBox(State(token: token))
+        state = NIOLockedValueBox(State(token: token, address: connector.addresses[0]))
     }
+
+    /// Whether it goes where a node says that the leader is.
+    var followsLeader: Bool { connector.followsLeader }
 
     /// The id of the next request. Ids are never used again, on whichever connection.
     func nextID() -> Int64 { lastID.add(1, ordering: .relaxed).newValue }
@@ -87,6 +95,17 @@ final class ConnectionKeeper: Sendable {
             return true
         }
         if wasCurrent { connection.abandon(ClientError.connectionLost("it was replaced")) }
+    }
+
+    /// A node has answered that another leads: the next call goes there.
+    func leave(_ connection: ClientConnection, for address: ServerAddress) {
+        let wasCurrent = state.withLockedValue { state in
+            guard case .connected(let current) = state.phase, current === connection else { return false }
+            state.phase = .idle
+            state.address = address
+            return true
+        }
+        if wasCurrent { connection.abandon(ClientError.connectionLost("another node leads")) }
     }
 
     /// Remembers the token for connections to come. Returns false where the connection on which it was answered is no
@@ -130,12 +149,12 @@ final class ConnectionKeeper: Sendable {
     }
 
     private func attempt() async {
-        let (token, earliest) = state.withLockedValue { ($0.token, $0.earliest) }
+        let (token, address, earliest) = state.withLockedValue { ($0.token, $0.address, $0.earliest) }
         do {
             // Rounded up: a wait of a part of a millisecond is one.
             let wait = (earliest - .now()).nanoseconds
             if wait > 0 { try await pacing.sleep((wait + 999_999) / 1_000_000) }
-            settle(.success(try await connector.connect(token: token, id: nextID)))
+            settle(.success(try await connector.connect(to: address, token: token, id: nextID)))
         } catch {
             settle(.failure(error))
         }
@@ -149,6 +168,8 @@ final class ConnectionKeeper: Sendable {
             case .success(let connection): state.phase = .connected(connection)
             case .failure:
                 state.phase = .idle
+                state.address = connector.addresses[state.next % connector.addresses.count]
+                state.next += 1
                 putOff(&state)
             }
             return (waiters, true)

@@ -8,18 +8,22 @@ import Musl
 import Glibc
 #endif
 
-/// Makes connections to one server, each authenticated before anything else is sent on it.
+/// Makes connections to one server, or to nodes of one ledger, each authenticated before anything else is sent on it.
 struct Connector: Sendable {
-    let address: ServerAddress
+    /// At least one.
+    let addresses: [ServerAddress]
     let configuration: ClientConfiguration
+
+    /// Whether it goes where a node says that the leader is.
+    var followsLeader: Bool { addresses.count > 1 }
 
     /// - Parameter id: the id of an `authenticate`.
     /// - Throws: ``ClientError/cannotConnect(_:)``; the ``WireError`` of a token that the server does not take.
-    func connect(token: String?, id: () -> Int64) async throws -> ClientConnection {
+    func connect(to address: ServerAddress, token: String?, id: () -> Int64) async throws -> ClientConnection {
         let deadline = NIODeadline.now() + .milliseconds(configuration.connectTimeoutMilliseconds)
         let connection: ClientConnection
         do {
-            connection = try await open()
+            connection = try await open(address)
         } catch {
             throw ClientError.cannotConnect(Connector.words(error))
         }
@@ -79,7 +83,7 @@ struct Connector: Sendable {
     /// A connection of TCP, and the end of its TLS handshake.
     private typealias Opened = (connection: ClientConnection, handshake: EventLoopFuture<Void>?)
 
-    private func open() async throws -> ClientConnection {
+    private func open(_ address: ServerAddress) async throws -> ClientConnection {
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
         // The handler is given back by the initializer, not looked up later: a server that closes at once has removed

@@ -16,6 +16,11 @@ import NIOCore
 /// client: it passes when somebody adds the product to the catalog. ``forget(_:)``, and ``call(method:params:)`` of a
 /// method that this version does not know, are not sent again once they may have been carried out.
 ///
+/// **Several nodes.** A client that is given the addresses of a ledger's nodes asks whichever it reaches, follows the
+/// leader where a node answers `not_leader`, and tries the next address where one cannot be reached. So a leader that
+/// is killed, or hands over, passes unnoticed as a restart does. A token is sent to the address that a node names,
+/// under the same TLS.
+///
 /// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
 /// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came
 /// for half of that time, and on which a call then timed out, is given up and made anew.
@@ -44,7 +49,32 @@ public final class LedgerClient: Sendable {
     public static func connect(
         to address: ServerAddress, token: String? = nil, configuration: ClientConfiguration = ClientConfiguration()
     ) async throws -> LedgerClient {
-        let connector = Connector(address: address, configuration: configuration)
+        try await connect(Connector(addresses: [address], configuration: configuration), token)
+    }
+
+    /// Connects to one of a ledger's nodes, and follows whichever leads; see **Several nodes** above.
+    /// - Parameter addresses: at least one; each is attempted once now, until one is reached.
+    /// - Throws: as ``connect(to:token:configuration:)``, for the last of them.
+    public static func connect(
+        toAnyOf addresses: [ServerAddress], token: String? = nil,
+        configuration: ClientConfiguration = ClientConfiguration()
+    ) async throws -> LedgerClient {
+        precondition(!addresses.isEmpty, "a client needs an address")
+        var configuration = configuration
+        // So many of each: a node that cannot be reached takes none from the others.
+        configuration.retryPolicy.attemptsMax *= addresses.count
+        for place in addresses.indices.dropLast() {
+            let turned = Array(addresses[place...] + addresses[..<place])
+            do {
+                return try await connect(Connector(addresses: turned, configuration: configuration), token)
+            } catch ClientError.cannotConnect {}
+        }
+        let turned = addresses.suffix(1) + addresses.dropLast()
+        return try await connect(Connector(addresses: Array(turned), configuration: configuration), token)
+    }
+
+    private static func connect(_ connector: Connector, _ token: String?) async throws -> LedgerClient {
+        let configuration = connector.configuration
         let client = LedgerClient(
             keeper: ConnectionKeeper(connector: connector, token: token), configuration: configuration)
         let milliseconds = configuration.connectTimeoutMilliseconds
@@ -101,7 +131,9 @@ public final class LedgerClient: Sendable {
     ) async throws -> [UInt8] {
         guard line.count - 1 <= WireLimits.lineBytesMax else { throw ClientError.requestTooLong }
         let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds + waitMilliseconds)
-        var retry = Retry(policy: configuration.retryPolicy, isRepeatable: isRepeatable, deadline: deadline)
+        var retry = Retry(
+            policy: configuration.retryPolicy, isRepeatable: isRepeatable, followsLeader: keeper.followsLeader,
+            deadline: deadline)
         while true {
             try Task.checkCancellation()
             let end = await attempt(line, id, deadline, token)
@@ -122,7 +154,9 @@ public final class LedgerClient: Sendable {
                 if let token, !keeper.adopt(token, on: connection) {
                     return .disconnected(ClientError.connectionLost("it was replaced meanwhile"), wasSent: true)
                 }
-            case .answered(.failure), .timedOut, .cancelled: break
+            case .answered(.failure(let error)):
+                if keeper.followsLeader, let leader = error.leader { keeper.leave(connection, for: leader) }
+            case .timedOut, .cancelled: break
             }
             return end
         case .failed(let error): return .disconnected(error, wasSent: false)

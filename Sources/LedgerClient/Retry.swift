@@ -10,6 +10,8 @@ struct Retry {
     let policy: RetryPolicy
     /// Whether it may be sent again where nobody knows whether it was carried out.
     let isRepeatable: Bool
+    /// Whether a node that does not lead says where the request is to be sent next.
+    let followsLeader: Bool
     /// When the call's timeout is over.
     let deadline: NIODeadline
     private(set) var attempts = 0
@@ -18,7 +20,8 @@ struct Retry {
     /// The last `outcome_unknown` that the server answered.
     private var unknown: WireError?
 
-    init(policy: RetryPolicy, isRepeatable: Bool, deadline: NIODeadline) {
+    init(policy: RetryPolicy, isRepeatable: Bool, followsLeader: Bool = false, deadline: NIODeadline) {
+        self.followsLeader = followsLeader
         self.policy = policy
         self.isRepeatable = isRepeatable
         self.deadline = deadline
@@ -34,7 +37,7 @@ struct Retry {
                 unknown = error
                 guard isRepeatable else { return fail(error) }
             }
-            guard error.isOfTheMoment else { return fail(error) }
+            guard error.isOfTheMoment || followsLeader && error.isNotLeader else { return fail(error) }
             // Every other error means that nothing was changed: the request may be sent again whatever it is.
             let wait = jitter(policy.waitMaxMilliseconds(repetition: attempts))
             return again(afterMilliseconds: wait, now, otherwise: error)
@@ -103,6 +106,15 @@ extension WireError {
     var isOfTheMoment: Bool {
         retryable && reason != WireReason.notLeader.rawValue
             && (code == WireReason.overloaded.code || code == WireReason.internalError.code)
+    }
+
+    /// Whether another service leads, which it names.
+    var isNotLeader: Bool { reason == WireReason.notLeader.rawValue }
+
+    /// The address of the service that leads, where this is why a request was refused.
+    var leader: ServerAddress? {
+        guard isNotLeader, case .string(let text) = self["address"] else { return nil }
+        return try? ServerAddress(text)
     }
 
     /// Whether the service, rather than the ledger, refused: for the moment, for want of a role, or because what is

@@ -59,6 +59,10 @@ package struct EngineLimits: Sendable {
     /// How often the same reason for not following is told, and how often any is: a connection may come and go.
     package var followReportMilliseconds: UInt64 = 60_000
     package var followReportMillisecondsMin: UInt64 = 5_000
+    /// How often a node looks how the shared log stands: its tables are no further behind than those of an idle leader
+    /// are, and a lead that was given back is taken at once, as far as anybody can tell. Each look is one statement of
+    /// a tenth of a millisecond.
+    package var nodeLookMilliseconds: UInt64 = 20
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

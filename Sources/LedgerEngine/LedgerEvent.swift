@@ -36,6 +36,14 @@ package enum LedgerEvent: Sendable {
     case leaderLost(String)
     /// This standby leads from this block on.
     case promoted(LogHead)
+    /// This node of a shared log reads what another leads, from this block on.
+    case followsNode(LogLeader, block: BlockNumber)
+    /// This node leads from this block on.
+    case leads(LogHead)
+    /// This node led, and does no more.
+    case steppedDown(LogError)
+    /// This node cannot read the log, or not take the lead that nobody has; it is tried again.
+    case logNotFollowed(LogError)
     /// The wall clock is too far ahead to be believed: entries go on from this time.
     case clockHeldBack(clock: Timestamp, time: Timestamp)
     case clockReasonable

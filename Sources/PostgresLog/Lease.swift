@@ -35,7 +35,8 @@ package struct PostgresLeader: Hashable, Sendable {
     var backendStart: Int64
 }
 
-/// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks.
+/// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks. Whoever
+/// looks at the leader's row tells it: a challenger that has watched for a whole lease does not begin anew.
 struct LeaseWatch {
     enum Finding: Hashable {
         /// The lease ran out, or there is none.
@@ -57,7 +58,10 @@ struct LeaseWatch {
             first = (leader, now)
             return .runs
         }
-        if first.leader != leader { return .renewed }
+        if first.leader != leader {
+            self.first = (leader, now)
+            return .renewed
+        }
         return now - first.time >= UInt64(leader.leaseMilliseconds) * 1_000_000 ? .over : .runs
     }
 }

@@ -16,30 +16,52 @@ import Synchronization
 /// 5. A lease is counted by the leader from before the statement that renewed it was sent, and by a challenger from
 ///    after it first saw that renewal, each by its own monotonic clock; taking the lead and renewing it are updates of
 ///    the same row. So while a lease runs, nobody else leads.
-package final class PostgresLog: BlockLog {
+package final class PostgresLog: SharedLog {
     package let engine: String
 
     private let configuration: PostgresLogConfiguration
     private let schema: PostgresSchema
     private let writer: Mutex<PostgresWriter?>
     private let reader: Mutex<PostgresReader?>
-    private let standing = Mutex(Standing())
+    private let known = Mutex(Known())
     private let keeper: LeaseKeeper
     private let now: @Sendable () -> UInt64
+    private let watch: Watch
+
+    /// What this node knows of the lease of another that leads, whoever looks.
+    private final class Watch: Sendable {
+        private let lease = Mutex(LeaseWatch())
+        private let node: String
+        private let now: @Sendable () -> UInt64
+
+        init(_ node: String, _ now: @escaping @Sendable () -> UInt64) {
+            self.node = node
+            self.now = now
+        }
+
+        /// - Parameter leader: the row, as it was just read.
+        func see(_ leader: PostgresLeader) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, node: node, at: now()) }
+        }
+    }
 
     /// What is known without asking the server or waiting for a session.
-    private struct Standing {
+    private struct Known {
         var head: LogHead?
         /// Whether only blocks up to the head are handed out: those behind it are this node's own, and in doubt.
         var isBound = false
         /// Until when this node leads for certain.
         var leaseEnd: UInt64 = 0
+        /// In which this node had the lead last.
+        var reign: Int64 = 0
     }
 
     private init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, version: Int, _ head: LogHead?,
-        _ reader: sending PostgresReader, _ writer: sending PostgresWriter, now: @escaping @Sendable () -> UInt64
+        _ reader: sending PostgresReader, _ writer: sending PostgresWriter, _ watch: Watch,
+        now: @escaping @Sendable () -> UInt64
     ) {
+        self.watch = watch
         self.configuration = configuration
         self.schema = schema
         engine = "PostgreSQL \(version / 10_000).\(version % 10_000)"
@@ -47,13 +69,26 @@ package final class PostgresLog: BlockLog {
         self.writer = Mutex(writer)
         self.now = now
         keeper = LeaseKeeper()
-        standing.withLock { $0.head = head }
+        known.withLock { $0.head = head }
         if configuration.right == .leading {
             keeper.begin(everyMilliseconds: max(1, configuration.leaseMilliseconds / 8)) { [weak self] in
                 guard let self else { return false }
                 renewWhereIdle()
                 return true
             }
+        }
+    }
+
+    /// Whether there is a log in the schema, of whichever ledger.
+    /// - Throws: ``LogError`` `unknown` where the server cannot be asked.
+    package static func isThere(_ configuration: PostgresLogConfiguration) throws(LogError) -> Bool {
+        let schema = PostgresSchema(name: configuration.schema)
+        do throws(PostgresFault) {
+            let session = try PostgresConnection(configuration.settings(writing: false))
+            try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
+            return try session.run(schema.isThere, milliseconds: configuration.answerMilliseconds).flag(0, 0)
+        } catch {
+            throw error.reading("looking for the schema \(configuration.schema)")
         }
     }
 
@@ -102,10 +137,11 @@ package final class PostgresLog: BlockLog {
             let head = try LogHead(try reader.run(schema.head, primary: false)) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
+            let watch = Watch(configuration.node, now)
             let writer = PostgresWriter(
-                configuration, schema, partitionBlocks: rows.number(0, 2), now: now)
+                configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
             return PostgresLog(
-                configuration, schema, version: reader.serverVersion, head, reader, writer, now: now)
+                configuration, schema, version: reader.serverVersion, head, reader, writer, watch, now: now)
         } catch {
             switch error.code {
             case PostgresCode.undefinedTable, PostgresCode.undefinedSchema:
@@ -116,7 +152,7 @@ package final class PostgresLog: BlockLog {
     }
 
     /// The last block that is known to be durable. Of a log that follows, the last that was read.
-    package var head: LogHead? { standing.withLock { $0.head } }
+    package var head: LogHead? { known.withLock { $0.head } }
 
     /// Who leads, as the server that is read says.
     /// - Throws: ``LogError`` `unknown` where it cannot be read now.
@@ -127,6 +163,36 @@ package final class PostgresLog: BlockLog {
                 throw error.reading("asking who leads")
             }
         }
+    }
+
+    package var mayLead: Bool { configuration.right == .leading }
+
+    package func standing() throws(LogError) -> LogStanding {
+        let (leader, block) = try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            do throws(PostgresFault) {
+                let rows = try reader.run(schema.standing, primary: false)
+                guard let leader = PostgresLeader(rows) else {
+                    throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
+                }
+                return (leader, rows.number(0, 7))
+            } catch {
+                throw error.reading("asking how the log stands")
+            }
+        }
+        let isOver = watch.see(leader) == .over
+        let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
+        // A server that is behind tells of a leader before this one.
+        let isOther = leader.node != configuration.node && leader.reign > reign
+        if isOther, isBound {
+            writer.withLock { writer in
+                guard let writer, leader.reign > writer.reign else { return }
+                writer.follow()
+                note(writer)
+            }
+        }
+        return LogStanding(
+            leader: isOver || !isOther ? nil : LogLeader(node: leader.node, address: leader.address), block: block)
     }
 
     package func settle() throws(LogError) {
@@ -147,7 +213,7 @@ package final class PostgresLog: BlockLog {
 
     package func confirmLead() throws(LogError) {
         // Without the writer's lock: nobody is to wait here for an append.
-        if now() < standing.withLock({ $0.leaseEnd }) { return }
+        if now() < known.withLock({ $0.leaseEnd }) { return }
         try write { (writer) throws(LogError) in try writer.confirmLead() }
     }
 
@@ -161,18 +227,19 @@ package final class PostgresLog: BlockLog {
     }
 
     private func note(_ writer: PostgresWriter) {
-        standing.withLock { standing in
+        known.withLock { known in
+            known.reign = writer.reign
             switch writer.state {
             case .leads:
-                standing.head = writer.head
-                standing.isBound = true
-                standing.leaseEnd = writer.lease.end
+                known.head = writer.head
+                known.isBound = true
+                known.leaseEnd = writer.lease.end
             case .inDoubt:
-                standing.isBound = true
-                standing.leaseEnd = 0
+                known.isBound = true
+                known.leaseEnd = 0
             case .follows:
-                standing.isBound = false
-                standing.leaseEnd = 0
+                known.isBound = false
+                known.leaseEnd = 0
             }
         }
     }
@@ -188,14 +255,14 @@ package final class PostgresLog: BlockLog {
     }
 
     package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
-        let last = standing.withLock { $0.isBound ? $0.head?.number ?? 0 : nil }
+        let last = known.withLock { $0.isBound ? $0.head?.number ?? 0 : nil }
         let blocks = try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             return try reader.read(after: number, bytesMax: bytesMax, through: last)
         }
         if let block = blocks.last {
-            standing.withLock { standing in
-                if !standing.isBound, block.number > standing.head?.number ?? 0 { standing.head = block.head }
+            known.withLock { known in
+                if !known.isBound, block.number > known.head?.number ?? 0 { known.head = block.head }
             }
         }
         return blocks

@@ -72,6 +72,11 @@ struct PostgresSchema {
         Statement(name: "partition", text: "SELECT to_regclass('\(name).block_' || $1::bigint) IS NOT NULL")
     }
 
+    /// Whether there is a ledger.
+    var isThere: Statement {
+        Statement(name: "is_there", text: "SELECT to_regclass('\(name).ledger') IS NOT NULL")
+    }
+
     // MARK: - Leading
 
     var ledger: Statement {
@@ -83,6 +88,17 @@ struct PostgresSchema {
             name: "leader",
             text: """
                 SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start FROM \(name).leader
+                """)
+    }
+
+    /// The same, and the number of the last block.
+    var standing: Statement {
+        Statement(
+            name: "standing",
+            text: """
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start,
+                    coalesce((SELECT b.id FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)
+                FROM \(name).leader
                 """)
     }
 

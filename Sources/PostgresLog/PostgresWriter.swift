@@ -18,11 +18,13 @@ final class PostgresWriter {
     private let schema: PostgresSchema
     private let partitionBlocks: Int64
     private let now: @Sendable () -> UInt64
+    /// Notes the leader's row, and says what is known of its lease since it was first seen so.
+    private let see: @Sendable (PostgresLeader) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
     private var session: PostgresConnection?
-    private var reign: Int64 = 0
+    private(set) var reign: Int64 = 0
     private(set) var lease: Lease
     /// The last block for which there is a partition, as far as this session knows.
     private var partitionedThrough: BlockNumber = 0
@@ -30,8 +32,9 @@ final class PostgresWriter {
     /// - Parameter now: a monotonic clock, in nanoseconds.
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
-        now: @escaping @Sendable () -> UInt64
+        now: @escaping @Sendable () -> UInt64, see: @escaping @Sendable (PostgresLeader) -> LeaseWatch.Finding
     ) {
+        self.see = see
         self.configuration = configuration
         self.schema = schema
         self.partitionBlocks = partitionBlocks
@@ -85,10 +88,9 @@ final class PostgresWriter {
 
     /// Waits until nobody leads.
     private func awaitLead(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
-        var watch = LeaseWatch()
         while true {
             let leader = try leader(session)
-            switch watch.see(leader, node: configuration.node, at: now()) {
+            switch see(leader) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -155,6 +157,12 @@ final class PostgresWriter {
     func confirmLead() throws(LogError) {
         guard case .leads = state else { throw notSettled("the lead is not confirmed") }
         if now() >= lease.end { try renewIfDue() }
+    }
+
+    /// Another node took the lead after this one: what was in doubt here is there by now, or never will be.
+    func follow() {
+        session = nil
+        state = .follows
     }
 
     /// Gives the lead back, as far as that is possible.

@@ -32,7 +32,7 @@ enum Composition {
         // What is wrong with any of them is said before one is made or opened.
         let signatures = try settings.ledgers.map { try Signatures($0) }
         let server = try server(settings, logger)
-        for ledger in settings.ledgers where !(create && isAbsentOrEmpty(ledger.path)) {
+        for ledger in settings.ledgers where ledger.node == nil && !(create && isAbsentOrEmpty(ledger.path)) {
             try LedgerFolder(ledger.path).check()
         }
         let stop = LineService.StopSignal()
@@ -90,9 +90,13 @@ enum Composition {
     private static func open(
         _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
         acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, failed: @escaping @Sendable () -> Void
-    ) throws -> (member: ServedLedgers.Member, store: OpeningStore, log: FileLog) {
+    ) throws -> (member: ServedLedgers.Member, store: OpeningStore, log: any BlockLog) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
-        let log = try openLog(settings, create: create, logger: logger)
+        let node = try settings.node.map { own in
+            Node(try openSharedLog(settings, own, create: create, logger: logger))
+        }
+        let log: any BlockLog
+        if let node { log = node.log } else { log = try openLog(settings, create: create, logger: logger) }
         // Behind the log's lock: it may forget that the ledger was promoted, which a running service must find again.
         let following = try following(settings, catalog, logger: logger, failed: failed)
         let requirement = Standbys.Requirement(
@@ -104,8 +108,8 @@ enum Composition {
             failed()
         } open: { progress in
             try engine(
-                log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, standbys: standbys,
-                entries: entries, scratch: scratch, logger: logger, progress)
+                log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, node: node,
+                standbys: standbys, entries: entries, scratch: scratch, logger: logger, progress)
         }
         let ledger = try RunningLedger(
             place: place, store: store, verifier: Verifier(app: signatures.app, anchors: signatures.anchors),
@@ -115,7 +119,7 @@ enum Composition {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
                 engine: store.engine, currencies: catalog.currencies.keys.sorted(),
-                standby: following.flatMap { StandbyStanding($0) },
+                standby: following.flatMap { StandbyStanding($0) } ?? node.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
         return (member, store, log)
@@ -276,15 +280,16 @@ enum Composition {
     }
 
     private static func engine(
-        _ log: FileLog, _ settings: LedgerSettings, catalog: Catalog, acceptsClock: Bool, following: Following?,
-        standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
+        _ log: any BlockLog, _ settings: LedgerSettings, catalog: Catalog, acceptsClock: Bool, following: Following?,
+        node: Node?, standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
-        let path = log.isWritable ? folder.projection : try copyTables(of: folder, to: scratch, settings.name)
+        let isWritable = (log as? FileLog)?.isWritable ?? true
+        let path = isWritable ? folder.projection : try copyTables(of: folder, to: scratch, settings.name)
         let tables = Tables(
             folder: folder, path: path, log: log, ledger: ledger(settings), logger: logger, progress: progress)
         func engine() throws -> Engine {
@@ -293,8 +298,9 @@ enum Composition {
             do {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
-                    following: following, standbys: standbys, entries: entries, names: names(of: folder), hash: sha256,
-                    now: Clock.now, readingNames: tables.showNames, catchingUp: tables.show
+                    following: following, node: node, standbys: standbys, entries: entries,
+                    names: node == nil ? names(of: folder) : nil, hash: sha256, now: Clock.now,
+                    readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
                     logger.report(event)

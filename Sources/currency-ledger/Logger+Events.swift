@@ -110,6 +110,18 @@ extension Logger {
             warning("no blocks come from the leader; it is tried again", metadata: ["reason": "\(reason)"])
         case .promoted(let head):
             notice("promoted: this ledger leads", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .followsNode(let leader, let block):
+            notice(
+                "another node leads: this one follows",
+                metadata: ["leader": "\(leader.node)", "address": "\(leader.address)", "block": "\(block)"])
+        case .leads(let head):
+            notice("this node leads", metadata: ["block": "\(head.number)", "term": "\(head.term)"])
+        case .steppedDown(let error):
+            notice("this node leads no more", metadata: ["reason": "\(error)"])
+        case .logNotFollowed(let error):
+            warning(
+                "this node cannot follow the log; it is tried again",
+                metadata: ["kind": "\(error.kind)", "error": "\(error)"])
         case .commitFailed(let error, let requests):
             self.error("a commit failed", metadata: ["error": "\(error)", "requests": "\(requests)"])
         case .cameTooLate(let requests):

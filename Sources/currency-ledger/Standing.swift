@@ -19,6 +19,24 @@ extension StandbyStanding {
     }
 }
 
+extension StandbyStanding {
+    /// That of a node that follows; `nil` where it leads.
+    init?(_ node: Node) {
+        let standing = node.status.standing
+        let state: State
+        var reason: String?
+        switch standing.state {
+        case .promoted: return nil
+        case .following: state = .following
+        case .connecting(let why): (state, reason) = (.connecting, why)
+        case .stopped(let why): (state, reason) = (.stopped, why)
+        }
+        self.init(
+            leader: node.leader?.address ?? "", state: state, reason: reason, block: standing.block,
+            leaderBlock: standing.leaderBlock, millisecondsBehind: standing.millisecondsBehind)
+    }
+}
+
 extension ReplicationStanding {
     /// `nil` where nobody follows, and nobody must.
     init?(_ standbys: Standbys, block: Int64) {

@@ -22,7 +22,7 @@ struct Tables {
     let folder: LedgerFolder
     /// Where they are.
     let path: String
-    let log: FileLog
+    let log: any BlockLog
     let ledger: BlockRows.LedgerRow
     let logger: Logger
     /// Told in words how far they are; what it throws ends the work.
@@ -32,7 +32,7 @@ struct Tables {
     private let told = HighMark()
 
     init(
-        folder: LedgerFolder, path: String, log: FileLog, ledger: BlockRows.LedgerRow, logger: Logger,
+        folder: LedgerFolder, path: String, log: any BlockLog, ledger: BlockRows.LedgerRow, logger: Logger,
         progress: @escaping @Sendable (String) throws -> Void
     ) {
         self.folder = folder

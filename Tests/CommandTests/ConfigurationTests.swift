@@ -46,6 +46,55 @@ import Testing
         #expect(try load(minimal, flags: flags, environment: environment).listen.map(\.description) == ["127.0.0.1:2"])
     }
 
+    private static func node(_ node: String, _ more: String = "") -> String {
+        #"{"app": {"bundleId": "a.b", "environment": "Sandbox"}, "catalog": "c.json", "node": {\#(node)}\#(more)}"#
+    }
+
+    @Test func aNodeIsRead() throws {
+        let settings = try load(
+            Self.node(
+                #""log": "postgresql://db/games", "name": "n1", "address": "n1.internal:7117", "leads": false, "#
+                    + #""leaseMilliseconds": 900, "requireSynchronousStandby": true"#))
+        let node = try #require(settings.ledger.node)
+        #expect(node.log == "postgresql://db/games" && node.schema == "ledger" && node.name == "n1")
+        #expect(node.address.description == "n1.internal:7117")
+        #expect(!node.leads && node.leaseMilliseconds == 900 && node.requiresSynchronousStandby)
+        #expect(try load(minimal).ledger.node == nil)
+    }
+
+    @Test(arguments: [
+        (node(#""name": "a""#), "node.name: is of no use without node.log"),
+        (node(#""log": "postgresql://u:secret@db/x""#), "node.address: is required where node.log is given"),
+        (
+            node(#""log": "postgresql://db/x", "address": "a:1""#, #", "follow": {"leader": "b:2"}"#),
+            "cannot stand beside node.log: a node follows whichever node leads"
+        ),
+        (
+            node(#""log": "postgresql://db/x", "address": "a:1""#, #", "standbys": {"required": 1}"#),
+            "cannot stand beside node.log: set node.requireSynchronousStandby"
+        ),
+        (
+            node(#""log": "postgresql://db/x", "address": "a:1", "leaseMilliseconds": 10"#),
+            "must be an integer from 500 to 60000"
+        ),
+    ])
+    func whatANodeCannotBeIsSaid(json: String, words: String) {
+        #expect { try load(json) } throws: { error in
+            "\(error)".contains(words) && !"\(error)".contains("secret")
+        }
+    }
+
+    #if !Postgres
+    @Test func withoutPostgreSQLANodeIsRefusedByName() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("c.json", #"{"currencies": {"gems": {}}, "products": {"a": {"gems": 5}}}"#)
+        try folder.write(
+            "ledger.json", Self.node(#""log": "postgresql://db/x", "address": "a:1""#, #", "insecureLoopback": true"#))
+        let ended = try Command.run(["serve", "--create", "--config", folder.path("ledger.json")])
+        #expect(ended.status == 78 && ended.error.contains("swift build --traits Postgres"), "\(ended)")
+    }
+    #endif
+
     private static func ledger(_ environment: String, _ more: String = "", bundleID: String = "a.b") -> String {
         #"{"app": {"bundleId": "\#(bundleID)", "environment": "\#(environment)"}, "catalog": "c.json"\#(more)}"#
     }

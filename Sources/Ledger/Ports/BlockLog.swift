@@ -75,6 +75,13 @@ extension BlockLog {
     /// - Throws: what ``settle()`` and ``append(_:)`` throw, and what `termBlock` throws.
     package func lead(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
         try settle()
+        return try beginTerm(termBlock)
+    }
+
+    /// Appends the first block of a term, right after ``settle()``.
+    /// - Parameter termBlock: as of ``lead(_:)``.
+    /// - Throws: what ``append(_:)`` throws, and what `termBlock` throws.
+    package func beginTerm(_ termBlock: (SealedBlock?) throws -> SealedBlock) throws -> SealedBlock {
         let last = try head.map { try read(after: $0.number - 1, bytesMax: 0) } ?? []
         let block = try termBlock(last.first)
         try append(block)

@@ -7,8 +7,11 @@ import Ledger
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
 /// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until
-/// ``restart(at:)``). A standby is always *reading*: its blocks are its leader's, and ``advance(to:)`` says that there
-/// are more.
+/// ``restart(at:)``). A standby is always *reading*, and so is a node while another leads: its blocks are its leader's,
+/// and ``advance(to:)`` says that there are more.
+///
+/// A batch that adds nothing is done when the log has confirmed, after it was decided, that this writer leads still:
+/// asked once for all batches that are worked off together, and not at all behind one of them that was appended.
 ///
 /// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
 /// appender's own thread does it, and the next is decided meanwhile.
@@ -45,6 +48,8 @@ final class Appender: Sendable {
     private let batchesHeldMax: Int
     private let standbys: Standbys
     private let state: Monitor<State>
+    /// What the requests of a batch are told that an append, or a confirmation, kept from being done.
+    private let told: @Sendable (LogError) -> StoreError
     /// Told every block that is safe, in order.
     private let appended: @Sendable (SealedBlock) -> Void
     /// Told why a name cannot be erased before somebody mends the log.
@@ -55,8 +60,10 @@ final class Appender: Sendable {
     init(
         _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
         hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
+        told: @escaping @Sendable (LogError) -> StoreError = { StoreError($0) },
         appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
+        self.told = told
         self.log = log
         self.hash = hash
         self.standbys = standbys
@@ -110,6 +117,15 @@ final class Appender: Sendable {
         }
     }
 
+    /// Appends nothing more, for another is to lead: everything decided is done by now.
+    func beginReading(because failure: LogError) {
+        awaitIdle()
+        state.withLock { state in
+            state.failure = failure
+            state.isReading = true
+        }
+    }
+
     /// Goes on after a failure, behind another head. Nothing is unfinished.
     func restart(at head: LogHead) {
         state.withLock { state in
@@ -160,25 +176,36 @@ final class Appender: Sendable {
                 return state.waiting
             }
             if batches.isEmpty { return }
-            for batch in batches { settle(batch) }
+            var isConfirmed = false
+            for batch in batches { settle(batch, &isConfirmed) }
         }
     }
 
     /// Makes a batch durable, and has it done when what it saw is safe, or at once in its order where something kept
     /// it from being durable.
-    private func settle(_ batch: Batch) {
+    /// - Parameter isConfirmed: whether it is known that this writer led when all these batches had been decided.
+    private func settle(_ batch: Batch, _ isConfirmed: inout Bool) {
         let (head, failed, isReading) = state.withLock { ($0.head, $0.failure != nil, $0.isReading) }
         var failure: StoreError?
         var appended: SealedBlock?
         if let block = batch.block, !failed {
             do throws(StoreError) {
                 (appended, failure) = try append(block, batch.places, after: head)
+                isConfirmed = true
             } catch {
                 failure = error
             }
         } else if failed && (batch.block != nil || !isReading) {
             // What it saw may never have been durable.
             failure = StoreError("a block before it was not appended")
+        } else if !failed && !isConfirmed {
+            do throws(LogError) {
+                try log.confirmLead()
+                isConfirmed = true
+            } catch {
+                state.withLock { $0.failure = error }
+                failure = told(error)
+            }
         }
         state.withLock { $0.undurable -= 1 }
         state.wakeAll()
@@ -207,13 +234,13 @@ final class Appender: Sendable {
             try log.append(sealed)
         } catch {
             state.withLock { $0.failure = error }
-            throw StoreError(error)
+            throw told(error)
         }
-        var told: StoreError?
+        var isOwed: StoreError?
         do throws(LogError) {
             try log.eraseNames(block, places) { error in
                 owed(error)
-                told = StoreError(.unknown, "block \(block.number) is durable, and a name is owed: \(error)")
+                isOwed = StoreError(.unknown, "block \(block.number) is durable, and a name is owed: \(error)")
             }
         } catch {
             state.withLock { $0.failure = error }
@@ -222,7 +249,7 @@ final class Appender: Sendable {
         }
         state.withLock { $0.head = sealed.head }
         standbys.feed.committed(through: sealed.number)
-        return (sealed, told)
+        return (sealed, isOwed)
     }
 
     private func isReadBack(_ sealed: SealedBlock, as block: Block) -> Bool {

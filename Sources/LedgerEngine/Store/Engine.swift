@@ -11,8 +11,10 @@ package import Ledger
 ///
 /// ``Leader`` takes the lead of the log at the start and after each failure.
 ///
-/// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads). ``promote()`` ends that: then the lead
-/// is taken as after a failure.
+/// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads); *shares* (it is a ``Node`` of a shared
+/// log that another node leads). ``promote()`` ends following: then the lead is taken as after a failure. A node goes
+/// from *shares* to *leads* when no node leads, and back whenever its log fails or another leads, as often as that
+/// comes: a leader of a shared log that cannot append is a follower that takes the lead again if nobody else does.
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
@@ -24,7 +26,8 @@ package import Ledger
 ///    runs the tables get no block before that.
 ///
 /// `fault` and `commit` are called by one thread at a time, which is checked; it owns everything that is not in one of
-/// the parts.
+/// the parts. A node's ``LogFollower`` changes the role on its own thread: a lock keeps that and the committing thread
+/// apart.
 package final class Engine: Store, @unchecked Sendable {
     /// Whose ledger it is, and how it is run.
     package struct Configuration: Sendable {
@@ -62,9 +65,15 @@ package final class Engine: Store, @unchecked Sendable {
     /// The same, where nobody else stops it.
     private let ownStandbys: Standbys?
     private let role: Monitor<Role>
+    private let following: FollowingBatches
+    private let node: Node?
+    /// Of a node.
+    private let follower: LogFollower?
 
     // The committing thread's, whichever that is.
     private let committing = SoleUse()
+    /// Of a node: held by whoever commits, or changes the role.
+    private let turn: Monitor<Void>?
     private var leader: Leader
     private var decider: Decider
     /// The last block that erases names, while the projection may not have it.
@@ -77,11 +86,19 @@ package final class Engine: Store, @unchecked Sendable {
     private enum Role {
         case leads
         case follows(Standby)
+        case shares
 
         var standby: Standby? {
             switch self {
-            case .leads: nil
+            case .leads, .shares: nil
             case .follows(let standby): standby
+            }
+        }
+
+        var isLeading: Bool {
+            switch self {
+            case .leads: true
+            case .follows, .shares: false
             }
         }
     }
@@ -91,6 +108,7 @@ package final class Engine: Store, @unchecked Sendable {
     ///   - projection: of this log, or an empty one.
     ///   - renewal: how it is made anew while it is in use; `nil` where it cannot be.
     ///   - following: where it is a standby.
+    ///   - node: where it is a node of a shared log, which is `log`.
     ///   - standbys: who follows it; nobody where it is `nil`.
     ///   - entries: while it follows: told the last entry of each block.
     ///   - names: where it is noted that what is erased in the log may differ from what its blocks say; nowhere where
@@ -103,13 +121,17 @@ package final class Engine: Store, @unchecked Sendable {
     /// - Throws: ``StoreError`` or ``LogError``: what keeps it from working.
     package init(
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
-        following: Following? = nil, standbys: Standbys? = nil, entries: Feed? = nil, names: NamesMark? = nil,
-        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        following: Following? = nil, node: Node? = nil, standbys: Standbys? = nil, entries: Feed? = nil,
+        names: NamesMark? = nil, hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
         readingNames: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
+        precondition(node.map { $0.log === log } ?? true, "a node of another log")
+        precondition(node == nil || following == nil, "a node is no standby")
         self.log = log
+        self.node = node
+        turn = node.map { _ in Monitor(()) }
         self.configuration = configuration
         self.report = report
         // Before a block is added: a log that went back in time is left as it is.
@@ -133,6 +155,9 @@ package final class Engine: Store, @unchecked Sendable {
             leader.follow()
             (opened, mustSettle) = try Standby.open(
                 log, leader: following.leader, hash: hash, owed: owed, report: report, now: begin)
+        } else if node != nil {
+            leader.follow()
+            opened = try OpenedLog(following: log, hash: hash, now: begin)
         } else {
             let differences = try names?.differences(in: log, configuration.limits, readingNames, report)
             opened = try leader.open(configuration.ledger, now: begin)
@@ -176,9 +201,10 @@ package final class Engine: Store, @unchecked Sendable {
         standbys.feed.committed(through: head.number)
         let appender = try Appender(
             log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash,
-            owed: owed
+            owed: owed, told: { error in node.map { StoreError(error, of: $0) } ?? StoreError(error) }
         ) { projector.add($0) }
         self.appender = appender
+        self.following = FollowingBatches(projection, projector, appender, damage)
         decider = Decider(log, projection, configuration, hash: hash, now: self.now, report: report)
         let follower = following.map {
             Follower(
@@ -186,13 +212,24 @@ package final class Engine: Store, @unchecked Sendable {
                 entries: entries, names: names, limits: configuration.limits, hash: hash, owed: owed, report: report)
         }
         if let following, let follower {
-            role = Monitor(.follows(Standby(following, follower, projection, projector, appender, damage)))
+            role = Monitor(.follows(Standby(following, follower, appender)))
         } else {
-            role = Monitor(.leads)
+            role = Monitor(node == nil ? .leads : .shares)
+        }
+        self.follower = node.map {
+            LogFollower(
+                $0, appender: appender, projector: projector, blocks: standbys.feed, entries: entries,
+                limits: configuration.limits, hash: hash, report: report)
         }
         do {
             if let follower {
                 try follower.begin(mustSettle: mustSettle)
+            } else if let follower = self.follower {
+                try follower.begin { [unowned self] in
+                    try takeLead()
+                } stepDown: { [unowned self] reason in
+                    stepDown(reason)
+                }
             } else {
                 try readBooks()
                 if opened.failure == nil { try appendCurrencies() }
@@ -226,8 +263,12 @@ package final class Engine: Store, @unchecked Sendable {
     // MARK: Committing
 
     package func fault() -> StoreError? {
-        committing.during {
+        during {
             if let standby { return standby.refusal }
+            if let node, !leadsShared() {
+                isBelievedToWork = false
+                return node.refusal
+            }
             do throws(StoreError) {
                 try recover()
                 let failure = appender.failure
@@ -244,12 +285,17 @@ package final class Engine: Store, @unchecked Sendable {
         _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
-        committing.during {
+        during {
             appender.awaitRoom()
-            if let standby {
-                return standby.commit(needs, each: each, isLast: isLast, on: &decider, decide, done: done)
-            }
             let isBelievedToWork = self.isBelievedToWork.take() ?? false
+            if standby != nil {
+                return following.commit(needs, each: each, isLast: isLast, on: &decider, decide, done: done)
+            }
+            if let node, !leadsShared() {
+                return following.commit(
+                    needs, each: each, isLast: isLast, on: &decider,
+                    fault: isBelievedToWork ? node.refusal : lookFault(), decide, done: done)
+            }
             do throws(StoreError) {
                 if let lack = standbys.fault() { throw lack }
                 try recover()
@@ -274,6 +320,17 @@ package final class Engine: Store, @unchecked Sendable {
                     Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
             }
         }
+    }
+
+    /// What one thread at a time does.
+    private func during<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let turn else { return try committing.during(body) }
+        let result = turn.withLock { _ in
+            Swift.Result { () throws(Failure) in try committing.during(body) }
+        }
+        return try result.get()
     }
 
     /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked
@@ -309,6 +366,8 @@ package final class Engine: Store, @unchecked Sendable {
             if decider.isLost { try readBooks() }
             return
         }
+        // The next look at its role has it follow.
+        if node != nil { throw StoreError(behind: failure) }
         appender.beginReading()
         let refusal = leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
             // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
@@ -394,7 +453,7 @@ package final class Engine: Store, @unchecked Sendable {
     package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try standbys.blocks(query, of: log) }
 
     private func noteDamage(_ error: StoreError) {
-        guard appender.failure == nil || standby != nil else { return }
+        guard appender.failure == nil || !role.withLock({ $0.isLeading }) else { return }
         damage.note(error, isOfRequest: true)
     }
 
@@ -412,7 +471,11 @@ package final class Engine: Store, @unchecked Sendable {
     private var standby: Standby? { role.withLock { $0.standby } }
 
     package func promote() throws(StoreError) -> Promotion {
-        try committing.during { () throws(StoreError) in
+        try during { () throws(StoreError) in
+            if let node {
+                guard leadsShared() else { throw node.refusal }
+                return Promotion(promoted: false, block: appender.head.number, term: leader.term)
+            }
             let standby = standby
             if let standby {
                 try standby.endFollowing()
@@ -429,12 +492,78 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
+    // MARK: A node of a shared log
+
+    /// Whether this node leads; one whose log has failed does no more.
+    private func leadsShared() -> Bool {
+        guard role.withLock({ $0.isLeading }) else { return false }
+        guard let failure = appender.failure else { return true }
+        follow(because: failure)
+        return false
+    }
+
+    /// Why this node cannot read all that was acknowledged up to now; `nil` where it has that.
+    private func lookFault() -> StoreError? {
+        do {
+            try follower?.look()
+            return nil
+        } catch let error as LogError {
+            return StoreError(behind: error)
+        } catch {
+            return error as? StoreError ?? StoreError("\(error)")
+        }
+    }
+
+    /// Takes the lead, which nobody has. Called by the follower's thread.
+    private func takeLead() throws {
+        guard let follower else { preconditionFailure("it is no node") }
+        // May wait for the store: reads go on meanwhile.
+        try log.settle()
+        let result = during {
+            Result {
+                try follower.read(through: log.head?.number ?? 0)
+                let first = try leader.beginTerm(configuration.ledger) { [now] _ in now() }
+                projector.add(first)
+                appender.restart(at: first.head)
+                standbys.feed.committed(through: first.number)
+                decider.lose()
+                role.withLock { $0 = .leads }
+                follower.endFollowing()
+                report(.leads(first.head))
+            }
+        }
+        try result.get()
+        // The catalog's new currencies are in a block before anything uses them; where that fails, in a later one.
+        _ = try? run(Needs()) { _ in }
+    }
+
+    /// Follows, for another node leads. Called by the follower's thread.
+    private func stepDown(_ reason: LogError) {
+        during {
+            guard role.withLock({ $0.isLeading }) else { return }
+            follow(because: appender.failure ?? reason)
+        }
+    }
+
+    /// Drops the books, and follows from the last block that is durable here: what is in doubt is read, or is not
+    /// there, once somebody leads.
+    private func follow(because reason: LogError) {
+        appender.beginReading(because: reason)
+        decider.lose()
+        erasures = nil
+        leader.follow()
+        role.withLock { $0 = .shares }
+        report(.steppedDown(reason))
+        follower?.follow()
+    }
+
     // MARK: The end
 
     package func close() throws {
         checker.stop()
         let standby = standby
         standby?.stop()
+        follower?.stop()
         appender.stop()
         projector.stop()
         ownStandbys?.stop()
@@ -442,6 +571,28 @@ package final class Engine: Store, @unchecked Sendable {
         log.close()
         try projection.close()
         if let fault = standby?.fault { throw fault }
+    }
+}
+
+extension OpenedLog {
+    /// What a node's log has, which another may lead.
+    fileprivate init(
+        following log: any BlockLog, hash: @escaping HashFunction, now: (_ last: Timestamp?) -> Timestamp
+    ) throws {
+        let last = try log.head.flatMap { try log.read(after: $0.number - 1, bytesMax: 0).first }
+        _ = now(try last.map { try Block(opening: $0, checks: .hashes(hash)).time })
+        self.init(head: last?.head ?? .empty, failure: LogError(.superseded, "no node is known yet to lead"))
+    }
+}
+
+extension StoreError {
+    /// What a shared log's failure means for the requests that met it: where another node leads, they are told which.
+    fileprivate init(_ error: LogError, of node: Node) {
+        if error.kind == .superseded, let leader = try? node.log.standing().leader {
+            self.init(.notLeader(address: leader.address), error.description)
+        } else {
+            self.init(error)
+        }
     }
 }
 

@@ -44,7 +44,18 @@ struct Leader {
     private mutating func lead(
         _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
     ) throws -> LogHead {
-        let sealed = try log.lead { last in
+        try log.settle()
+        return try beginTerm(ledger, now: now).head
+    }
+
+    /// Takes the lead of a log that was just settled.
+    /// - Parameters: as of ``lead(_:now:)``.
+    /// - Returns: the term's first block.
+    /// - Throws: ``LogError``, or what is wrong with the last block.
+    mutating func beginTerm(
+        _ ledger: BlockRows.LedgerRow, now: (_ last: Timestamp?) -> Timestamp
+    ) throws -> SealedBlock {
+        let sealed = try log.beginTerm { last in
             // Before a block is added: where a name cannot be erased, no try adds another.
             if let last { try log.eraseLastNames(through: last.number, owed: owed) }
             let block = try termBlock(after: last, ledger, now: now)
@@ -53,10 +64,11 @@ struct Leader {
         }
         term = sealed.term
         state = .leads
-        return sealed.head
+        return sealed
     }
 
-    /// Notes that another leads. The lead is taken by ``leadAgain(after:_:now:_:)``, when that is called.
+    /// Notes that another leads. The lead is taken by ``leadAgain(after:_:now:_:)``, or by ``beginTerm(_:now:)``, when
+    /// that is called.
     mutating func follow() { state = .follows }
 
     /// Takes the lead when the ledger is opened.

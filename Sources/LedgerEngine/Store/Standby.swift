@@ -1,33 +1,20 @@
 import Ledger
 
-/// This ledger while it is a standby: its ``Follower`` appends the blocks of the leader, and batches only read. (Who
-/// follows this ledger are its ``Standbys``.)
-///
-/// The log, the tables and the books are in the state in which they are after a failure of the log: the appender adds
-/// nothing, and the books know what is durable. Only that what is durable grows meanwhile. So the books are read anew
-/// whenever it has, and the tables stay as they are while a batch is decided.
+/// This ledger while it is a standby: its ``Follower`` appends the blocks of the leader, and its
+/// ``FollowingBatches`` only read. (Who follows this ledger are its ``Standbys``.)
 ///
 /// States: *follows*, until ``endFollowing()`` (the ledger is to lead, as after a failure) or ``stop()``.
 ///
-/// `commit` and `endFollowing` are called by the committing thread, the rest by any.
+/// `endFollowing` is called by the committing thread, the rest by any.
 struct Standby: Sendable {
     private let following: Following
     private let follower: Follower
-    private let projection: any Projection
-    private let projector: Projector
     private let appender: Appender
-    private let damage: TableDamage
 
-    init(
-        _ following: Following, _ follower: Follower, _ projection: any Projection, _ projector: Projector,
-        _ appender: Appender, _ damage: TableDamage
-    ) {
+    init(_ following: Following, _ follower: Follower, _ appender: Appender) {
         self.following = following
         self.follower = follower
-        self.projection = projection
-        self.projector = projector
         self.appender = appender
-        self.damage = damage
     }
 
     /// Settles the log of a ledger that is to follow.
@@ -65,42 +52,6 @@ struct Standby: Sendable {
 
     /// Why it does not go on; `nil` where it does.
     var fault: FollowingFault? { follower.fault }
-
-    /// Decides a batch on books of the last block that the tables have.
-    func commit<Result: Sendable>(
-        _ needs: Needs, each: () -> [Needs], isLast: Bool, on decider: inout Decider,
-        _ decide: (inout Books, [StoreError?]) -> Result,
-        done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
-    ) {
-        var outcome: Swift.Result<Result, StoreError>
-        do throws(StoreError) {
-            try storeFaults { try projector.bringToLast() }
-            projector.hold()
-            defer { projector.release() }
-            try readBooks(&decider)
-            let (result, block, _) = try decider.decide(
-                needs, each: each, term: 0, projected: decider.decided, failure: appender.failure,
-                damaged: noteDamage, decide)
-            precondition(block == nil, "a standby made a block")
-            outcome = .success(result)
-        } catch {
-            noteDamage(error)
-            outcome = .failure(error)
-        }
-        appender.submit(
-            Appender.Batch(block: nil) { [outcome] failure in done(failure.map { .failure($0) } ?? outcome) },
-            isLast: isLast)
-    }
-
-    /// Has books of the block that the tables have, while these stay as they are.
-    private func readBooks(_ decider: inout Decider) throws(StoreError) {
-        if damage.takeRenewal() { decider.lose() }
-        let state = try storeFaults { try projection.state() }
-        let head = state.head ?? .empty
-        if !decider.isCurrent(at: head.number) { try decider.read(state, of: head, mayAdd: false) }
-    }
-
-    private func noteDamage(_ error: StoreError) { damage.note(error, isOfRequest: true) }
 
     /// Follows no more, also after a restart, for the ledger is to lead. Once this has returned nothing is appended but
     /// by who leads, and everything that was asked is answered.

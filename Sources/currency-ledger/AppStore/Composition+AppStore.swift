@@ -8,7 +8,7 @@ extension Composition {
     /// What asks the App Store for a ledger; `nil` where that has no key for it.
     static func agent(
         _ settings: LedgerSettings, _ catalog: Catalog, _ signatures: Signatures, _ member: ServedLedgers.Member,
-        _ log: FileLog, _ logger: Logger
+        _ log: any BlockLog, _ logger: Logger
     ) -> AppStoreAgent? {
         guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
         var logger = logger
@@ -21,7 +21,7 @@ extension Composition {
     }
 
     /// When the ledger was made: the time of its first block, which a standby may not have yet.
-    private static func madeAt(_ log: FileLog) throws -> Timestamp? {
+    private static func madeAt(_ log: any BlockLog) throws -> Timestamp? {
         try log.read(after: 0, bytesMax: 1).first.map { first in
             try Block(opening: first, checks: .form, evidence: .leftOut).time
         }

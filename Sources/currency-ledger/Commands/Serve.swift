@@ -92,6 +92,24 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The key of that certificate (PEM).", completion: .file())
     var followTlsKey: String?
 
+    @Option(help: "The schema of the log that nodes share. Default: the ledger's name, or ledger")
+    var nodeSchema: String?
+
+    @Option(help: "This node's name, which no other node has. Default: the host's name")
+    var nodeName: String?
+
+    @Option(help: "host:port or unix:/path where clients and other nodes reach this node.")
+    var nodeAddress: String?
+
+    @Option(help: "false: this node never leads, and is only read. Default: true")
+    var nodeLeads: String?
+
+    @Option(help: "How long a leader that is not heard of is waited for. Default: 2000")
+    var nodeLeaseMilliseconds: String?
+
+    @Option(help: "true: no node leads while the database has no synchronous standby. Default: false")
+    var nodeRequireSynchronousStandby: String?
+
     @Option(help: "How many standbys must have a block before it is answered. Default: 0")
     var standbysRequired: String?
 
@@ -157,6 +175,8 @@ struct Serve: AsyncParsableCommand {
             .bundleID: bundleId, .appAppleID: appAppleId,
             .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
+            .nodeSchema: nodeSchema, .nodeName: nodeName, .nodeAddress: nodeAddress, .nodeLeads: nodeLeads,
+            .nodeLease: nodeLeaseMilliseconds, .nodeSynchronous: nodeRequireSynchronousStandby,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,

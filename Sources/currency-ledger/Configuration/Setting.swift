@@ -22,6 +22,13 @@ enum Setting: String, CaseIterable {
     case followCA = "follow.tls.ca"
     case followCertificate = "follow.tls.certificate"
     case followKey = "follow.tls.key"
+    case nodeLog = "node.log"
+    case nodeSchema = "node.schema"
+    case nodeName = "node.name"
+    case nodeAddress = "node.address"
+    case nodeLeads = "node.leads"
+    case nodeLease = "node.leaseMilliseconds"
+    case nodeSynchronous = "node.requireSynchronousStandby"
     case standbysRequired = "standbys.required"
     case standbysTimeout = "standbys.timeoutMilliseconds"
     case headKey = "head.key"
@@ -55,12 +62,13 @@ enum Setting: String, CaseIterable {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
             .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
-            .appStoreHistoryFrom:
+            .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress:
             .text
-        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds:
+        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
+            .nodeLease:
             .integer
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
-            .appStoreAccountTokens:
+            .appStoreAccountTokens, .nodeLeads, .nodeSynchronous:
             .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
@@ -70,19 +78,20 @@ enum Setting: String, CaseIterable {
     /// Whether no message may repeat its value.
     var isSecret: Bool {
         switch self {
-        case .tokens, .followToken: true
+        case .tokens, .followToken, .nodeLog: true
         case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
-            .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens:
+            .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
+            .nodeLeads, .nodeLease, .nodeSynchronous:
             false
         }
     }
 
-    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine, and for who has which
-    /// role, which stands beside them.
+    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine, for who has which
+    /// role, which stands beside them, and for where a log is that nodes share, which may have a password.
     var flag: String? {
         switch self {
         case .path: "--path"
@@ -122,7 +131,13 @@ enum Setting: String, CaseIterable {
         case .standbysRequired: "--standbys-required"
         case .standbysTimeout: "--standbys-timeout-milliseconds"
         case .insecureLoopback: "--insecure-loopback"
-        case .tokens, .followToken: nil
+        case .nodeSchema: "--node-schema"
+        case .nodeName: "--node-name"
+        case .nodeAddress: "--node-address"
+        case .nodeLeads: "--node-leads"
+        case .nodeLease: "--node-lease-milliseconds"
+        case .nodeSynchronous: "--node-require-synchronous-standby"
+        case .tokens, .followToken, .nodeLog: nil
         }
     }
 
@@ -133,7 +148,8 @@ enum Setting: String, CaseIterable {
             .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
-            .appStoreAccountTokens:
+            .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
+            .nodeSynchronous:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
             .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:

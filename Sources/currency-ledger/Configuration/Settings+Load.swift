@@ -166,6 +166,7 @@ private struct Source {
         if let players = integer(.cachedPlayers, in: 1_000...100_000_000) { settings.cachedPlayers = Int(players) }
         settings.appStore = appStore(environment)
         settings.follow = follow()
+        settings.node = node(schema: name?.text ?? "ledger")
         if let count = integer(.standbysRequired, in: 0...8) { settings.standbysRequired = Int(count) }
         if let time = integer(.standbysTimeout, in: 100...60_000) { settings.standbysTimeoutMilliseconds = time }
         return settings
@@ -315,6 +316,41 @@ private struct Source {
         let tls = followTLS()
         guard let leader, let name else { return nil }
         return LedgerSettings.Follow(leader: leader, token: token, name: name, tls: tls)
+    }
+
+    /// `nil` where the log is in files.
+    /// - Parameter schema: the one by default.
+    private mutating func node(schema: String) -> LedgerSettings.Node? {
+        let log = filled(.nodeLog)?.text
+        let name = filled(.nodeName)?.text ?? ProcessInfo.processInfo.hostName
+        let address = filled(.nodeAddress).flatMap { self.address($0) }
+        let ownSchema = filled(.nodeSchema)?.text
+        let leads = boolean(.nodeLeads) ?? true
+        let lease = integer(.nodeLease, in: 500...60_000)
+        let requiresStandby = boolean(.nodeSynchronous) ?? false
+        guard given(.nodeLog) != nil || isFaulty(.nodeLog) else {
+            for setting in Setting.allCases where setting.names[0] == "node" && given(setting) != nil {
+                note("is of no use without node.log", setting)
+            }
+            return nil
+        }
+        if given(.nodeAddress) == nil, !isFaulty(.nodeAddress) {
+            note("is required where node.log is given: where clients and other nodes reach this one", .nodeAddress)
+        }
+        if given(.followLeader) != nil {
+            note("cannot stand beside node.log: a node follows whichever node leads", .followLeader)
+        }
+        if let required = scalar(.standbysRequired), required.text != "0" {
+            note(
+                "cannot stand beside node.log: set node.requireSynchronousStandby, for there the database has standbys",
+                .standbysRequired)
+        }
+        guard let log, let address else { return nil }
+        var node = LedgerSettings.Node(log: log, schema: ownSchema ?? schema, name: name, address: address)
+        node.leads = leads
+        if let lease { node.leaseMilliseconds = Int(lease) }
+        node.requiresSynchronousStandby = requiresStandby
+        return node
     }
 
     private mutating func address(_ given: Given) -> ServerAddress? {

@@ -77,6 +77,19 @@ struct LedgerSettings: Sendable {
         var tls: ClientTLSFiles?
     }
 
+    /// As which node of a shared log it is served.
+    struct Node: Sendable {
+        /// Where the log is: a connection URI of PostgreSQL.
+        var log: String
+        var schema: String
+        var name: String
+        /// Where clients and other nodes reach it.
+        var address: ServerAddress
+        var leads = true
+        var leaseMilliseconds = 2_000
+        var requiresSynchronousStandby = false
+    }
+
     /// `nil` where it is the only one, and its settings stand beside the service's.
     var name: LedgerName?
     var path: String
@@ -87,6 +100,8 @@ struct LedgerSettings: Sendable {
     var catalog: String
     /// `nil` where it leads.
     var follow: Follow?
+    /// `nil` where its log is in files of its own.
+    var node: Node?
     var standbysRequired = 0
     var standbysTimeoutMilliseconds: Int64 = 5_000
     /// The file of the private key that signs heads.

@@ -1,0 +1,40 @@
+/// A log that several nodes have in common: one of them leads it, the others read what that one appends, and any that
+/// may takes the lead when nobody has it. `close` gives the lead back, so that the next leader need not wait.
+///
+/// What is the log's alone: leases, and how long a leader that is not heard of is waited for. A node only asks who
+/// leads.
+package protocol SharedLog: BlockLog {
+    /// Whether this node has the right to lead.
+    var mayLead: Bool { get }
+
+    /// Asks the store how the log stands. Every block that was acknowledged before this is called is counted, as far as
+    /// the store is read that takes the writes. Called from any thread.
+    /// - Throws: ``LogError`` `unknown` where it cannot be asked now, `corrupt`.
+    func standing() throws(LogError) -> LogStanding
+}
+
+/// How a shared log stands at one moment.
+package struct LogStanding: Hashable, Sendable {
+    /// Another node that leads; `nil` where none does: this node has the lead or had it last, it was given back, or its
+    /// leader was not heard of for as long as it is waited for. Then `settle` takes it without a wait.
+    package var leader: LogLeader?
+    /// The number of the last block; 0 where there is none.
+    package var block: BlockNumber
+
+    package init(leader: LogLeader?, block: BlockNumber) {
+        self.leader = leader
+        self.block = block
+    }
+}
+
+/// A node that leads.
+package struct LogLeader: Hashable, Sendable {
+    package var node: String
+    /// Where clients and other nodes reach it.
+    package var address: String
+
+    package init(node: String, address: String) {
+        self.node = node
+        self.address = address
+    }
+}

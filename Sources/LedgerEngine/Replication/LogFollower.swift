@@ -1,0 +1,203 @@
+import Ledger
+
+/// Follows a shared log while another node leads it: reads the blocks after the last one that is here, checks that they
+/// continue the chain, and hands them to the tables.
+///
+/// Its thread looks at an interval how the log stands. Where no node leads it has this one take the lead, and where
+/// another leads though this one did, it has this one step down. Whoever reads looks before by itself (``look()``): so
+/// a read sees every block that was acknowledged before it was asked, whichever node it is asked of, and one that
+/// cannot look is not answered. The interval only bounds how far the tables are behind, and how soon a lead that was
+/// given back is taken.
+///
+/// States: *follows*; *leads* (nothing is read); *stopped*.
+///
+/// ``look()`` and ``read(through:)`` are called from any thread; one at a time reads.
+final class LogFollower: Sendable {
+    private struct State {
+        var leads = false
+        var isStopped = false
+        /// When it is looked next.
+        var nextAt: UInt64 = 0
+        /// What was told last.
+        var told: LogError?
+        var toldLeader: LogLeader?
+    }
+
+    private let node: Node
+    private let log: any SharedLog
+    private let appender: Appender
+    private let projector: Projector
+    private let blocks: Feed
+    private let entries: Feed?
+    private let limits: EngineLimits
+    private let hash: HashFunction
+    private let report: @Sendable (LedgerEvent) -> Void
+    private let state = Monitor(State())
+    private let reading = Monitor(())
+    private let thread = OwnThread()
+
+    /// - Parameters:
+    ///   - blocks: told the number of each block that is here.
+    ///   - entries: told the last entry of each block; nobody where it is `nil`.
+    init(
+        _ node: Node, appender: Appender, projector: Projector, blocks: Feed, entries: Feed?, limits: EngineLimits,
+        hash: @escaping HashFunction, report: @escaping @Sendable (LedgerEvent) -> Void
+    ) {
+        self.node = node
+        log = node.log
+        self.appender = appender
+        self.projector = projector
+        self.blocks = blocks
+        self.entries = entries
+        self.limits = limits
+        self.hash = hash
+        self.report = report
+        node.status.note(block: appender.head.number)
+    }
+
+    /// Looks once, and then at an interval on a thread of its own.
+    /// - Parameters:
+    ///   - takeLead: takes the lead, which nobody has. Where it throws, it is tried again.
+    ///   - stepDown: follows, for another node leads. Does nothing where this one does not lead.
+    func begin(
+        takeLead: @escaping @Sendable () throws -> Void, stepDown: @escaping @Sendable (LogError) -> Void
+    ) throws {
+        round(takeLead, stepDown)
+        try thread.begin("ledger-follow") { [self] in
+            while awaitRound() { round(takeLead, stepDown) }
+        }
+    }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        state.wakeAll()
+        thread.join()
+    }
+
+    /// This node leads.
+    func endFollowing() {
+        state.withLock { state in
+            state.leads = true
+            state.told = nil
+            state.toldLeader = nil
+        }
+        node.lead()
+    }
+
+    /// This node leads no more.
+    func follow() {
+        state.withLock { state in
+            state.leads = false
+            state.nextAt = 0
+        }
+        node.follow(nil)
+        state.wakeAll()
+    }
+
+    // MARK: Reading
+
+    /// Has every block here that was acknowledged before this was called.
+    /// - Throws: ``LogError`` where the log cannot be read now, ``StoreError`` where the tables cannot be written.
+    func look() throws { try read(through: log.standing().block) }
+
+    /// Has every block here up to one.
+    func read(through number: BlockNumber) throws {
+        try reading.withLock { _ in
+            guard appender.head.number <= number else {
+                throw LogError(
+                    .unknown,
+                    "the log ends with block \(number), and block \(appender.head.number) was read from it before")
+            }
+            while appender.head.number < number {
+                let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
+                if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
+                for block in read { try hand(block) }
+            }
+        }
+    }
+
+    private func hand(_ sealed: SealedBlock) throws {
+        let head = appender.head
+        guard sealed.number == head.number + 1, sealed.previous == head.hash, sealed.term >= head.term else {
+            throw LogError(
+                .corrupt,
+                """
+                block \(sealed.number) does not continue block \(head.number), which was read before: the log lost \
+                blocks; stop this node and move its tables away
+                """)
+        }
+        let block: Block
+        do throws(BlockError) {
+            block = try Block(opening: sealed, checks: .hashes(hash))
+        } catch {
+            throw LogError(.corrupt, "block \(sealed.number): \(error)")
+        }
+        try projector.awaitRoom()
+        projector.add(sealed)
+        appender.advance(to: sealed.head)
+        node.status.note(block: sealed.number)
+        blocks.committed(through: sealed.number)
+        entries?.committed(through: block.position.entry)
+    }
+
+    // MARK: The thread
+
+    private func awaitRound() -> Bool {
+        state.waitOrUntil { state in
+            if state.isStopped { return .ready(false) }
+            return monotonicNanoseconds() >= state.nextAt ? .ready(true) : .waitUntil(state.nextAt)
+        }
+    }
+
+    private func round(_ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void) {
+        var waitMilliseconds = limits.nodeLookMilliseconds
+        do {
+            let standing = try log.standing()
+            let (leads, mayLead) = state.withLock { ($0.leads, log.mayLead && !$0.isStopped) }
+            if leads {
+                if let leader = standing.leader {
+                    stepDown(LogError(.superseded, "node \(leader.node) leads, at \(leader.address)"))
+                    waitMilliseconds = 0
+                }
+            } else if standing.leader == nil, mayLead {
+                node.follow(nil)
+                // What is behind the last block here is read when it is settled: it may be in doubt until then.
+                try takeLead()
+            } else {
+                node.follow(standing.leader)
+                try read(through: standing.block)
+                node.status.note(block: appender.head.number, leaderBlock: standing.block)
+                tell(standing.leader)
+            }
+        } catch let error as LogError {
+            // That another was quicker is what it is told by the next look.
+            if error.kind != .superseded { tell(error) }
+            waitMilliseconds = limits.logRetryMilliseconds
+        } catch {
+            tell(LogError(.unknown, "\(error)"))
+            waitMilliseconds = limits.logRetryMilliseconds
+        }
+        state.withLock { $0.nextAt = monotonicNanoseconds() + waitMilliseconds * 1_000_000 }
+    }
+
+    private func tell(_ error: LogError) {
+        let isNew = state.withLock { state in
+            if state.leads || state.isStopped { return false }
+            defer { state.told = error }
+            return state.told != error
+        }
+        if isNew {
+            node.status.enter(.connecting("\(error)"))
+            report(.logNotFollowed(error))
+        }
+    }
+
+    private func tell(_ leader: LogLeader?) {
+        let isNew = state.withLock { state in
+            let isNew = leader != nil && (state.toldLeader != leader || state.told != nil)
+            if isNew { (state.toldLeader, state.told) = (leader, nil) }
+            return isNew
+        }
+        if isNew, let leader { report(.followsNode(leader, block: appender.head.number)) }
+    }
+}

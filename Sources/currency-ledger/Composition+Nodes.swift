@@ -1,0 +1,46 @@
+import Foundation
+import Ledger
+import Logging
+
+#if Postgres
+import PostgresLog
+#endif
+
+/// A ledger whose log several nodes have in common.
+extension Composition {
+    /// Opens the log, and makes the folder of this node's own tables where there is none.
+    /// - Parameter create: whether the log is made where there is none.
+    /// - Throws: ``ConfigurationError`` for what the settings cannot mean, `LogError` for a log that cannot be opened.
+    static func openSharedLog(
+        _ settings: LedgerSettings, _ node: LedgerSettings.Node, create: Bool, logger: Logger
+    ) throws -> any SharedLog {
+        #if Postgres
+        guard PostgresLogConfiguration.isSchema(node.schema) else {
+            throw ConfigurationError([
+                "node.schema: '\(node.schema)' cannot be a schema's name: it has small letters, digits and underscores"
+            ])
+        }
+        let configuration = PostgresLogConfiguration(
+            uri: node.log, schema: node.schema, node: node.name, address: node.address.description,
+            right: node.leads ? .leading : .reading, leaseMilliseconds: node.leaseMilliseconds,
+            requireSynchronousStandby: node.requiresSynchronousStandby)
+        let identity = Digest(of: ledger(settings), sha256)
+        if create, try !PostgresLog.isThere(configuration) {
+            do throws(LogError) {
+                try PostgresLog.create(configuration, identity: identity)
+                logger.notice("made a new ledger", metadata: ["schema": "\(node.schema)"])
+            } catch {
+                // Another node may have been quicker.
+                guard try PostgresLog.isThere(configuration) else { throw error }
+            }
+        }
+        let log = try PostgresLog.open(configuration, identity: identity, hash: sha256)
+        try FileManager.default.createDirectory(atPath: settings.path, withIntermediateDirectories: true)
+        return log
+        #else
+        throw ConfigurationError([
+            "node.log: this program was built without PostgreSQL; `swift build --traits Postgres` builds it with it"
+        ])
+        #endif
+    }
+}

@@ -1,0 +1,227 @@
+#if Postgres
+import Foundation
+import LedgerClient
+import Synchronization
+import Testing
+
+/// Nodes as their operator runs them: processes of the command on one server, asked over sockets.
+@Suite(.serialized) struct NodesTests {
+    private static let ann = AccountName("ann")!
+    private static let gems = CurrencyCode("gems")!
+
+    private static func grant(_ key: String) throws -> Grant {
+        Grant(key: try #require(RequestKey(key)), account: ann, currency: gems, amount: try #require(Amount(1)))
+    }
+
+    private static func available(_ client: LedgerClient) async throws -> Int64 {
+        try await client.balance(ann).balances.first?.balance.available ?? 0
+    }
+
+    private static func journal(_ node: RunningNode) async throws -> [JournalEntry] {
+        let client = try await node.client()
+        var entries: [JournalEntry] = []
+        while true {
+            let page = try await client.journal(after: entries.last?.entry ?? 0)
+            if page.entries.isEmpty { break }
+            entries += page.entries
+        }
+        try await client.close()
+        return entries
+    }
+
+    private static func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
+        for _ in 0..<1_500 {
+            if (try? await condition()) == true { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+
+    /// Grants one after the other, each with a key of its own, until it is told to stop.
+    private final class Writers: Sendable {
+        struct Answered: Sendable {
+            var key: String
+            var entry: EntryID
+        }
+
+        private struct State {
+            var answered: [Answered] = []
+            var isStopped = false
+            var lastAt = ContinuousClock.now
+            /// The longest time without an answer.
+            var longest = Duration.zero
+        }
+
+        private let state = Mutex(State())
+
+        var answered: [Answered] { state.withLock { $0.answered } }
+        func stop() { state.withLock { $0.isStopped = true } }
+
+        /// Forgets the longest time, which is then another's.
+        func takeLongest() -> Duration {
+            state.withLock { state in
+                defer { state.longest = .zero }
+                return state.longest
+            }
+        }
+
+        func run(_ client: LedgerClient, _ name: String) async throws {
+            var number = 0
+            while !state.withLock({ $0.isStopped }) {
+                let key = "\(name)-\(number)"
+                let receipt = try await client.grant(NodesTests.grant(key))
+                state.withLock { state in
+                    state.answered.append(Answered(key: key, entry: receipt.entry))
+                    let now = ContinuousClock.now
+                    state.longest = max(state.longest, now - state.lastAt)
+                    state.lastAt = now
+                }
+                number += 1
+            }
+        }
+    }
+
+    /// No write fails, none is lost and none is done twice, however the leader ends.
+    @Test func eachWriteIsDoneOnceWhenLeadersAreKilledAndEnded() async throws {
+        let studio = try NodeStudio()
+        var nodes: [String: RunningNode] = [:]
+        for name in ["a", "b", "c"] { nodes[name] = try await studio.start(name) }
+        let writers = Writers()
+        let clients = try await [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]].asyncMap(studio.client)
+        var told: [String] = []
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (place, client) in clients.enumerated() { group.addTask { try await writers.run(client, "w\(place)") } }
+            for isKilled in [true, false, true] {
+                let before = writers.answered.count
+                #expect(try await Self.eventually { writers.answered.count > before + 50 })
+                var leader: RunningNode?
+                for node in nodes.values where try await node.leads() { leader = node }
+                let old = try #require(leader)
+                _ = writers.takeLongest()
+                if isKilled { old.kill() } else { #expect(old.stop() == 0) }
+                let count = writers.answered.count
+                #expect(try await Self.eventually { writers.answered.count > count + 50 }, "\(old.said)")
+                told.append("\(isKilled ? "killed" : "ended"): \(writers.takeLongest())")
+                nodes[old.name] = try await studio.start(old.name)
+            }
+            writers.stop()
+            try await group.waitForAll()
+        }
+        print("the longest time without an answer, by how the leader ended: \(told.joined(separator: ", "))")
+        let answered = writers.answered
+        let client = clients[0]
+        #expect(try await Self.available(client) == Int64(answered.count))
+        // A key that was answered by a leader that is gone has the same answer at the one that leads now.
+        for answer in answered.suffix(300) {
+            let again = try await client.grant(try Self.grant(answer.key))
+            #expect(again.replayed && again.entry == answer.entry)
+        }
+        let journals = try await Array(nodes.values).asyncMap(Self.journal)
+        #expect(journals[0].count == answered.count && journals.allSatisfy { $0 == journals[0] })
+        #expect(Set(answered.map(\.entry)) == Set(journals[0].map(\.entry)))
+        for client in clients { try await client.close() }
+        for node in nodes.values { #expect(node.stop() == 0) }
+    }
+
+    @Test func aLeaderThatStoodStillAnswersNothingThatIsOutOfDate() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let b = try await studio.start("b")
+        let (ofA, ofB) = try await (a.client(), b.client())
+        _ = try await ofA.grant(Self.grant("1"))
+        a.signal(SIGSTOP)
+        // It is there when the node goes on, before anything else can tell that node what became of it.
+        async let late = Self.result { try await Self.available(ofA) }
+        #expect(try await Self.eventually { try await ofB.grant(Self.grant("2")).entry > 0 })
+        a.signal(SIGCONT)
+        switch await late {
+        // It had found out before it came to this, and read what it lacked.
+        case .success(let available): #expect(available == 2)
+        case .failure(let error):
+            let refusal = error as? WireError
+            #expect(refusal?.reason == "not_leader" && refusal?["address"] == .string(b.address), "\(error)")
+        }
+        let write = await Self.refusal { _ = try await ofA.grant(Self.grant("3")) }
+        #expect(write?.reason == "not_leader" && write?["address"] == .string(b.address))
+        #expect(try await Self.available(ofA) == 2, "it follows, and has read what the other one appended")
+        #expect(a.said.contains("this node leads no more"))
+        for node in [a, b] { #expect(node.stop() == 0) }
+    }
+
+    /// Nothing comes from the database any more, nor goes there: what the node has in memory is soon out of date.
+    @Test func readsOfALeaderThatIsCutOffAreNotAnswered() async throws {
+        let studio = try NodeStudio()
+        let proxy = try FaultyProxy(of: studio.server)
+        defer { proxy.stop() }
+        let a = try await studio.start("a", socket: proxy.folder, more: #", "leaseMilliseconds": 1000"#)
+        let b = try await studio.start("b", more: #", "leaseMilliseconds": 1000"#)
+        let (ofA, ofB) = try await (a.client(timeoutMilliseconds: 2_000), b.client())
+        _ = try await ofA.grant(Self.grant("1"))
+        #expect(try await a.leads())
+        proxy.hold()
+        #expect(try await Self.eventually { try await ofB.grant(Self.grant("2")).entry > 0 })
+        await #expect(throws: (any Error).self, "it does not know of the second grant") {
+            try await Self.available(ofA)
+        }
+        proxy.release()
+        let again = try await a.client()
+        #expect(try await Self.eventually { try await Self.available(again) == 2 })
+        for node in [a, b] { #expect(node.stop() == 0) }
+    }
+
+    @Test func aReplicaForReadingNeverLeads() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let reader = try await studio.start("r", more: #", "leads": false"#)
+        let (ofA, ofReader) = try await (a.client(), reader.client())
+        for number in 0..<50 {
+            _ = try await ofA.grant(Self.grant("\(number)"))
+            #expect(try await Self.available(ofReader) == Int64(number) + 1, "it looks before it reads")
+        }
+        let write = await Self.refusal { _ = try await ofReader.grant(Self.grant("x")) }
+        #expect(write?.reason == "not_leader" && write?["address"] == .string(a.address))
+        let standing = try #require(try await ofReader.info().ledger.standby)
+        #expect(standing.state == .following && standing.leader == a.address)
+        #expect(a.stop() == 0)
+        let nobody = await Self.refusal { _ = try await ofReader.grant(Self.grant("x")) }
+        #expect(nobody?.reason == "storage_unavailable", "\(nobody as Any)")
+        #expect(try await Self.available(ofReader) == 50)
+        #expect(reader.stop() == 0)
+    }
+
+    /// A name that the leader erases is gone from the others' tables, and from what a later node reads.
+    @Test func whatTheLeaderForgetsIsForgottenByAll() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let b = try await studio.start("b")
+        let (ofA, ofB) = try await (a.client(), b.client())
+        _ = try await ofA.grant(Self.grant("1"))
+        #expect(try await Self.available(ofB) == 1)
+        #expect(try await ofA.forget(Self.ann))
+        #expect(try await Self.available(ofB) == 0)
+        let c = try await studio.start("c")
+        #expect(try await Self.available(try await c.client()) == 0)
+        let tables = try Data(contentsOf: URL(fileURLWithPath: "\(studio.folder)/tables-c/projection.sqlite"))
+        #expect(tables.range(of: Data("ann".utf8)) == nil)
+        for node in [a, b, c] { #expect(node.stop() == 0) }
+    }
+
+    private static func result<Value>(_ body: () async throws -> Value) async -> Result<Value, any Error> {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    /// What a node answers instead of a result; `nil` where it does what it is asked.
+    private static func refusal(_ body: () async throws -> Void) async -> WireError? {
+        if case .failure(let error) = await result(body) { return error as? WireError }
+        return nil
+    }
+}
+
+extension Array {
+    fileprivate func asyncMap<Result>(_ body: (Element) async throws -> Result) async throws -> [Result] {
+        var results: [Result] = []
+        for element in self { results.append(try await body(element)) }
+        return results
+    }
+}
+#endif
