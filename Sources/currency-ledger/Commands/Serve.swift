@@ -17,7 +17,8 @@ struct Serve: AsyncParsableCommand {
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
             everything. SIGHUP has the tokens and the certificates for TLS read again. The token with which a standby \
-            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN.
+            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN. Where the log is that nodes share, which may \
+            have a password, is node.log, or LEDGER_NODE_LOG.
             """)
 
     @Option(name: .long, help: "The configuration file (JSON).", completion: .file(extensions: ["json"]))
