@@ -70,23 +70,34 @@ struct ImportedRefunds {
         of rows: [Row?], by refunds: [ImportedRefund], zone: ReportZone
     ) -> [Explanation?] {
         var refunds = ImportedRefunds(refunds, zone: zone)
-        var explanations = [Explanation?](repeating: nil, count: rows.count)
+        var taken = [[Int]](repeating: [], count: rows.count)
         for isPart in [false, true] {
             for daysBeside in [0, 1] {
-                for case (let place, let row?) in rows.enumerated() where explanations[place] == nil {
-                    explanations[place] = refunds.take(for: row, daysBeside: daysBeside, orPart: isPart)
+                for case (let place, let row?) in rows.enumerated() {
+                    let rest = row.units - refunds.units(of: taken[place], row.product)
+                    if rest > 0 { taken[place] += refunds.take(rest, for: row, daysBeside: daysBeside, orPart: isPart) }
                 }
             }
         }
-        return explanations
+        return zip(rows, taken).map { row, places in
+            guard let row, !places.isEmpty else { return nil }
+            return Explanation(
+                transactions: places.sorted().compactMap { refunds.open[row.product]?[$0].refund.transaction },
+                units: refunds.units(of: places, row.product))
+        }
     }
 
-    /// Takes refunds that make up a row.
+    private func units(of places: [Int], _ product: String) -> Int64 {
+        places.reduce(0) { $0 + (open[product]?[$1].refund.units ?? 0) }
+    }
+
+    /// Takes refunds that make up units of a row.
     /// - Parameters:
     ///   - daysBeside: on how many days before and after the row's they may be.
     ///   - orPart: whether as many as possible are taken where they do not make up all.
-    private mutating func take(for row: Row, daysBeside: Int, orPart: Bool) -> Explanation? {
-        guard let ofProduct = open[row.product] else { return nil }
+    /// - Returns: their places among those of the product; none where they do not.
+    private mutating func take(_ units: Int64, for row: Row, daysBeside: Int, orPart: Bool) -> [Int] {
+        guard let ofProduct = open[row.product] else { return [] }
         let days = row.days.lowerBound.advanced(by: -daysBeside)...row.days.upperBound.advanced(by: daysBeside)
         let candidates = ofProduct.indices.filter { !ofProduct[$0].isTaken && days.contains(ofProduct[$0].day) }
         // Those of the row's own days, and the earlier ones, are taken first.
@@ -94,11 +105,10 @@ struct ImportedRefunds {
             candidates.filter { row.days.contains(ofProduct[$0].day) },
             candidates.filter { !row.days.contains(ofProduct[$0].day) }
         )
-        let taken = Self.places(own + beside, upTo: row.units) { ofProduct[$0].refund.units }
-        let units = taken.reduce(0) { $0 + ofProduct[$1].refund.units }
-        guard !taken.isEmpty, orPart || units == row.units else { return nil }
+        let taken = Self.places(own + beside, upTo: units) { ofProduct[$0].refund.units }
+        guard orPart || self.units(of: taken, row.product) == units else { return [] }
         for place in taken { open[row.product]?[place].isTaken = true }
-        return Explanation(transactions: taken.sorted().map { ofProduct[$0].refund.transaction }, units: units)
+        return taken
     }
 
     /// Of rows with more units, and of which not all refunds are, none are picked: people have to.
