@@ -12,8 +12,8 @@ enum LogPlace: CustomStringConvertible {
     #endif
 
     /// - Parameters:
-    ///   - text: a path, or `postgresql://…`; the parameter `schema` of that URI is the ledger's schema, and everything
-    ///     else is libpq's.
+    ///   - text: a path, or `postgresql://…`; the parameter `schema` of that URI is the ledger's schema, and
+    ///     everything else is libpq's.
     ///   - defaultSchema: where the URI names none.
     /// - Throws: ``Failure`` where the URI cannot be used, or this build has no PostgreSQL.
     init(_ text: String, defaultSchema: String = PostgresPlace.defaultSchema) throws(Failure) {
