@@ -18,7 +18,6 @@ let package = Package(
         .library(name: "HotPath", targets: ["HotPath"]),
         .library(name: "FuzzProperties", targets: ["FuzzProperties"]),
         .library(name: "FuzzTableProperties", targets: ["FuzzTableProperties"]),
-        .library(name: "PostgresLogTests", targets: ["PostgresLogTests"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The log in PostgreSQL, for several nodes. It needs libpq.")
@@ -165,14 +164,6 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
-        // Tests in a library: Tests/PostgresTests runs them, with the trait, and builds nothing that they do not need.
-        .target(
-            name: "PostgresLogTests",
-            dependencies: [
-                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerSchema",
-                "LedgerTestKit", "LedgerWire", "PostgresLog", "SQLiteProjection", "StrictJSON",
-                .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
-            ], path: "Tests/PostgresLogTests", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["LedgerTestKit", "StrictJSON"], swiftSettings: settings),
@@ -228,6 +219,15 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "FileLogTests", dependencies: ["FileLog", "Ledger", "LedgerTestKit"], swiftSettings: settings),
+        // Without the trait it has no test.
+        .testTarget(
+            name: "PostgresLogTests",
+            dependencies: [
+                "AppStore", "FileLog", "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerSchema",
+                "LedgerTestKit", "LedgerWire", "PostgresLog", "SQLiteProjection", "StrictJSON", "currency-ledger",
+                .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
         .testTarget(
             name: "HeadSigningTests",
             dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit", "StrictJSON"],
