@@ -17,6 +17,8 @@ public struct ClientConfiguration: Sendable {
     public var retryPolicy: RetryPolicy
     /// Bytes of one line of the server.
     package var replyBytesMax = WireLimits.replyBytesMax
+    /// Of a node that passes on what a client asked: that client's name (``Authentication/client``).
+    package var client: String?
     var pacing = Pacing.system
 
     /// A configuration; each default is explained where it is named.

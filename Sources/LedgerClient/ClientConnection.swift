@@ -52,23 +52,33 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Sends a request, whose line ends with `\n`, and waits for what becomes of it. Called on any thread.
     func perform(id: Int64, line: [UInt8], deadline: NIODeadline) async -> AttemptEnd {
-        let call = PendingCall(id: id, line: line, deadline: deadline)
-        send(call)
-        return await call.outcome { self.outbox.withLockedValue { $0.noteAbandoned() } }
+        await end(of: begin([PendingCall(id: id, line: line, deadline: deadline)])[0])
     }
 
-    private func send(_ call: PendingCall) {
+    /// Sends requests in their order, without others between them. Called on any thread.
+    func begin(_ calls: [PendingCall]) -> [PendingCall] {
         let (end, mustSchedule) = outbox.withLockedValue { outbox -> ((any Error)?, Bool) in
             if let end = outbox.end { return (end, false) }
-            outbox.add(call)
-            let mustWatch = outbox.watch.map { call.deadline < $0 } ?? true
-            if mustWatch { outbox.watch = call.deadline }
+            var mustWatch = false
+            for call in calls {
+                outbox.add(call)
+                if outbox.watch.map({ call.deadline < $0 }) ?? true {
+                    outbox.watch = call.deadline
+                    mustWatch = true
+                }
+            }
             guard !outbox.isScheduled, mustWatch || !outbox.bytes.isEmpty else { return (nil, false) }
             outbox.isScheduled = true
             return (nil, true)
         }
-        if let end { return call.disconnect(end) }
+        if let end { for call in calls { call.disconnect(end) } }
         if mustSchedule { channel.eventLoop.execute { self.drain() } }
+        return calls
+    }
+
+    /// Waits for what becomes of a request that was sent. Called on any thread.
+    func end(of call: PendingCall) async -> AttemptEnd {
+        await call.outcome { self.outbox.withLockedValue { $0.noteAbandoned() } }
     }
 
     /// Called on any thread.

@@ -30,7 +30,9 @@ struct Connector: Sendable {
         if !greets(with: token) { return connection }
         let id = id()
         let line = RequestWriter.line(
-            Methods.authenticate, Authentication(token: token), id: id, ledger: configuration.ledger)
+            Methods.authenticate,
+            Authentication(token: token, isDirect: followsLeader, client: token.flatMap { _ in configuration.client }),
+            id: id, ledger: configuration.ledger)
         do throws(ConnectFailure) {
             try await Connector.admit(connection.perform(id: id, line: line, deadline: deadline))
             return connection
@@ -40,8 +42,9 @@ struct Connector: Sendable {
         }
     }
 
-    /// Whether a connection with this token begins with an `authenticate`, which says who asks, and which ledger.
-    func greets(with token: String?) -> Bool { token != nil || configuration.ledger != nil }
+    /// Whether a connection with this token begins with an `authenticate`, which says who asks, which ledger, and that
+    /// it goes to the leader by itself.
+    func greets(with token: String?) -> Bool { token != nil || configuration.ledger != nil || followsLeader }
 
     /// What kept NIO from it, for people.
     private static func words(_ error: any Error) -> String {

@@ -200,6 +200,9 @@ extension LedgerClient {
     /// Has a standby lead: from now on it follows nobody and takes writes.
     public func promote() async throws -> Promotion { try await call(Methods.promote, NoParams()) }
 
+    /// Has the node that leads give the lead to another.
+    public func stepDown() async throws -> Handover { try await call(Methods.stepDown, NoParams()) }
+
     /// Blocks of the chain, for a standby.
     package func blocks(_ query: BlocksQuery) async throws -> BlocksPage {
         // What the server was asked to wait is no silence.

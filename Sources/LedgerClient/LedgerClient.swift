@@ -148,20 +148,93 @@ public final class LedgerClient: Sendable {
         switch await keeper.connection(deadline: deadline) {
         case .connected(let connection):
             let end = await connection.perform(id: id, line: line, deadline: deadline)
-            switch end {
-            case .disconnected: keeper.discard(connection)
-            case .answered(.success):
-                if let token, !keeper.adopt(token, on: connection) {
-                    return .disconnected(ClientError.connectionLost("it was replaced meanwhile"), wasSent: true)
-                }
-            case .answered(.failure(let error)):
-                if keeper.followsLeader, let leader = error.leader { keeper.leave(connection, for: leader) }
-            case .timedOut, .cancelled: break
+            look(at: end, of: connection)
+            if case .answered(.success) = end, let token, !keeper.adopt(token, on: connection) {
+                return .disconnected(ClientError.connectionLost("it was replaced meanwhile"), wasSent: true)
             }
             return end
         case .failed(let error): return .disconnected(error, wasSent: false)
         case .timedOut: return .timedOut(wasSent: false)
         case .cancelled: return .cancelled
+        }
+    }
+
+    /// Asks several things at once, which are sent in their order and without waiting for each other's answers. Where
+    /// some have to be sent again, these are, in their order; but none that was refused while one behind it was carried
+    /// out, for it would take effect after that.
+    /// - Returns: what became of each, in their order: its result as JSON, or what ``call(method:params:)`` throws.
+    package func ask(_ requests: [LedgerRequest]) async -> [Result<[UInt8], any Error>] {
+        let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
+        var results: [Result<[UInt8], any Error>?] = Array(repeating: nil, count: requests.count)
+        var open = requests.enumerated().map { place, request in
+            let id = keeper.nextID()
+            var writer = RequestWriter(capacity: 256)
+            writer.write(request, id: .integer(id))
+            let retry = Retry(
+                policy: configuration.retryPolicy, isRepeatable: request.isRepeatable,
+                followsLeader: keeper.followsLeader, deadline: deadline)
+            return Asked(place: place, id: id, line: writer.bytes, retry: retry)
+        }
+        while !open.isEmpty {
+            let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
+            var again: [Asked] = []
+            var wait: Int64 = 0
+            let carriedOut = ends.lastIndex { if case .answered(.success) = $0 { true } else { false } } ?? 0
+            for (index, end) in ends.enumerated() {
+                var asked = open[index]
+                if index < carriedOut, case .answered(.failure(let error)) = end {
+                    results[asked.place] = .failure(error)
+                    continue
+                }
+                switch asked.retry.step(after: end, now: .now(), jitter: configuration.pacing.jitter) {
+                case .finish(let result): results[asked.place] = result
+                case .again(let milliseconds):
+                    again.append(asked)
+                    wait = max(wait, milliseconds)
+                }
+            }
+            open = again
+            // Where that is cut short, the next round says so.
+            if wait > 0, !open.isEmpty { try? await configuration.pacing.sleep(wait) }
+        }
+        return results.map { result in
+            guard let result else { preconditionFailure("a request without an end") }
+            return result
+        }
+    }
+
+    /// One of several that are asked at once.
+    private struct Asked {
+        let place: Int
+        let id: Int64
+        let line: [UInt8]
+        var retry: Retry
+    }
+
+    private func attempt(_ asked: [Asked], _ deadline: NIODeadline) async -> [AttemptEnd] {
+        switch await keeper.connection(deadline: deadline) {
+        case .connected(let connection):
+            let calls = connection.begin(asked.map { PendingCall(id: $0.id, line: $0.line, deadline: deadline) })
+            var ends: [AttemptEnd] = []
+            for call in calls {
+                let end = await connection.end(of: call)
+                look(at: end, of: connection)
+                ends.append(end)
+            }
+            return ends
+        case .failed(let error): return asked.map { _ in .disconnected(error, wasSent: false) }
+        case .timedOut: return asked.map { _ in .timedOut(wasSent: false) }
+        case .cancelled: return asked.map { _ in .cancelled }
+        }
+    }
+
+    /// Leaves a connection that is of no use any more.
+    private func look(at end: AttemptEnd, of connection: ClientConnection) {
+        switch end {
+        case .disconnected: keeper.discard(connection)
+        case .answered(.failure(let error)):
+            if keeper.followsLeader, let leader = error.leader { keeper.leave(connection, for: leader) }
+        case .answered(.success), .timedOut, .cancelled: break
         }
     }
 

@@ -63,6 +63,8 @@ package struct EngineLimits: Sendable {
     /// are, and a lead that was given back is taken at once, as far as anybody can tell. Each look is one statement of
     /// a tenth of a millisecond.
     package var nodeLookMilliseconds: UInt64 = 20
+    /// How long a node that gave the lead to another leaves it to others: fifty of their looks.
+    package var nodeAbstainMilliseconds: UInt64 = 1_000
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

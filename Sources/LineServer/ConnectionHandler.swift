@@ -58,7 +58,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         loop = service.loops.shares(of: eventLoop)
         state = ConnectionState(
             tokens: service.tokens, directory: service.directory, info: service.ledgers.info, limits: service.limits,
-            share: share, clock: service.clock
+            share: share, clock: service.clock, isLedElsewhere: service.ledgers.isLedElsewhere
         ) { name in
             connections.seat(id, as: name)
         }
@@ -91,6 +91,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             let begin = eventLoop.now
             turn { $0.answered(answers) }
             loop.charge(state.holder?.tenant, since: begin)
+        }
+    }
+
+    /// - Parameter place: of the ledger that another node leads.
+    private func openRelay(to place: Int, for client: String?) -> any LeaderRelaySession {
+        guard let relay = service.ledgers.members[place].relay else { preconditionFailure("nobody else leads") }
+        return relay.session(for: client, outlet: Outlet(eventLoop)) { [weak self] replies in
+            self?.turn { $0.relayed(replies) }
         }
     }
 
@@ -347,6 +355,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             }
             sessions.submit(
                 operations, to: place, as: state.holder?.tenant, readsTaken: state.readsAnswered, open: openSession)
+        case .relay(let requests, let place, let client):
+            sessions.relay(requests, to: place, for: client) { openRelay(to: place, for: client) }
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             context.write(wrapOutboundOut(bytes), promise: nil)

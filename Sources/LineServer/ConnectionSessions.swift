@@ -1,7 +1,9 @@
 import LedgerEngine
+import LedgerWire
 
 /// The sessions of one connection: one with each ledger that it has asked. Only one of them has anything to answer at a
-/// time, for ``ConnectionState`` lets no request for another begin before.
+/// time, for ``ConnectionState`` lets no request for another begin before. So it is with those of nodes that lead
+/// ledgers of this service's.
 struct ConnectionSessions {
     private struct Opened {
         let session: LedgerSession
@@ -9,7 +11,14 @@ struct ConnectionSessions {
         var readsTaken = 0
     }
 
+    /// With a node that leads, in one client's name.
+    private struct Relayed {
+        let client: String?
+        let session: any LeaderRelaySession
+    }
+
     private var opened: [Int: Opened] = [:]
+    private var relayed: [Int: Relayed] = [:]
     private var current: Int?
     /// Answers of reads that were taken from others, before the current one was turned to.
     private var readsTakenElsewhere = 0
@@ -28,6 +37,19 @@ struct ConnectionSessions {
     ) {
         if place != current { turn(to: place, readsTaken: readsTaken, open) }
         opened[place]?.session.submit(operations, as: tenant)
+    }
+
+    /// Has the node that leads a ledger carry out what one client asks.
+    /// - Parameter open: opens a session with that node.
+    mutating func relay(
+        _ requests: [LedgerRequest], to place: Int, for client: String?, open: () -> any LeaderRelaySession
+    ) {
+        if let session = relayed[place], session.client == client { return session.session.submit(requests) }
+        // All that another client asked on this connection is answered.
+        relayed[place]?.session.close()
+        let session = open()
+        relayed[place] = Relayed(client: client, session: session)
+        session.submit(requests)
     }
 
     private mutating func turn(to place: Int, readsTaken: Int, _ open: (Int) -> LedgerSession) {
@@ -55,7 +77,8 @@ struct ConnectionSessions {
 
     mutating func close() {
         for opened in opened.values { opened.session.close() }
-        opened = [:]
+        for relayed in relayed.values { relayed.session.close() }
+        (opened, relayed) = ([:], [:])
         current = nil
     }
 }

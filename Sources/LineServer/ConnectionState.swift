@@ -15,7 +15,8 @@ import NIOCore
 /// yet, and there is none, it is answered `overloaded`.
 ///
 /// Requests for one ledger begin when all are answered that were sent before for another: so all take effect in the
-/// order sent, whichever ledger they are for.
+/// order sent, whichever ledger they are for. What another node has to carry out, which leads the ledger, is as if it
+/// were for another.
 ///
 /// The replies of a batch are one line, which is held until the last is there. Its requests are accepted one by one as
 /// the replies before them come. One whose reply may have no place any more, while nothing of the connection is under
@@ -30,6 +31,8 @@ struct ConnectionState {
     enum Action {
         /// Hand these to the ledger at this place.
         case submit([LedgerOperation], to: Int)
+        /// Pass these on to the node that leads the ledger at this place, in the name of a client.
+        case relay([LedgerRequest], to: Int, for: String?)
         /// Write what ``takeReplies(_:)`` gives, without flushing.
         case write
         case flush
@@ -91,6 +94,8 @@ struct ConnectionState {
     private let directory: LedgerDirectory
     private let limits: ServerLimits
     private let share: ReplyShare
+    /// Whether another node leads the ledger at a place, to which requests are passed on.
+    private let isLedElsewhere: (@Sendable (Int) -> Bool)?
 
     private var phase = Phase.open(.lines)
     private var lines: LineSplitter
@@ -105,6 +110,8 @@ struct ConnectionState {
     private var reception: Reception
     /// The place of the ledger that has what is not answered yet, or had it last.
     private var place = 0
+    /// Whether that is what the node that leads it has, and in which client's name.
+    private var relay: Relay?
     /// Whether what is next is for another ledger, and waits until all before it is answered.
     private var awaitsOtherLedger = false
     /// How the lines are read.
@@ -117,6 +124,8 @@ struct ConnectionState {
     private var notification: SignedObject?
     private var batch: Batch?
     private var operations: [LedgerOperation] = []
+    /// What is to be passed on.
+    private var relayed: [LedgerRequest] = []
     private var replies = ReplyQueue()
     /// Which of the reads in flight stand in a batch: their numbers among all that the ledger was ever handed, from 0.
     private var readsInBatches = CircularBuffer<Int>()
@@ -130,12 +139,16 @@ struct ConnectionState {
     ///   - info: what `info` answers on a connection of this ledger that may ask these.
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
+    ///   - isLedElsewhere: whether another node leads the ledger at a place, to which requests are passed on; `nil`
+    ///     where that is never so.
     ///   - seat: whether one more connection may authenticate under a name.
     init(
         tokens: TokenTable, directory: LedgerDirectory,
         info: @escaping @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo, limits: ServerLimits,
-        share: ReplyShare, clock: @escaping @Sendable () -> UInt64, seat: @escaping @Sendable (String) -> Bool
+        share: ReplyShare, clock: @escaping @Sendable () -> UInt64,
+        isLedElsewhere: (@Sendable (Int) -> Bool)? = nil, seat: @escaping @Sendable (String) -> Bool
     ) {
+        self.isLedElsewhere = isLedElsewhere
         self.directory = directory
         self.limits = limits
         self.share = share
@@ -250,6 +263,9 @@ struct ConnectionState {
         while let first = readsInBatches.first, first < replies.readsAnswered { readsInBatches.removeFirst() }
     }
 
+    /// The next replies of the node that leads.
+    mutating func relayed(_ next: [Reply]) { replies.settle(relayed: next) }
+
     /// So many bytes of what was written have not been read by the client.
     mutating func told(unreadBytes: Int) { replies.told(unreadBytes: unreadBytes) }
 
@@ -300,6 +316,10 @@ struct ConnectionState {
             if !operations.isEmpty {
                 defer { operations = [] }
                 return .submit(operations, to: place)
+            }
+            if !relayed.isEmpty {
+                defer { relayed = [] }
+                return .relay(relayed, to: place, for: relay?.client)
             }
             if replies.hasLines {
                 isFlushDue = true
@@ -437,7 +457,7 @@ struct ConnectionState {
         var replyBytes = line.firstReplyBytesMax
         if case .single(let message) = line {
             target = reception.target(of: message)
-            if !turns(to: target) { return false }
+            if !turns(to: target, for: message) { return false }
             replyBytes = reception.replyBytesMax(of: message)
         }
         let hasInputRoom = inputRoom > 0
@@ -532,7 +552,7 @@ struct ConnectionState {
             return true
         }
         let target = reception.target(of: message)
-        if !turns(to: target) { return false }
+        if !turns(to: target, for: message) { return false }
         // What is not answered takes no memory behind the ledger.
         let replyBytes = message.id == nil ? 0 : reception.replyBytesMax(of: message)
         if hasPlaceInBatch(replyBytes, message) && takeRoom(replyBytes, waits: false) {
@@ -580,6 +600,12 @@ struct ConnectionState {
                     replies.append(.error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
                     return
                 }
+                if relay != nil {
+                    relayed.append(request)
+                    replies.appendSubmitted(
+                        isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                    return
+                }
                 var operation = LedgerOperation(
                     request, by: holder?.name, approvedBy: approver, within: holder?.grants)
                 if batch != nil {
@@ -593,15 +619,30 @@ struct ConnectionState {
         }
     }
 
-    /// Turns to the ledger that a request is for.
+    /// Turns to the ledger that a request is for, or to the node that leads it.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
-    private mutating func turns(to target: Reception.Target) -> Bool {
-        guard case .ledger(let target) = target, target != place else { return true }
+    private mutating func turns(to target: Reception.Target, for message: Message) -> Bool {
+        guard case .ledger(let target) = target else { return true }
+        let relay = self.relay(of: message, to: target)
+        if target == place, relay == self.relay { return true }
         if replies.requests > 0 {
             awaitsOtherLedger = true
             return false
         }
-        place = target
+        (place, self.relay) = (target, relay)
         return true
     }
+
+    /// In whose name a request is passed on; `nil` where it is for this node.
+    private func relay(of message: Message, to target: Int) -> Relay? {
+        guard let isLedElsewhere, case .success(let asked) = message.body, asked.method.changes, isLedElsewhere(target),
+            asked.method.isRelayed, !reception.isDirect, let holder
+        else { return nil }
+        return Relay(client: holder.relayedName)
+    }
+}
+
+/// That requests are passed on to the node that leads, in the name of a client (``Authentication/client``).
+private struct Relay: Equatable {
+    var client: String?
 }

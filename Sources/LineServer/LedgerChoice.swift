@@ -64,7 +64,7 @@ extension LedgerRequest {
             .consumption, .forget, .balance, .history, .report,
             .journal,
             .purchase,
-            .find, .blocks, .promote, .head, .close:
+            .find, .blocks, .promote, .stepDown, .head, .close:
             nil
         }
     }

@@ -18,6 +18,8 @@ struct Reception {
     var isShuttingDown = false
     /// Whether its requests come by HTTP.
     private(set) var isHTTP = false
+    /// Whether it is told which node leads, and nothing is passed on.
+    private(set) var isDirect = false
 
     private let clock: @Sendable () -> UInt64
     private let directory: LedgerDirectory
@@ -84,7 +86,7 @@ struct Reception {
 
     /// A request of HTTP begins, which may be another client's: what was said before holds no more.
     mutating func beginRequest() {
-        isHTTP = true
+        (isHTTP, isDirect) = (true, false)
         choice = LedgerChoice(among: directory)
         client.beginRequest()
     }
@@ -117,7 +119,7 @@ struct Reception {
         }
         switch asked.request {
         case .ping: return .pong
-        case .authenticate(let token): return authenticate(token, naming: asked.ledger, &turn)
+        case .authenticate(let authentication): return authenticate(authentication, naming: asked.ledger, &turn)
         case .info:
             let visible = directory.visible(to: holder?.ledger)
             switch choice.place(naming: asked.ledger, by: holder) {
@@ -154,19 +156,21 @@ struct Reception {
 
     /// The token and the ledger hold together, or neither does.
     private mutating func authenticate(
-        _ token: String?, naming ledger: LedgerName?, _ turn: inout ConnectionTurn
+        _ authentication: Authentication, naming ledger: LedgerName?, _ turn: inout ConnectionTurn
     ) -> Reply {
-        guard let token else {
+        guard let credential = TokenTable.credential(authentication) else {
             guard let holder else { return .error(.unauthenticated) }
             if let refusal = choice.refusal(of: ledger, for: holder) { return refuse(refusal, &turn) }
             choice.name(ledger)
+            isDirect = authentication.isDirect
             return .authenticated(holder.identity)
         }
         switch client.authenticate(
-            by: TokenTable.credential(token), unless: { [choice] in choice.refusal(of: ledger, for: $0) })
+            by: credential, unless: { [choice] in choice.refusal(of: ledger, for: $0) })
         {
         case .known(let identity):
             choice.name(ledger)
+            isDirect = authentication.isDirect
             return .authenticated(identity)
         case .noSeat: return .error(.overloaded)
         case .refused(let refusal): return refuse(refusal, &turn)
@@ -196,7 +200,7 @@ extension Request {
     /// Whether it is one by which standbys follow their leader, or take its place.
     fileprivate var concernsStandbys: Bool {
         switch self {
-        case .ledger(.blocks), .ledger(.promote): true
+        case .ledger(.blocks), .ledger(.promote), .ledger(.stepDown): true
         case .ping, .authenticate, .info, .ledger: false
         }
     }

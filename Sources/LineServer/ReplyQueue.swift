@@ -115,6 +115,19 @@ struct ReplyQueue {
     @discardableResult
     mutating func settle(_ answers: [Answer] = [], of ledger: LedgerName? = nil) -> Bool {
         var answers = answers[...]
+        defer { precondition(answers.isEmpty, "more answers than requests") }
+        return settle(of: ledger) { answers.popFirst().map { Reply($0) } }
+    }
+
+    /// Writes every reply that can be given, in order, with the next replies of the node that leads.
+    mutating func settle(relayed replies: [Reply]) {
+        var replies = replies[...]
+        settle(of: nil) { replies.popFirst() }
+        precondition(replies.isEmpty, "more replies than requests")
+    }
+
+    @discardableResult
+    private mutating func settle(of ledger: LedgerName?, next: () -> Reply?) -> Bool {
         let count = slots.count
         while let slot = slots.first {
             switch slot.body {
@@ -130,13 +143,12 @@ struct ReplyQueue {
                 lastError = reply.isError ? reply : nil
                 if let id = slot.id { writer.write(reply, id: id) }
             case .submitted(let isRead):
-                guard let answer = answers.popFirst() else { return slots.count < count }
+                guard let reply = next() else { return slots.count < count }
                 requests -= 1
                 if isRead {
                     reads -= 1
                     readsAnswered += 1
                 }
-                let reply = Reply(answer)
                 lastError = reply.isError ? reply : nil
                 if let id = slot.id { writer.write(reply, id: id, ledger: ledger) }
             }
@@ -145,7 +157,6 @@ struct ReplyQueue {
             replyBytesMax -= slot.replyBytesMax
             if isWritingLastBatch { batchReplyBytesMax -= slot.heldBytesMax }
         }
-        precondition(answers.isEmpty, "more answers than requests")
         return slots.count < count
     }
 

@@ -12,10 +12,14 @@ package struct ServedLedgers: Sendable {
         /// It was made for its place among the members.
         package var ledger: RunningLedger
         package var info: @Sendable () -> LedgerInfo
+        /// Passes on what another node has to carry out; `nil` where clients are told to ask that node.
+        package var relay: (any LeaderRelay)?
 
         package init(
-            name: LedgerName? = nil, app: App, ledger: RunningLedger, info: @escaping @Sendable () -> LedgerInfo
+            name: LedgerName? = nil, app: App, ledger: RunningLedger, relay: (any LeaderRelay)? = nil,
+            info: @escaping @Sendable () -> LedgerInfo
         ) {
+            self.relay = relay
             self.name = name
             self.app = app
             self.ledger = ledger
@@ -31,6 +35,12 @@ package struct ServedLedgers: Sendable {
         precondition(!members.isEmpty, "a service keeps a ledger")
         self.version = version
         self.members = members
+    }
+
+    /// Whether what changes the ledger at a place is passed on now; `nil` where that is never so.
+    var isLedElsewhere: (@Sendable (Int) -> Bool)? {
+        if members.allSatisfy({ $0.relay == nil }) { return nil }
+        return { [members] in members[$0].relay?.isNeeded ?? false }
     }
 
     var directory: LedgerDirectory { LedgerDirectory(members.map { ($0.name, $0.app) }) }

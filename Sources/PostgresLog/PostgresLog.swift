@@ -282,6 +282,14 @@ package final class PostgresLog: SharedLog {
         }
     }
 
+    package func giveBack() {
+        writer.withLock { writer in
+            guard let writer else { return }
+            writer.release()
+            note(writer)
+        }
+    }
+
     package func close() {
         keeper.stop()
         writer.withLock { writer in

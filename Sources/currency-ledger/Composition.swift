@@ -115,7 +115,12 @@ enum Composition {
             place: place, store: store, verifier: Verifier(app: signatures.app, anchors: signatures.anchors),
             signer: signatures.signer, publication: publication(settings), entries: entries, standbys: standbys,
             limits: limits(settings), now: Clock.now, report: logger.report)
-        let member = ServedLedgers.Member(name: settings.name, app: signatures.app, ledger: ledger) {
+        let relay = node.flatMap { node in
+            settings.node.flatMap { own in
+                own.passing.map { NodeRelay(node, own, $0, ledger: settings.name, logger: logger) }
+            }
+        }
+        let member = ServedLedgers.Member(name: settings.name, app: signatures.app, ledger: ledger, relay: relay) {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
                 engine: store.engine, currencies: catalog.currencies.keys.sorted(),
@@ -202,7 +207,7 @@ enum Composition {
         } catch {
             throw ConfigurationError(["\(error)"])
         }
-        for ledger in settings.ledgers { _ = try ledger.follow?.tls?.read() }
+        for ledger in settings.ledgers { _ = try (ledger.follow?.tls ?? ledger.node?.passing?.tls)?.read() }
         return server
     }
 

@@ -50,6 +50,7 @@ import Testing
         blocks        unauthenticated  forbidden  forbidden  forbidden  yes        yes
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
+        step_down     unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         """
 
     /// What the environment decides: whether a JWS is of this ledger. It says so only to who may post one.
@@ -63,7 +64,7 @@ import Testing
 
     /// Parameters that are read without a fault, so that nothing but the role is in the way.
     private static let params: [String: String] = [
-        "ping": "", "info": "", "head": "", "promote": "",
+        "ping": "", "info": "", "head": "", "promote": "", "step_down": "",
         // The time of the request: neither future nor before the ledger.
         "close": #"{"through":NOW}"#,
         "external": #"{"source":"shop","transactionId":"1","account":"a","product":"none","purchaseDate":1}"#,

@@ -131,40 +131,9 @@ extension RequestWriter {
     fileprivate mutating func write(_ request: Request, id: RequestID?) {
         switch request {
         case .ping: write(Methods.ping, NoParams(), id: id)
-        case .authenticate(let token): write(Methods.authenticate, Authentication(token: token), id: id)
+        case .authenticate(let authentication): write(Methods.authenticate, authentication, id: id)
         case .info: write(Methods.info, NoParams(), id: id)
         case .ledger(let request): write(request, id: id)
-        }
-    }
-
-    private mutating func write(_ request: LedgerRequest, id: RequestID?) {
-        switch request {
-        case .credit(let credit): write(Methods.credit, credit, id: id)
-        case .notify(let notify): write(Methods.notify, notify, id: id)
-        case .keyed(.spend(let spend)): write(Methods.spend, spend, id: id)
-        case .keyed(.reverse(let reversal)): write(Methods.reverse, reversal, id: id)
-        case .keyed(.grant(let grant)): write(Methods.grant, grant, id: id)
-        case .keyed(.hold(let hold)): write(Methods.hold, hold, id: id)
-        case .keyed(.capture(let capture)): write(Methods.capture, capture, id: id)
-        case .keyed(.release(let release)): write(Methods.release, release, id: id)
-        case .atomic(let atomic): write(Methods.atomic, atomic, id: id)
-        case .link(let link): write(link.moves ? Methods.relink : Methods.link, link, id: id)
-        case .consent(let consent): write(Methods.consent, consent, id: id)
-        case .balance(let query): write(Methods.balance, query, id: id)
-        case .purchase(let query): write(Methods.purchase, query, id: id)
-        case .consumption(let query): write(Methods.consumption, query, id: id)
-        case .history(let query): write(Methods.history, query, id: id)
-        case .report(let request): write(Methods.report, request, id: id)
-        case .journal(let query): write(Methods.journal, query, id: id)
-        case .find(let query): write(Methods.find, query, id: id)
-        case .head: write(Methods.head, NoParams(), id: id)
-        case .external(let purchase): write(Methods.external, purchase, id: id)
-        case .adjust(let approved): write(Methods.adjust, approved, id: id)
-        case .importLots(let carried): write(Methods.importLots, carried, id: id)
-        case .close(let period): write(Methods.close, period, id: id)
-        case .forget(let account): write(Methods.forget, ForgetQuery(account), id: id)
-        case .blocks(let query): write(Methods.blocks, query, id: id)
-        case .promote: write(Methods.promote, NoParams(), id: id)
         }
     }
 }

@@ -208,7 +208,8 @@ import Testing
     @Test func aTokenIsSentFirstAndOneThatIsUnknownIsThrown() async throws {
         let peer = try await Peer.start(
             answering { request in
-                request == .authenticate(token: "right") ? .authenticated(Samples.game) : .error(.unknownToken)
+                request == .authenticate(Authentication(token: "right"))
+                    ? .authenticated(Samples.game) : .error(.unknownToken)
             })
         let client = try await LedgerClient.connect(to: peer.address, token: "right")
         try await client.close()

@@ -64,6 +64,7 @@ import Testing
             ])
         let closing = ClosingReceipt(through: 7, block: 4, hash: String(repeating: "0", count: 64))
         let promotion = Promotion(promoted: true, block: 4, term: 2)
+        let handover = Handover(steppedDown: true, block: 5)
         let head = ChainHead(
             block: 7, hash: String(repeating: "0a", count: 32), entry: 3, time: 1, signature: "a.b.c")
         let info = ServerInfo(
@@ -99,6 +100,7 @@ import Testing
             case .ledger(.forget): .outcome(.forgotten(true))
             case .ledger(.blocks): .outcome(.blocks(blocks))
             case .ledger(.promote): .outcome(.promoted(promotion))
+            case .ledger(.stepDown): .outcome(.steppedDown(handover))
             }
         }
         let ofBlocks = BlocksQuery(
@@ -154,6 +156,7 @@ import Testing
             #expect(try await client.forget(player))
             #expect(try await client.blocks(ofBlocks) == blocks)
             #expect(try await client.promote() == promotion)
+            #expect(try await client.stepDown() == handover)
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
@@ -165,7 +168,7 @@ import Testing
             ]
             let expected: [Request?] =
                 [
-                    .ping, .authenticate(token: "t"), .info,
+                    .ping, .authenticate(Authentication(token: "t")), .info,
                     .ledger(.credit(Credit(signedTransaction: Array("a.b.c".utf8), account: player))),
                     .ledger(.notify(Notify(signedPayload: Array("d.e.f".utf8)))),
                     .ledger(.purchase(PurchaseQuery(transaction: transaction))),
@@ -187,7 +190,7 @@ import Testing
                     .ledger(.importLots(carried)),
                     .ledger(.close(ClosePeriod(through: 7))),
                     .ledger(.forget(player)),
-                    .ledger(.blocks(ofBlocks)), .ledger(.promote),
+                    .ledger(.blocks(ofBlocks)), .ledger(.promote), .ledger(.stepDown),
                 ]
             #expect(requests == expected)
         }

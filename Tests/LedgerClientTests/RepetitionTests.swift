@@ -11,7 +11,7 @@ import Testing
     @Sendable private static func reply(_ request: Request) -> Reply {
         switch request {
         case .ledger(.keyed(.spend)): .outcome(.spend(spent))
-        case .authenticate(let token): token == "wrong" ? .error(.unknownToken) : .authenticated(Samples.game)
+        case .authenticate(let own): own.token == "wrong" ? .error(.unknownToken) : .authenticated(Samples.game)
         case .ping, .info, .ledger:
             echo(request)
         }
@@ -142,7 +142,7 @@ import Testing
             let connections = peer.observed.connections
             #expect(connections.count == 3)
             for lines in connections {
-                #expect(try lines.map(Self.request) == [.authenticate(token: "first"), .ping])
+                #expect(try lines.map(Self.request) == [.authenticate(Authentication(token: "first")), .ping])
             }
         }
     }
@@ -161,7 +161,7 @@ import Testing
             try await client.ping()
             let connections = try peer.observed.connections.map { try $0.map(Self.request) }
             #expect(connections.count == 2)
-            #expect(connections.last?.first == .authenticate(token: "second"))
+            #expect(connections.last?.first == .authenticate(Authentication(token: "second")))
             #expect(connections.last?.last == .ping)
         }
     }

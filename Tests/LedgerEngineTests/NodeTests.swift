@@ -144,6 +144,34 @@ import Testing
         try b.engine.close()
     }
 
+    /// Who is asked to give the lead to another leaves it to others, and takes it again where nobody else does.
+    @Test func aLeadThatIsHandedOverIsTakenByAnother() throws {
+        let store = Store()
+        let a = try NodeBench(store, "a")
+        let b = try NodeBench(store, "b")
+        _ = try a.ask(.grant("g", "ann", 5))
+        a.log.hold()
+        let last = a.send(.grant("h", "ann", 1))
+        #expect(try eventually { a.log.waiting == 1 })
+        let handover = Mutex<Handover?>(nil)
+        let thread = OwnThread()
+        try thread.begin("step-down") { handover.withLock { $0 = try? a.engine.stepDown() } }
+        a.log.release()
+        thread.join()
+        #expect(handover.withLock { $0?.steppedDown } == true)
+        #expect(Self.isReplayed(try last.get()) == false, "what was decided before is durable")
+        #expect(try eventually { b.node.leads })
+        #expect(try b.available("ann") == 6)
+        #expect(a.fault == .notLeader(address: "b:7000"))
+        #expect(Self.kind { _ = try a.engine.stepDown() } == .notLeader(address: "b:7000"))
+        #expect(Self.isReplayed(try b.ask(.grant("h", "ann", 1))) == true)
+        try a.engine.close()
+        #expect(try b.engine.stepDown().steppedDown)
+        #expect(try eventually { b.node.leads }, "nobody else did")
+        #expect(try b.available("ann") == 6)
+        try b.engine.close()
+    }
+
     /// A leader that stood still for longer than its lease: what it had decided is not done, and it follows.
     @Test func aLeaderThatIsSupersededInTheMiddleOfBatchesFollows() throws {
         let store = Store()

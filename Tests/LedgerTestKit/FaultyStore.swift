@@ -153,6 +153,7 @@ package final class FaultyStore: Store {
     }
 
     package func promote() throws(StoreError) -> Promotion { try base.promote() }
+    package func stepDown() throws -> Handover { try base.stepDown() }
 
     package func projectedState() throws -> ProjectedState {
         plan.withLock { $0.reads += 1 }

@@ -71,6 +71,7 @@ package final class MemoryStore: Store, @unchecked Sendable {
     }
 
     package func promote() throws(StoreError) -> Promotion { Promotion(promoted: false, block: 1, term: 1) }
+    package func stepDown() throws -> Handover { Handover(steppedDown: false, block: 1) }
 
     /// It has no chain: its last block is always the same.
     package func projectedState() throws -> ProjectedState {

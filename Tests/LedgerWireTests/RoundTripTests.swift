@@ -107,6 +107,8 @@ import Testing
             #"{"blocks":[{"hash":"\#(zeros)","body":"AP8Q","redactable":""}],"head":9}"#, as: page)
         let promotion = Promotion(promoted: true, block: 8, term: 3)
         try read(.outcome(.promoted(promotion)), #"{"promoted":true,"block":8,"term":3}"#, as: promotion)
+        let handover = Handover(steppedDown: true, block: 8)
+        try read(.outcome(.steppedDown(handover)), #"{"steppedDown":true,"block":8}"#, as: handover)
         var info = ServerInfo(
             version: "1.0",
             ledger: LedgerInfo(environment: "Sandbox", bundleID: "com.example", engine: "e", currencies: []))

@@ -145,7 +145,7 @@ import Testing
         let secret = "eyJhbGciOiJFUzI1NiJ9.eyJzZWNyZXQiOjF9.c2VjcmV0"
         let values = [#""\#(secret)""#, #"["\#(secret)"]"#, #"{"a":"\#(secret)"}"#, #""\#(secret)\u0001""#]
         let members: [(method: String, names: [String])] = [
-            ("authenticate", ["token"]), ("credit", ["signedTransaction", "account"]),
+            ("authenticate", ["token", "direct", "client"]), ("credit", ["signedTransaction", "account"]),
             ("notify", ["signedPayload", "account"]), ("purchase", ["transactionId", "limit", "before"]),
             ("spend", ["key", "account", "debits", "note", "funds", "expectedVersion", "minimumRemaining"]),
             ("grant", ["key", "account", "currency", "amount", "note", "expiresAt"]),

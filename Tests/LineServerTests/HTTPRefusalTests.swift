@@ -210,7 +210,9 @@ extension ServerTests {
             try await serve(tokens: Self.tokens) { server, client in
                 let blocks = Requests.call(
                     "blocks", #"{"standby":"s","after":0,"hash":"\#(String(repeating: "0", count: 64))"}"#)
-                for (request, token) in [(blocks, "r"), (Requests.call("promote"), "a")] {
+                for (request, token) in [
+                    (blocks, "r"), (Requests.call("promote"), "a"), (Requests.call("step_down"), "a"),
+                ] {
                     let alone = try await client.ask(HTTPClient.rpc(request, token: token))
                     #expect(alone.status == 200 && alone.json.reason == "method_not_found", "\(alone.body)")
                     #expect(alone.body.contains("is not offered over HTTP"))

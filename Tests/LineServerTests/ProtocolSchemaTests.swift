@@ -373,6 +373,7 @@ private struct RecordedConversation {
             #""standby":"b","after":0"#, #""standby":"b","after":-1,"hash":"\#(hash)""#,
         ] { try await call(client, "blocks", "{\(wrong)}", malformed: true) }
         try await call(client, "promote", "{}")
+        try await call(client, "step_down", "{}")
     }
 
     private static let basket = #"""

@@ -126,7 +126,7 @@ import Testing
             #""key":"k","account":"p","currency":"gems","class":"free","amount":1,"reason":"r","approval":"other""#,
         "import": #""key":"k","account":"p","lots":[{"currency":"gems","amount":1}]"#,
         "external": #""source":"shop","transactionId":"1","account":"p","product":"gems","purchaseDate":1"#,
-        "forget": #""account":"p""#, "promote": "",
+        "forget": #""account":"p""#, "promote": "", "step_down": "",
         "blocks": #""standby":"s","after":0,"hash":"\#(String(repeating: "0", count: 64))""#,
     ]
 

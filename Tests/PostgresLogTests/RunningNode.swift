@@ -26,12 +26,15 @@ final class NodeStudio: Sendable {
     /// Starts a node, for the first time or again.
     /// - Parameters:
     ///   - socket: the folder of the database's socket, where it is not the server's own.
+    ///   - passesOn: whether it passes on what another has to carry out.
     ///   - more: further members of its settings `node`.
-    func start(_ node: String, socket: String? = nil, more: String = "") async throws -> RunningNode {
+    func start(
+        _ node: String, socket: String? = nil, passesOn: Bool = false, more: String = ""
+    ) async throws -> RunningNode {
         try """
         {"path": "tables-\(node)", "listen": ["\(address(node))"], "insecureLoopback": true,
          "node": {"log": "\(server.uri(folder: socket))", "schema": "\(schema)", "name": "\(node)",
-                  "address": "\(address(node))"\(more)},
+                  "address": "\(address(node))", "passesOn": \(passesOn)\(more)},
          "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "catalog": "catalog.json"}
         """.write(toFile: "\(folder)/\(node).json", atomically: true, encoding: .utf8)
         return try await RunningNode(self, node)

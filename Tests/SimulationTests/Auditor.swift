@@ -556,5 +556,6 @@ final class ObservedStore: Store {
     func projectedState() throws -> ProjectedState { try base.projectedState() }
     func blocks(_ query: BlocksQuery) throws -> BlocksPage { try base.blocks(query) }
     func promote() throws(StoreError) -> Promotion { try base.promote() }
+    func stepDown() throws -> Handover { try base.stepDown() }
     func close() throws { try base.close() }
 }

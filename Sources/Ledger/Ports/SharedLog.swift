@@ -11,6 +11,9 @@ package protocol SharedLog: BlockLog {
     /// the store is read that takes the writes. Called from any thread.
     /// - Throws: ``LogError`` `unknown` where it cannot be asked now, `corrupt`.
     func standing() throws(LogError) -> LogStanding
+
+    /// Gives the lead back, as far as that is possible, so that the next leader need not wait. Nothing is in doubt.
+    func giveBack()
 }
 
 /// How a shared log stands at one moment.

@@ -90,7 +90,7 @@ final class Readers: Sendable {
         switch query {
         case .report: ofReports
         case .blocks: ofBlocks
-        case .history, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing: threads
+        case .history, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing, .stepDown: threads
         }
     }
 

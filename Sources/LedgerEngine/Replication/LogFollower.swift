@@ -18,6 +18,8 @@ final class LogFollower: Sendable {
         var isStopped = false
         /// When it is looked next.
         var nextAt: UInt64 = 0
+        /// Until when it leaves the lead to others.
+        var abstainsUntil: UInt64 = 0
         /// What was told last.
         var told: LogError?
         var toldLeader: LogLeader?
@@ -94,6 +96,11 @@ final class LogFollower: Sendable {
         state.wakeAll()
     }
 
+    /// Leaves the lead to others for a while.
+    func abstain() {
+        state.withLock { $0.abstainsUntil = monotonicNanoseconds() + limits.nodeAbstainMilliseconds * 1_000_000 }
+    }
+
     // MARK: Reading
 
     /// Has every block here that was acknowledged before this was called.
@@ -153,7 +160,9 @@ final class LogFollower: Sendable {
         var waitMilliseconds = limits.nodeLookMilliseconds
         do {
             let standing = try log.standing()
-            let (leads, mayLead) = state.withLock { ($0.leads, log.mayLead && !$0.isStopped) }
+            let (leads, mayLead) = state.withLock { state in
+                (state.leads, log.mayLead && !state.isStopped && monotonicNanoseconds() >= state.abstainsUntil)
+            }
             if leads {
                 if let leader = standing.leader {
                     stepDown(LogError(.superseded, "node \(leader.node) leads, at \(leader.address)"))

@@ -109,6 +109,7 @@ extension LedgerOperation {
         case .blocks(let query): self = .query(.blocks(query))
         case .promote: self = .promote
         case .head: self = .query(.head)
+        case .stepDown: self = .query(.stepDown)
         case .close(let period): self = .query(.closing(ClosingQuery(through: period.through, actor: actor)))
         }
     }

@@ -37,13 +37,15 @@ package enum Query: Hashable, Sendable {
     case head
     /// Of a period that was closed, or is closed when the read is prepared.
     case closing(ClosingQuery)
+    /// Not a read, but done as one: when everything before it is answered, and beside the writer.
+    case stepDown
 
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
-        case .journal, .purchase, .find, .appStoreWork, .blocks, .head, .closing: nil
+        case .journal, .purchase, .find, .appStoreWork, .blocks, .head, .closing, .stepDown: nil
         }
     }
 
@@ -51,21 +53,22 @@ package enum Query: Hashable, Sendable {
     var mayWrite: Bool {
         switch self {
         case .closing: true
-        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .blocks, .head: false
+        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .blocks, .head, .stepDown: false
         }
     }
 
     var isOfBlocks: Bool {
         switch self {
         case .blocks: true
-        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing: false
+        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing, .stepDown: false
         }
     }
 
     /// The largest result.
     var resultBytesMax: Int {
         switch self {
-        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head, .closing:
+        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head, .closing,
+            .stepDown:
             Limits.pageBytesMax
         // In base 64. A block that is larger is told alone.
         case .blocks(let query): query.bytesMax / 3 * 4 + Limits.pageBytesMax
@@ -81,7 +84,8 @@ package enum Query: Hashable, Sendable {
         case .blocks(var query):
             query.waitMilliseconds = 0
             return .blocks(query)
-        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing: return self
+        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing, .stepDown:
+            return self
         }
     }
 
@@ -115,6 +119,7 @@ package enum Query: Hashable, Sendable {
                 ChainHead(
                     block: head.number, hash: head.hash.hexadecimal, entry: state.position.entry, time: state.time,
                     signature: try signer?.sign(state)))
+        case .stepDown: return .steppedDown(try store.stepDown())
         case .closing(let query):
             if let closing = try store.closing(through: query.through) {
                 return .closed(

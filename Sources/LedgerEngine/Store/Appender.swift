@@ -49,7 +49,7 @@ final class Appender: Sendable {
     private let standbys: Standbys
     private let state: Monitor<State>
     /// What the requests of a batch are told that an append, or a confirmation, kept from being done.
-    private let told: @Sendable (LogError) -> StoreError
+    private let told: @Sendable (LogError, _ adds: Bool) -> StoreError
     /// Told every block that is safe, in order.
     private let appended: @Sendable (SealedBlock) -> Void
     /// Told why a name cannot be erased before somebody mends the log.
@@ -60,7 +60,7 @@ final class Appender: Sendable {
     init(
         _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
         hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
-        told: @escaping @Sendable (LogError) -> StoreError = { StoreError($0) },
+        told: @escaping @Sendable (LogError, _ adds: Bool) -> StoreError = { error, _ in StoreError(error) },
         appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
         self.told = told
@@ -204,7 +204,7 @@ final class Appender: Sendable {
                 isConfirmed = true
             } catch {
                 state.withLock { $0.failure = error }
-                failure = told(error)
+                failure = told(error, false)
             }
         }
         state.withLock { $0.undurable -= 1 }
@@ -234,7 +234,7 @@ final class Appender: Sendable {
             try log.append(sealed)
         } catch {
             state.withLock { $0.failure = error }
-            throw told(error)
+            throw told(error, true)
         }
         var isOwed: StoreError?
         do throws(LogError) {

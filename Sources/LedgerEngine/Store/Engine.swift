@@ -201,7 +201,7 @@ package final class Engine: Store, @unchecked Sendable {
         standbys.feed.committed(through: head.number)
         let appender = try Appender(
             log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash,
-            owed: owed, told: { error in node.map { StoreError(error, of: $0) } ?? StoreError(error) }
+            owed: owed, told: { error, adds in node.map { StoreError(error, adds: adds, of: $0) } ?? StoreError(error) }
         ) { projector.add($0) }
         self.appender = appender
         self.following = FollowingBatches(projection, projector, appender, damage)
@@ -502,6 +502,19 @@ package final class Engine: Store, @unchecked Sendable {
         return false
     }
 
+    package func stepDown() throws -> Handover {
+        guard let node, let follower else { return Handover(steppedDown: false, block: appender.head.number) }
+        return try during { () throws(StoreError) in
+            if leadsShared() { appender.awaitIdle() }
+            guard leadsShared() else { throw node.refusal }
+            // It takes the lead again only where nobody else does.
+            follower.abstain()
+            node.log.giveBack()
+            follow(because: LogError(.superseded, "it gives the lead to another, as it was asked"))
+            return Handover(steppedDown: true, block: appender.head.number)
+        }
+    }
+
     /// Why this node cannot read all that was acknowledged up to now; `nil` where it has that.
     private func lookFault() -> StoreError? {
         do {
@@ -587,8 +600,10 @@ extension OpenedLog {
 
 extension StoreError {
     /// What a shared log's failure means for the requests that met it: where another node leads, they are told which.
-    fileprivate init(_ error: LogError, of node: Node) {
-        if error.kind == .superseded, let leader = try? node.log.standing().leader {
+    /// - Parameter adds: whether they add something, which may be there where nobody knows.
+    fileprivate init(_ error: LogError, adds: Bool, of node: Node) {
+        let changedNothing = error.kind == .superseded || error.kind == .notAppended || error.kind == .unknown && !adds
+        if changedNothing, let leader = try? node.log.standing().leader {
             self.init(.notLeader(address: leader.address), error.description)
         } else {
             self.init(error)

@@ -105,6 +105,8 @@ package final class OpeningStore: Store {
 
     package func promote() throws(StoreError) -> Promotion { try store().promote() }
 
+    package func stepDown() throws -> Handover { try store().stepDown() }
+
     package func projectedState() throws -> ProjectedState { try store().projectedState() }
 
     /// Ends the opening, or closes what was opened.

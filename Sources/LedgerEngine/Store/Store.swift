@@ -75,6 +75,11 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError`` where it does not lead, at least not yet.
     func promote() throws(StoreError) -> Promotion
 
+    /// Gives the lead back, so that another node takes it, when everything that was decided is durable. May be called
+    /// from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func stepDown() throws -> Handover
+
     /// What the tables hold, of one moment, and with all that was committed before: the last block with what the books
     /// add up to there. May be called from any thread, and may block.
     /// - Throws: ``StoreError``

@@ -99,3 +99,17 @@ public struct Promotion: Hashable, Sendable {
         self.term = term
     }
 }
+
+/// What became of a lead that was to be given to another node.
+public struct Handover: Hashable, Sendable {
+    /// Whether this node led, and gave the lead back; `false` where the ledger is not one of several nodes.
+    public var steppedDown: Bool
+    /// The last block that it appended.
+    public var block: Int64
+
+    /// What became of a lead that was to be given to another node.
+    public init(steppedDown: Bool, block: Int64) {
+        self.steppedDown = steppedDown
+        self.block = block
+    }
+}

@@ -30,6 +30,7 @@ package enum Outcome: Sendable {
     indirect case appStoreWork(AppStoreWork)
     indirect case blocks(BlocksPage)
     case promoted(Promotion)
+    case steppedDown(Handover)
     indirect case head(ChainHead)
     indirect case closed(ClosingReceipt)
     case refused(Refusal)

@@ -27,6 +27,8 @@ package enum LedgerRequest: Hashable, Sendable {
     case blocks(BlocksQuery)
     /// Has a standby lead.
     case promote
+    /// Has the node that leads give the lead to another.
+    case stepDown
 }
 
 /// A signed transaction to be posted.

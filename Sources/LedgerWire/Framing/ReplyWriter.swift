@@ -74,6 +74,7 @@ extension Outcome {
         case .blocks(let page): .written(text(of: page))
         case .purchase, .notification, .spend, .grant, .reversal, .hold, .capture, .release, .atomic, .link,
             .consent, .recorded, .expired, .balance, .consumption, .forgotten, .finding, .appStoreWork, .promoted,
+            .steppedDown,
             .head, .closed, .adjustment, .imported, .refused, .written:
             self
         }
@@ -91,7 +92,7 @@ extension Outcome {
     fileprivate var isOfWrite: Bool {
         switch self {
         case .purchase, .notification, .spend, .reversal, .hold, .capture, .release, .grant, .atomic, .link,
-            .consent, .recorded, .forgotten, .promoted, .closed, .adjustment,
+            .consent, .recorded, .forgotten, .promoted, .steppedDown, .closed, .adjustment,
             .imported:
             true
         case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
@@ -149,6 +150,7 @@ extension JSONWriter {
         case .finding(let finding): result(finding)
         case .blocks(let page): result(page)
         case .promoted(let promotion): result(promotion)
+        case .steppedDown(let handover): result(handover)
         case .head(let head): result(head)
         case .closed(let closing): result(closing)
         case .refused(let refusal): error(WireError(refusal))

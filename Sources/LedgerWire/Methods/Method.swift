@@ -48,11 +48,15 @@ package struct Method: Sendable {
                 throw reader.invalid("ledger", LedgerName.rule)
             }
             asked.ledger = ledger
-        } else if case .authenticate(nil) = request {
+        } else if case .authenticate(let authentication) = request, authentication.saysNothing {
             throw reader.missing("token")
         }
         return asked
     }
+
+    /// Whether a node that follows may pass a request of this method on to the one that leads. What concerns standbys is
+    /// meant for the service that is asked.
+    package var isRelayed: Bool { self != Methods.blocks.method && self != Methods.promote.method }
 
     /// Whether a connection of these roles may call the method, where it has authenticated.
     package func isAllowed(to roles: Roles) -> Bool {

@@ -18,7 +18,7 @@ package enum Methods {
 
     package static let ping = TypedMethod("ping", .everyone, NoParams.self, NoResult.self) { _ in .ping }
     package static let authenticate = TypedMethod("authenticate", .everyone, Authentication.self, Identity.self) {
-        .authenticate(token: $0.token)
+        .authenticate($0)
     }
     package static let info = TypedMethod("info", .anyRole, NoParams.self, ServerInfo.self) { _ in .info }
 
@@ -103,6 +103,11 @@ package enum Methods {
         "promote", .roles([.admin]), NoParams.self, Promotion.self, changes: true
     ) { _ in .ledger(.promote) }
 
+    /// Not repeatable: the node that leads by then would give the lead back too.
+    package static let stepDown = TypedMethod(
+        "step_down", .roles([.admin]), NoParams.self, Handover.self, changes: true, isRepeatable: false
+    ) { _ in .ledger(.stepDown) }
+
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
         purchase.method, consumption.method, external.method, link.method, relink.method, consent.method, grant.method,
@@ -110,6 +115,7 @@ package enum Methods {
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
         head.method, close.method, adjust.method, importLots.method, forget.method, blocks.method, promote.method,
+        stepDown.method,
     ]
 
     /// `nil` where there is no such method.

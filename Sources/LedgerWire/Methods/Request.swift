@@ -4,8 +4,8 @@ package import LedgerTypes
 package enum Request: Hashable, Sendable {
     // What the connection itself answers.
     case ping
-    /// Without a token where it only names the connection's ledger.
-    case authenticate(token: String?)
+    /// Without a token where it only says what the connection asks, and how.
+    case authenticate(Authentication)
     case info
     /// What the ledger answers.
     case ledger(LedgerRequest)

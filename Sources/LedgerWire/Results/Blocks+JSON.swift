@@ -89,3 +89,28 @@ extension Promotion: WireValue {
             term: try reader.required(term, "term"))
     }
 }
+
+extension Handover: WireValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("steppedDown")
+        writer.bool(steppedDown)
+        writer.key("block")
+        writer.integer(block)
+        writer.endObject()
+    }
+
+    package init(from reader: inout JSONReader) throws(JSONError) {
+        var steppedDown: Bool?
+        var block: Int64?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "steppedDown": steppedDown = try reader.bool()
+            case "block": block = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+        self.init(
+            steppedDown: try reader.required(steppedDown, "steppedDown"), block: try reader.required(block, "block"))
+    }
+}

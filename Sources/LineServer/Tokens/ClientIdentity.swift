@@ -52,7 +52,10 @@ struct ClientIdentity {
         renew()
         // Who guesses learns no more, not even within one batch.
         guard !isGuessing, let holder = tokens.holder(credential) else {
-            if case .token = credential { wrongTokens += 1 }
+            switch credential {
+            case .token, .node: wrongTokens += 1
+            case .certificate, .appStore: break
+            }
             return .unknown
         }
         if let refusal = refusal(holder) { return .refused(refusal) }

@@ -13,20 +13,23 @@ final class TokenHolder: Sendable {
     let tenant: Tenant
     /// The only one of the service's ledgers that it may ask; `nil`: all.
     let ledger: LedgerName?
+    /// Whether it posts what the App Store does.
+    private let isAppStore: Bool
     private let limits: Token.Limits
     private let requests: RequestAllowance?
 
     /// Everybody, where there are no tokens.
     static func anyone(ledgers: Int) -> TokenHolder {
         TokenHolder(
-            name: nil, roles: .admin, limits: Token.Limits(), ledger: nil, grants: nil, after: nil, ledgers: ledgers)
+            name: nil, roles: .admin, limits: Token.Limits(), ledger: nil, grants: nil, after: nil, ledgers: ledgers,
+            isAppStore: false)
     }
 
     /// Who posts what the App Store does. It has a share of its own, which is no client's.
     static func appStore(ledgers: Int) -> TokenHolder {
         TokenHolder(
             name: nil, roles: Roles(.purchases), limits: Token.Limits(share: 1), ledger: nil, grants: nil, after: nil,
-            ledgers: ledgers)
+            ledgers: ledgers, isAppStore: true)
     }
 
     /// - Parameters:
@@ -37,13 +40,14 @@ final class TokenHolder: Sendable {
         let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
         self.init(
             name: token.name, roles: token.roles, limits: token.limits, ledger: token.ledger, grants: grants,
-            after: former, ledgers: ledgers)
+            after: former, ledgers: ledgers, isAppStore: false)
     }
 
     private init(
         name: String?, roles: Roles, limits: Token.Limits, ledger: LedgerName?, grants: GrantAllowance?,
-        after former: TokenHolder?, ledgers: Int
+        after former: TokenHolder?, ledgers: Int, isAppStore: Bool
     ) {
+        self.isAppStore = isAppStore
         self.name = name
         self.roles = roles
         self.limits = limits
@@ -60,6 +64,12 @@ final class TokenHolder: Sendable {
         }
         self.grants = grants
     }
+
+    /// In which name what it asks is passed on to another node; `nil` where nobody needs a token.
+    var relayedName: String? { isAppStore ? Authentication.appStore : name }
+
+    /// Whether it may ask in the name of any other, as a node does that passes on what its clients ask.
+    var speaksForOthers: Bool { roles.contains(.admin) && !limits.isReadOnly && ledger == nil }
 
     var identity: Identity { Identity(name: name, roles: roles.all) }
 

@@ -1,6 +1,7 @@
 import AppStore
 import Ledger
 import LedgerEngine
+import LedgerWire
 import NIOConcurrencyHelpers
 import Synchronization
 
@@ -12,6 +13,8 @@ enum Credential: Sendable {
     case certificate([String])
     /// It posts what the App Store does, which is to be verified: whoever it is.
     case appStore
+    /// A node's token, by which it asks in the name of a client of its own.
+    case node(Digest, client: String)
 }
 
 /// Which token, or which certificate, gives what. Only digests of tokens are kept. It can be replaced while connections
@@ -24,6 +27,21 @@ final class TokenTable: Sendable {
         var names = 0
         /// Under each name that there is, or was since the start.
         var byName: [String: TokenHolder] = [:]
+
+        /// Takes the same time for every digest: they are compared whole, and with all, so that time tells nothing of
+        /// how near a guess was.
+        func holder(_ digest: Digest) -> TokenHolder? {
+            var found: TokenHolder?
+            for entry in byDigest where TokenTable.isSame(entry.digest, digest) { found = entry.holder }
+            return found
+        }
+
+        /// The one that has the name now.
+        func holder(named name: String) -> TokenHolder? {
+            guard let holder = byName[name] else { return nil }
+            let isThere = byDigest.contains { $0.holder === holder } || byCertificate.values.contains { $0 === holder }
+            return isThere ? holder : nil
+        }
     }
 
     private let entries: NIOLockedValueBox<Entries>
@@ -62,21 +80,27 @@ final class TokenTable: Sendable {
         .token(Digest(sha256: SHA256.hash(Array(token.utf8))))
     }
 
+    /// What a client shows that authenticates so; `nil` where that is nothing.
+    static func credential(_ authentication: Authentication) -> Credential? {
+        guard let token = authentication.token else { return nil }
+        guard let client = authentication.client else { return credential(token) }
+        return .node(Digest(sha256: SHA256.hash(Array(token.utf8))), client: client)
+    }
+
     /// Whom it makes a connection; `nil` where it is not known.
     func holder(_ credential: Credential) -> TokenHolder? {
         if case .appStore = credential { return appStore }
         if let everyone { return everyone }
         let entries = entries.withLockedValue { $0 }
         switch credential {
-        case .token(let digest):
-            // Takes the same time for every digest: they are compared whole, and with all, so that time tells nothing
-            // of how near a guess was.
-            var found: TokenHolder?
-            for entry in entries.byDigest where TokenTable.isSame(entry.digest, digest) { found = entry.holder }
-            return found
+        case .token(let digest): return entries.holder(digest)
         case .certificate(let names):
             return names.lazy.compactMap { entries.byCertificate[$0] }.first
         case .appStore: return appStore
+        case .node(let digest, let client):
+            guard let node = entries.holder(digest), node.speaksForOthers else { return nil }
+            if client == Authentication.appStore { return appStore }
+            return entries.holder(named: client)
         }
     }
 

@@ -17,7 +17,8 @@ struct Serve: AsyncParsableCommand {
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
             everything. SIGHUP has the tokens and the certificates for TLS read again. The token with which a standby \
-            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN. Where the log is that nodes share, which may \
+            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
+            ask is node.token, or LEDGER_NODE_TOKEN. Where the log is that nodes share, which may \
             have a password, is node.log, or LEDGER_NODE_LOG.
             """)
 
@@ -111,6 +112,18 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "true: no node leads while the database has no synchronous standby. Default: false")
     var nodeRequireSynchronousStandby: String?
 
+    @Option(help: "false: a node that follows passes nothing on. Default: true, where it has a token or needs none")
+    var nodePassesOn: String?
+
+    @Option(help: "The authorities (PEM) of the nodes' certificates: this node speaks TLS with the one that leads.")
+    var nodeTlsCa: String?
+
+    @Option(help: "This node's certificate for the one that leads (PEM).", completion: .file())
+    var nodeTlsCertificate: String?
+
+    @Option(help: "The key of that certificate (PEM).", completion: .file())
+    var nodeTlsKey: String?
+
     @Option(help: "How many standbys must have a block before it is answered. Default: 0")
     var standbysRequired: String?
 
@@ -178,6 +191,8 @@ struct Serve: AsyncParsableCommand {
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
             .nodeSchema: nodeSchema, .nodeName: nodeName, .nodeAddress: nodeAddress, .nodeLeads: nodeLeads,
             .nodeLease: nodeLeaseMilliseconds, .nodeSynchronous: nodeRequireSynchronousStandby,
+            .nodePassesOn: nodePassesOn, .nodeCA: nodeTlsCa, .nodeCertificate: nodeTlsCertificate,
+            .nodeKey: nodeTlsKey,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,

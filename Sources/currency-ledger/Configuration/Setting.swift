@@ -29,6 +29,11 @@ enum Setting: String, CaseIterable {
     case nodeLeads = "node.leads"
     case nodeLease = "node.leaseMilliseconds"
     case nodeSynchronous = "node.requireSynchronousStandby"
+    case nodePassesOn = "node.passesOn"
+    case nodeToken = "node.token"
+    case nodeCA = "node.tls.ca"
+    case nodeCertificate = "node.tls.certificate"
+    case nodeKey = "node.tls.key"
     case standbysRequired = "standbys.required"
     case standbysTimeout = "standbys.timeoutMilliseconds"
     case headKey = "head.key"
@@ -62,13 +67,14 @@ enum Setting: String, CaseIterable {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
             .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
-            .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress:
+            .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeToken, .nodeCA, .nodeCertificate,
+            .nodeKey:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
             .nodeLease:
             .integer
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
-            .appStoreAccountTokens, .nodeLeads, .nodeSynchronous:
+            .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
         case .listen, .listenHTTP, .anchors: .texts
         case .tokens: .object
@@ -78,14 +84,14 @@ enum Setting: String, CaseIterable {
     /// Whether no message may repeat its value.
     var isSecret: Bool {
         switch self {
-        case .tokens, .followToken, .nodeLog: true
+        case .tokens, .followToken, .nodeLog, .nodeToken: true
         case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
             .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
-            .nodeLeads, .nodeLease, .nodeSynchronous:
+            .nodeLeads, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
             false
         }
     }
@@ -137,7 +143,11 @@ enum Setting: String, CaseIterable {
         case .nodeLeads: "--node-leads"
         case .nodeLease: "--node-lease-milliseconds"
         case .nodeSynchronous: "--node-require-synchronous-standby"
-        case .tokens, .followToken, .nodeLog: nil
+        case .nodePassesOn: "--node-passes-on"
+        case .nodeCA: "--node-tls-ca"
+        case .nodeCertificate: "--node-tls-certificate"
+        case .nodeKey: "--node-tls-key"
+        case .tokens, .followToken, .nodeLog, .nodeToken: nil
         }
     }
 
@@ -149,7 +159,7 @@ enum Setting: String, CaseIterable {
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
-            .nodeSynchronous:
+            .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
             .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:

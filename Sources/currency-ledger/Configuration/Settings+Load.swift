@@ -45,6 +45,8 @@ private struct Source {
     private let variables: EnvironmentVariablesProvider
     /// What is wrong outside of the file.
     private var faults: [String] = []
+    /// Whether clients need a token.
+    private var needsTokens = false
     /// Those that tokens name, whichever they are.
     private var currenciesOfTokens: [NamedCurrency] = []
 
@@ -237,6 +239,7 @@ private struct Source {
             }
             return .everyoneOnThisMachine
         }
+        needsTokens = true
         if isOpen { note("must not be true where there are tokens", .insecureLoopback) }
         if tokens.contains(where: { !$0.certificates.isEmpty }) {
             require(.tlsClientCA, because: "a client is known by its certificate, as tokens")
@@ -276,13 +279,13 @@ private struct Source {
         return ServerTLSFiles(certificate: certificate, key: key, clientAuthorities: authorities)
     }
 
-    private mutating func followTLS() -> ClientTLSFiles? {
-        let authorities = filled(.followCA).map { path($0) }
-        let certificate = filled(.followCertificate).map { path($0) }
-        let key = filled(.followKey).map { path($0) }
-        requireTogether(.followCertificate, .followKey)
-        if given(.followCertificate) != nil { require(.followCA, because: "follow.tls.certificate is") }
-        return authorities.map { ClientTLSFiles(authorities: $0, certificate: certificate, key: key) }
+    /// How another service is reached; `nil` where without TLS.
+    private mutating func clientTLS(_ ca: Setting, _ certificate: Setting, _ key: Setting) -> ClientTLSFiles? {
+        let authorities = filled(ca).map { path($0) }
+        let own = (certificate: filled(certificate).map { path($0) }, key: filled(key).map { path($0) })
+        requireTogether(certificate, key)
+        if given(certificate) != nil { require(ca, because: "\(certificate.rawValue) is") }
+        return authorities.map { ClientTLSFiles(authorities: $0, certificate: own.certificate, key: own.key) }
     }
 
     /// Notes the one that is missing of two.
@@ -313,7 +316,7 @@ private struct Source {
                 note("is of no use without follow.leader", setting)
             }
         }
-        let tls = followTLS()
+        let tls = clientTLS(.followCA, .followCertificate, .followKey)
         guard let leader, let name else { return nil }
         return LedgerSettings.Follow(leader: leader, token: token, name: name, tls: tls)
     }
@@ -328,6 +331,7 @@ private struct Source {
         let leads = boolean(.nodeLeads) ?? true
         let lease = integer(.nodeLease, in: 500...60_000)
         let requiresStandby = boolean(.nodeSynchronous) ?? false
+        let passing = passing()
         guard given(.nodeLog) != nil || isFaulty(.nodeLog) else {
             for setting in Setting.allCases where setting.names[0] == "node" && given(setting) != nil {
                 note("is of no use without node.log", setting)
@@ -350,7 +354,18 @@ private struct Source {
         node.leads = leads
         if let lease { node.leaseMilliseconds = Int(lease) }
         node.requiresSynchronousStandby = requiresStandby
+        node.passing = passing
         return node
+    }
+
+    /// `nil` where a node passes nothing on.
+    private mutating func passing() -> LedgerSettings.Passing? {
+        let passesOn = boolean(.nodePassesOn)
+        let token = filled(.nodeToken)?.text
+        let tls = clientTLS(.nodeCA, .nodeCertificate, .nodeKey)
+        if passesOn == true, needsTokens { require(.nodeToken, because: "node.passesOn is true, and tokens are") }
+        let passes = passesOn ?? (token != nil || !needsTokens)
+        return passes ? LedgerSettings.Passing(token: token, tls: tls) : nil
     }
 
     private mutating func address(_ given: Given) -> ServerAddress? {

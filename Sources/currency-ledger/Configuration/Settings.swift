@@ -88,6 +88,17 @@ struct LedgerSettings: Sendable {
         var leads = true
         var leaseMilliseconds = 2_000
         var requiresSynchronousStandby = false
+        /// How it reaches the node that leads, to pass on what that has to carry out; `nil` where clients are told to
+        /// ask that node.
+        var passing: Passing?
+    }
+
+    /// What a node shows the one that leads.
+    struct Passing: Sendable {
+        /// `nil` where nobody needs a token.
+        var token: String?
+        /// `nil` where it comes without TLS.
+        var tls: ClientTLSFiles?
     }
 
     /// `nil` where it is the only one, and its settings stand beside the service's.

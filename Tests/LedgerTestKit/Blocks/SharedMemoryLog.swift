@@ -172,7 +172,9 @@ package final class SharedMemoryLog: SharedLog {
 
     package func checkRedactable(_ number: BlockNumber) throws(LogError) { try checkIsReached() }
 
-    package func close() {
+    package func close() { giveBack() }
+
+    package func giveBack() {
         let (reign, leads) = plan.withLock { plan in
             defer { plan.leads = false }
             return (plan.reign, plan.leads)

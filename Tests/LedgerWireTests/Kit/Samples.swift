@@ -54,6 +54,10 @@ enum Samples {
         _ typed: TypedMethod<Params, some WireValue>, _ params: Params, _ operation: KeyedOperation
     ) -> Asked { Asked(typed, params, .ledger(.keyed(operation))) }
 
+    private static func authenticate(_ authentication: Authentication) -> Asked {
+        Asked(Methods.authenticate, authentication, .authenticate(authentication))
+    }
+
     private static func blocks(_ query: BlocksQuery) -> Asked { Asked(Methods.blocks, query, .ledger(.blocks(query))) }
     private static func spend(_ spend: Spend) -> Asked { operation(Methods.spend, spend, .spend(spend)) }
     private static func grant(_ grant: Grant) -> Asked { operation(Methods.grant, grant, .grant(grant)) }
@@ -158,7 +162,8 @@ enum Samples {
         return [
             Asked(Methods.ping, NoParams(), .ping), Asked(Methods.head, NoParams(), .ledger(.head)),
             Asked(Methods.info, NoParams(), .info),
-            Asked(Methods.authenticate, Authentication(token: "täken"), .authenticate(token: "täken")),
+            authenticate(Authentication(token: "täken")),
+            authenticate(Authentication(token: "t", isDirect: true, client: "eu-game-1")),
             credit(Credit(signedTransaction: jws)),
             credit(Credit(signedTransaction: jws, account: try account("Ämil\u{2028}\"\\"))),
             notify(Notify(signedPayload: jws)), notify(Notify(signedPayload: [], account: player)),
@@ -191,6 +196,7 @@ enum Samples {
                     standby: try standby("_"), after: Limits.amountMax, hash: Array(1...32), durable: 7,
                     waitMilliseconds: Limits.blocksWaitMillisecondsMax, bytesMax: Limits.blocksPageBytesMax)),
             Asked(Methods.promote, NoParams(), .ledger(.promote)),
+            Asked(Methods.stepDown, NoParams(), .ledger(.stepDown)),
             external(
                 ExternalPurchase(
                     identity: try identity("shop", "o-1"), account: player, product: "gems500", purchaseDate: 7)),

@@ -17,6 +17,8 @@ struct Transcript {
     var isWritable = true
     /// The operations that were handed on since the last time.
     private var submitted: [String] = []
+    /// What was passed on to the node that leads, and in whose name, since the last time.
+    private var relayed: [String] = []
     private var written: [UInt8] = []
     /// What it did besides, since the last time.
     private var did: [String] = []
@@ -27,7 +29,7 @@ struct Transcript {
     /// - Parameter ledgers: where there are several: their names; each of its own app, `com.example.NAME`.
     init(
         tokens: [Token] = [], ledgers: [String] = [], limits: ServerLimits = ServerLimits(),
-        memory: ReplyMemory? = nil
+        memory: ReplyMemory? = nil, isLedElsewhere: (@Sendable (Int) -> Bool)? = nil
     ) {
         let names = ledgers.compactMap { LedgerName($0) }
         self.ledgers = names
@@ -54,7 +56,7 @@ struct Transcript {
                     version: "1", ledger: infos[place.flatMap { visible.firstIndex(of: $0) } ?? 0],
                     ledgers: directory.count == 1 ? [] : infos)
             },
-            limits: limits, share: share, clock: { 0 }, seat: { _ in true })
+            limits: limits, share: share, clock: { 0 }, isLedElsewhere: isLedElsewhere, seat: { _ in true })
         state.turn.begin(lines: .max)
     }
 
@@ -65,6 +67,9 @@ struct Transcript {
             case .submit(let operations, let place):
                 let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
                 submitted += operations.map { ledger + Transcript.name($0) }
+            case .relay(let requests, let place, let client):
+                let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
+                relayed += requests.map { "\(ledger)\(Transcript.name($0)) for \(client ?? "anybody")" }
             case .write: written += state.takeReplies { $0 }
             case .flush: did.append("flush")
             case .read: did.append("read")
@@ -96,6 +101,21 @@ struct Transcript {
         return submitted
     }
 
+    /// What was passed on, since the last time.
+    mutating func passedOn() -> [String] {
+        defer { relayed = [] }
+        return relayed
+    }
+
+    private static func name(_ request: LedgerRequest) -> String {
+        switch request {
+        case .keyed(.spend(let spend)): "spend \(spend.key)"
+        case .keyed(.grant(let grant)): "grant \(grant.key)"
+        case .notify: "notify"
+        default: "another"
+        }
+    }
+
     private static func name(_ operation: LedgerOperation) -> String {
         switch operation {
         case .signed: "signed"
@@ -114,6 +134,7 @@ struct Transcript {
         case .query(.closing(let query)): "closing through \(query.through)"
         case .query(.balances(let query, let asOf)): "balance \(query.account) at \(asOf)"
         case .query(.blocks(let query)): "blocks after \(query.after)"
+        case .query(.stepDown): "step down"
         case .promote: "promote"
         case .refused: "refused"
         }
@@ -122,6 +143,13 @@ struct Transcript {
     /// Gives the replies that were written then.
     mutating func answers(_ answers: Answer...) -> [String] {
         state.answered(answers)
+        turn()
+        return replies()
+    }
+
+    /// Gives the replies that were written when the node that leads gave these.
+    mutating func answersOfLeader(_ answers: Reply...) -> [String] {
+        state.relayed(answers)
         turn()
         return replies()
     }

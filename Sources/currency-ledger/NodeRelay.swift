@@ -1,0 +1,161 @@
+import LedgerClient
+import LedgerEngine
+import LedgerWire
+import LineServer
+import Logging
+import Synchronization
+
+/// Passes on what clients of a node ask to the node that leads, over the line protocol. Each client has a connection of
+/// its own there, under its own name, so what it may, its limits and its place in every queue are as if it asked there.
+struct NodeRelay: LeaderRelay {
+    private let node: Node
+    private let settings: LedgerSettings.Node
+    private let passing: LedgerSettings.Passing
+    private let ledger: LedgerName?
+    private let logger: Logger
+
+    /// - Parameter ledger: what all nodes call the ledger, where they have several.
+    init(
+        _ node: Node, _ settings: LedgerSettings.Node, _ passing: LedgerSettings.Passing, ledger: LedgerName?,
+        logger: Logger
+    ) {
+        self.node = node
+        self.settings = settings
+        self.passing = passing
+        self.ledger = ledger
+        self.logger = logger
+    }
+
+    var isNeeded: Bool { !node.leads }
+
+    func session(
+        for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void
+    ) -> any LeaderRelaySession {
+        NodeRelaySession(outlet: outlet, deliver: deliver, connect: { try await connect(for: client) }, reply: reply)
+    }
+
+    /// Connects to the node that leads, or to this one, which knows when another does, or leads itself by then.
+    private func connect(for client: String?) async throws -> LedgerClient {
+        // Read at each connection: certificates are renewed while it runs.
+        var configuration = ClientConfiguration(tls: try passing.tls?.read(), ledger: ledger)
+        configuration.client = client
+        let leader = node.leader.flatMap { try? ServerAddress($0.address) }
+        return try await LedgerClient.connect(
+            toAnyOf: [leader ?? settings.address, settings.address], token: passing.token,
+            configuration: configuration)
+    }
+
+    /// What the client is told.
+    private func reply(_ result: Result<[UInt8], any Error>) -> Reply {
+        switch result {
+        case .success(let json): .outcome(.written(json))
+        // The client itself was let in here.
+        case .failure(let error as WireError) where error.code == WireReason.unauthenticated.code && !error.isOfClient:
+            refused(error)
+        case .failure(let error as WireError): .error(error)
+        case .failure(ClientError.timedOut(mayHaveBeenCarriedOut: true)), .failure(ClientError.connectionLost),
+            .failure(ClientError.unreadableReply):
+            .error(.outcomeUnknown)
+        case .failure(let error): unreached(error)
+        }
+    }
+
+    private func refused(_ error: WireError) -> Reply {
+        let leader = node.leader?.address ?? settings.address.description
+        logger.warning(
+            "what clients ask is not passed on: the node that leads does not let this one ask for them; nodes need the "
+                + "same tokens, and node.token one of the role admin",
+            metadata: ["leader": "\(leader)", "error": "\(error)"])
+        return .error(.notLeader(leader))
+    }
+
+    private func unreached(_ error: any Error) -> Reply {
+        .error(
+            WireError(.storageUnavailable, "the node that leads could not be reached (\(error)); send this again"))
+    }
+}
+
+extension WireError {
+    /// Whether it refuses what the client may not, and not the node that asks for it.
+    fileprivate var isOfClient: Bool { reason == WireReason.forbidden.rawValue }
+}
+
+/// What one client asks of the node that leads: everything that comes while some of it is under way is asked together
+/// behind that, in the order in which it came.
+private final class NodeRelaySession: LeaderRelaySession {
+    private struct State {
+        var waiting: [LedgerRequest] = []
+        var work: Task<Void, Never>?
+        var client: LedgerClient?
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let outlet: Outlet
+    private let deliver: @Sendable ([Reply]) -> Void
+    private let connect: @Sendable () async throws -> LedgerClient
+    private let reply: @Sendable (Result<[UInt8], any Error>) -> Reply
+
+    init(
+        outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void,
+        connect: @escaping @Sendable () async throws -> LedgerClient,
+        reply: @escaping @Sendable (Result<[UInt8], any Error>) -> Reply
+    ) {
+        self.outlet = outlet
+        self.deliver = deliver
+        self.connect = connect
+        self.reply = reply
+    }
+
+    func submit(_ requests: [LedgerRequest]) {
+        state.withLock { state in
+            if state.isClosed { return }
+            state.waiting += requests
+            if state.work == nil { state.work = Task { await work() } }
+        }
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.waiting = []
+            state.work?.cancel()
+            // It closes its connection where nobody has it any more.
+            state.client = nil
+        }
+    }
+
+    /// Works off what waits, until nothing does.
+    private func work() async {
+        while true {
+            let requests = state.withLock { state in
+                defer { state.waiting = [] }
+                if state.waiting.isEmpty { state.work = nil }
+                return state.waiting
+            }
+            if requests.isEmpty { return }
+            let replies = await ask(requests)
+            outlet.execute { [self] in
+                if !state.withLock({ $0.isClosed }) { deliver(replies) }
+            }
+        }
+    }
+
+    private func ask(_ requests: [LedgerRequest]) async -> [Reply] {
+        do {
+            return try await client().ask(requests).map(reply)
+        } catch {
+            return requests.map { _ in reply(.failure(error)) }
+        }
+    }
+
+    /// The connection's; it makes a new one by itself where that is lost.
+    private func client() async throws -> LedgerClient {
+        if let client = state.withLock({ $0.client }) { return client }
+        let client = try await connect()
+        state.withLock { state in
+            if !state.isClosed { state.client = client }
+        }
+        return client
+    }
+}

@@ -1,0 +1,192 @@
+import AppStore
+import Foundation
+import Ledger
+import LedgerTestKit
+import LedgerWire
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import LineServer
+
+/// What a connection of a node that follows passes on to the one that leads.
+@Suite struct PassingOnTests {
+    private static let done = ConnectionStateTests.done
+    private static let granted = Reply.outcome(.written(Array(#"{"entry":7,"replayed":false}"#.utf8)))
+
+    private static func transcript(
+        tokens: [Token] = [], ledgers: [String] = [], ledElsewhere: @escaping @Sendable (Int) -> Bool = { _ in true }
+    ) -> Transcript { Transcript(tokens: tokens, ledgers: ledgers, isLedElsewhere: ledElsewhere) }
+
+    @Test func whatChangesTheLedgerIsPassedOnAndWhatReadsItIsNot() {
+        var transcript = Self.transcript()
+        #expect(transcript.send(Requests.grant("g", "a", 1, id: "1"), Requests.spend("s", "a", 1, id: "2")) == [])
+        #expect(transcript.passedOn() == ["grant g for anybody", "spend s for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["1"])
+        #expect(transcript.answersOfLeader(.error(.overloaded)) == ["2 overloaded"])
+        #expect(
+            transcript.send(Requests.balance("a", id: "3"), Requests.history("a", id: "4")) == [
+                "balance a", "history a",
+            ])
+        #expect(transcript.passedOn() == [])
+        #expect(transcript.answers(Self.done, Self.done) == ["3", "4"])
+        #expect(transcript.state.inFlight == (0, 0))
+    }
+
+    /// A read that is sent behind a write begins when that is answered, and sees it; and the other way round.
+    @Test func theOrderSentIsKeptAcrossBoth() {
+        var transcript = Self.transcript()
+        let operations = transcript.send(
+            Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"), Requests.grant("2", "a", 1, id: "3"),
+            Requests.grant("3", "a", 1, id: "4"), Requests.ping(5))
+        #expect(operations == [])
+        #expect(transcript.passedOn() == ["grant 1 for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["1"])
+        #expect(transcript.operations() == ["balance a"])
+        #expect(transcript.passedOn() == [])
+        #expect(transcript.answers(Self.done) == ["2"])
+        #expect(transcript.passedOn() == ["grant 2 for anybody", "grant 3 for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted, Self.granted) == ["3", "4", "5"])
+    }
+
+    @Test func aBatchIsPassedOnInPartAndAnsweredByOneLine() {
+        var transcript = Self.transcript()
+        let batch = [
+            Requests.balance("a", id: "1"), Requests.grant("g", "a", 1, id: "2"), Requests.balance("b", id: "3"),
+        ]
+        #expect(transcript.send("[\(batch.joined(separator: ","))]") == ["balance a"])
+        #expect(transcript.answers(Self.done) == [])
+        #expect(transcript.passedOn() == ["grant g for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted) == [])
+        #expect(transcript.operations() == ["balance b"])
+        #expect(transcript.answers(Self.done) == ["[1, 2, 3]"])
+    }
+
+    @Test func aConnectionThatGoesToTheLeaderByItselfIsToldWhereItIs() {
+        var transcript = Self.transcript()
+        let direct = Requests.call("authenticate", #"{"direct":true}"#, id: 1)
+        #expect(transcript.send(direct, Requests.grant("g", "a", 1, id: "2")) == ["grant g"])
+        #expect(transcript.passedOn() == [])
+        #expect(
+            transcript.answers(.failure(.store(StoreError(.notLeader(address: "b:1"), "")))) == ["1", "2 not_leader"])
+    }
+
+    /// What concerns standbys is meant for the service that is asked.
+    @Test func promoteAndBlocksAreNotPassedOn() {
+        var transcript = Self.transcript()
+        let blocks = #"{"standby":"b","after":0,"hash":"\#(String(repeating: "0", count: 64))"}"#
+        #expect(transcript.send(Requests.call("promote")) == ["promote"])
+        #expect(transcript.answers(Self.done) == ["1"])
+        #expect(transcript.send(Requests.call("blocks", blocks)) == ["blocks after 0"])
+        #expect(transcript.passedOn() == [])
+    }
+
+    @Test func eachIsPassedOnInTheNameOfWhoAsksIt() {
+        var transcript = Self.transcript(tokens: [
+            Token(token: "g", role: .game), Token(token: "p", role: .purchases), Token(token: "f", role: .finance),
+        ])
+        #expect(transcript.send(Requests.grant("0", "a", 1, id: "0")) == [])
+        #expect(transcript.replies() == ["0 unauthenticated"])
+        transcript.send(
+            Requests.authenticate("g", id: 1), Requests.grant("1", "a", 1, id: "2"), Requests.authenticate("p", id: 3),
+            Requests.notify("x", id: "4"), Requests.authenticate("f", id: 5), Requests.grant("2", "a", 1, id: "6"))
+        #expect(transcript.passedOn() == ["grant 1 for \(Token(token: "g", role: .game).name)"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["1", "2", "3"])
+        #expect(transcript.passedOn() == ["notify for \(Token(token: "p", role: .purchases).name)"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["4", "5", "6 forbidden"], "roles hold here too")
+    }
+
+    @Test func eachOfSeveralLedgersHasALeaderOfItsOwn() {
+        var transcript = Self.transcript(ledgers: ["x", "y"]) { $0 == 1 }
+        let grant = { (key: String, ledger: String, id: Int) in
+            Requests.call(
+                "grant", #"{"key":"\#(key)","account":"a","currency":"gems","amount":1,"ledger":"\#(ledger)"}"#, id: id)
+        }
+        #expect(transcript.send(grant("1", "x", 1), grant("2", "y", 2)) == ["x: grant 1"])
+        #expect(transcript.answers(Self.done) == ["1"])
+        #expect(transcript.passedOn() == ["y: grant 2 for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["2"])
+    }
+
+    /// The node came to lead while what it had passed on was under way.
+    @Test func whoLeadsIsAskedAnewForEachRequest() {
+        let leads = NIOLockedValueBox(false)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"))
+        #expect(transcript.passedOn() == ["grant 1 for anybody"])
+        leads.withLockedValue { $0 = true }
+        #expect(transcript.send(Requests.grant("2", "a", 1, id: "2")) == [], "it waits for the one before")
+        #expect(transcript.answersOfLeader(Self.granted) == ["1"])
+        #expect(transcript.operations() == ["grant 2"])
+        #expect(transcript.answers(Self.done) == ["2"])
+    }
+}
+
+extension ServerTests {
+    /// A node's connection to the one that leads: it asks in the name of others.
+    @Suite struct ClientsOfNodes {
+        private static func token(
+            _ name: String, _ roles: Roles, _ change: (inout Token.Limits) -> Void = { _ in }
+        ) -> Token {
+            var limits = Token.Limits()
+            change(&limits)
+            return Token(
+                name: name, roles: roles, digests: [Digest(sha256: SHA256.hash(Array("\(name)'s".utf8)))],
+                limits: limits)
+        }
+
+        private static func greeting(_ token: String, for client: String) -> String {
+            Requests.call("authenticate", #"{"token":"\#(token)","client":"\#(client)","direct":true}"#)
+        }
+
+        @Test func aNodeAsksInTheNameOfItsClientsAndMayNoMoreThanThose() async throws {
+            let tokens = [
+                Self.token("node", .admin), Self.token("game", .game),
+                Self.token("reader", .admin) { $0.isReadOnly = true },
+                Self.token("few", .game) { $0.grantsPerDay = [CurrencyCode("gems")!: 5] },
+            ]
+            let logs = LogCapture()
+            try await TestServer.run(tokens: tokens, logs: logs) { server in
+                let node = try await server.connect()
+                let greeting = try await node.ask(Self.greeting("node's", for: "game"))
+                #expect(greeting.result["name"].string == "game")
+                #expect(greeting.result["roles"].array?.map(\.string) == ["game"])
+                #expect(try await node.ask(Requests.grant("1", "a", 7)).reason == nil)
+                #expect(try await node.ask(Requests.report("trial")).reason == "forbidden")
+                let entries = try await node.ask(Requests.history("a")).result["entries"]
+                #expect(entries.array?.first?["actor"].string == "game")
+
+                // Its limits are those of the client, wherever that asks.
+                #expect(try await node.ask(Self.greeting("node's", for: "few")).reason == nil)
+                #expect(try await node.ask(Requests.grant("2", "a", 4)).reason == nil)
+                let few = try await server.connect()
+                _ = try await few.ask(Requests.authenticate("few's"))
+                #expect(try await few.ask(Requests.grant("3", "a", 4)).reason == "forbidden")
+
+                // The App Store posts what is verified, and may nothing else.
+                #expect(try await node.ask(Self.greeting("node's", for: "App Store")).reason == nil)
+                #expect(try await node.ask(Requests.notify("x")).reason == "verification_failed")
+                #expect(try await node.ask(Requests.grant("4", "a", 1)).reason == "forbidden")
+            }
+        }
+
+        /// Only a token that may everything may be others'. Who it is stays as it was.
+        @Test(arguments: [("game's", "game"), ("reader's", "game"), ("node's", "nobody"), ("wrong", "game")])
+        func nobodyElseAsksInTheNameOfOthers(token: String, client: String) async throws {
+            let tokens = [
+                Self.token("node", .admin), Self.token("game", .game),
+                Self.token("reader", .admin) { $0.isReadOnly = true },
+            ]
+            let logs = LogCapture()
+            try await TestServer.run(tokens: tokens, logs: logs) { server in
+                let asker = try await server.connect()
+                #expect(try await asker.ask(Self.greeting(token, for: client)).reason == "unauthenticated")
+                #expect(try await asker.ask(Requests.grant("1", "a", 1)).reason == "unauthenticated")
+                // It is a guess, as any other wrong token is.
+                for _ in 0..<2 { _ = try await asker.ask(Self.greeting(token, for: client)) }
+                await #expect(throws: (any Error).self) {
+                    for _ in 0..<3 { _ = try await asker.ask(Requests.authenticate("game's")) }
+                }
+            }
+        }
+    }
+}
