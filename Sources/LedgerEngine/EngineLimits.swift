@@ -63,6 +63,11 @@ package struct EngineLimits: Sendable {
     /// are, and a lead that was given back is taken at once, as far as anybody can tell. Each look is one statement of
     /// a tenth of a millisecond.
     package var nodeLookMilliseconds: UInt64 = 20
+    /// How long the leads of several ledgers must be steady before a node asks for one: a node that was started anew
+    /// has its tables up to date by then, and one that came and went soon changes nothing.
+    package static let leadsSteadyMilliseconds: UInt64 = 5_000
+    /// How long a lead that was given back is left to the node that has asked for it: ten of its looks.
+    package var nodeYieldMilliseconds: UInt64 = 200
     /// How long a node that gave the lead to another leaves it to others: fifty of their looks.
     package var nodeAbstainMilliseconds: UInt64 = 1_000
     /// How long after a failure of the log it is tried again: each try syncs.

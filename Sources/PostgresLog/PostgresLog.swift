@@ -168,14 +168,14 @@ package final class PostgresLog: SharedLog {
     package var mayLead: Bool { configuration.right == .leading }
 
     package func standing() throws(LogError) -> LogStanding {
-        let (leader, block) = try reader.withLock { (reader) throws(LogError) in
+        let (leader, block, weight, wantedBy) = try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
                 let rows = try reader.run(schema.standing, primary: false)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
-                return (leader, rows.number(0, 7))
+                return (leader, rows.number(0, 7), Int(clamping: rows.number(0, 8)), rows.text(0, 9))
             } catch {
                 throw error.reading("asking how the log stands")
             }
@@ -191,8 +191,23 @@ package final class PostgresLog: SharedLog {
                 note(writer)
             }
         }
+        let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
-            leader: isOver || !isOther ? nil : LogLeader(node: leader.node, address: leader.address), block: block)
+            leader: isOver || !isOther ? nil : other, block: block,
+            wantedBy: wantedBy.isEmpty || wantedBy == configuration.node ? nil : wantedBy)
+    }
+
+    package func askForLead() throws(LogError) {
+        guard let leader = try leader(), leader.leaseMilliseconds > 0 else { return }
+        do throws(PostgresFault) {
+            let session = try PostgresConnection(configuration.settings(writing: true))
+            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
+            _ = try session.run(
+                schema.askForLead, [.number(leader.reign), .text(configuration.node)],
+                milliseconds: configuration.answerMilliseconds)
+        } catch {
+            throw error.reading("asking for the lead")
+        }
     }
 
     package func settle() throws(LogError) {

@@ -18,6 +18,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     /// Where clients and other nodes reach this node; `host:port`.
     package var address: String
     package var right: Right
+    /// How many ledgers this node is to lead, beside what others are.
+    package var weight: Int
     /// How long a leader that is not heard of is waited for. It bounds what a change of leader takes, and how long the
     /// database may not answer before another node takes the lead.
     package var leaseMilliseconds: Int
@@ -30,6 +32,7 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
 
     package init(
         uri: String, schema: String, node: String, address: String = "", right: Right = .leading,
+        weight: Int = 1,
         leaseMilliseconds: Int = PostgresLogLimits.leaseMilliseconds, requireSynchronousStandby: Bool = false,
         answerMilliseconds: Int = PostgresLogLimits.answerMilliseconds,
         partitionBlocks: Int64 = PostgresLogLimits.partitionBlocks
@@ -41,6 +44,7 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
         self.node = node
         self.address = address
         self.right = right
+        self.weight = weight
         self.leaseMilliseconds = leaseMilliseconds
         self.requireSynchronousStandby = requireSynchronousStandby
         self.answerMilliseconds = answerMilliseconds

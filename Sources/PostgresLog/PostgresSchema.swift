@@ -33,7 +33,9 @@ struct PostgresSchema {
             backend_start timestamptz NOT NULL,
             lease_ms bigint NOT NULL,
             renewals bigint NOT NULL,
-            renewed timestamptz NOT NULL) WITH (fillfactor = 10);
+            renewed timestamptz NOT NULL,
+            weight bigint NOT NULL,
+            wanted_by text NOT NULL) WITH (fillfactor = 10);
         CREATE TABLE \(name).block (
             id bigint PRIMARY KEY,
             term bigint NOT NULL,
@@ -45,8 +47,8 @@ struct PostgresSchema {
         INSERT INTO \(name).ledger (format, identity, partition_blocks)
             VALUES (\(PostgresSchema.format), decode('\(identity)', 'hex'), \(partitionBlocks));
         INSERT INTO \(name).leader (
-                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed)
-            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch');
+                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed, weight, wanted_by)
+            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch', 1, '');
         \(makingPartition(0, blocks: partitionBlocks))
         """
     }
@@ -91,13 +93,13 @@ struct PostgresSchema {
                 """)
     }
 
-    /// The same, and the number of the last block.
+    /// The same, the number of the last block, the leader's weight, and who has asked for the lead.
     var standing: Statement {
         Statement(
             name: "standing",
             text: """
                 SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start,
-                    coalesce((SELECT b.id FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)
+                    coalesce((SELECT b.id FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0), weight, wanted_by
                 FROM \(name).leader
                 """)
     }
@@ -122,7 +124,8 @@ struct PostgresSchema {
                         term, coalesce((SELECT b.term FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)) + 1,
                     node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
                     backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
-                    lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp()
+                    lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp(), weight = $6::bigint,
+                    wanted_by = ''
                 WHERE term = $1::bigint AND renewals = $2::bigint RETURNING term
                 """)
     }
@@ -135,6 +138,13 @@ struct PostgresSchema {
             text: """
                 UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
                 """)
+    }
+
+    /// Asks who leads for the lead, where nobody else has.
+    var askForLead: Statement {
+        Statement(
+            name: "ask_for_lead",
+            text: "UPDATE \(name).leader SET wanted_by = $2::text WHERE term = $1::bigint AND wanted_by = ''")
     }
 
     /// Gives the lead back, so that the next leader does not wait.

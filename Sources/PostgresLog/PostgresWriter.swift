@@ -129,6 +129,7 @@ final class PostgresWriter {
             [
                 .number(former.reign), .number(former.renewals), .text(configuration.node),
                 .text(configuration.address), .number(Int64(configuration.leaseMilliseconds)),
+                .number(Int64(configuration.weight)),
             ])
         guard taken.count == 1 else { throw follow(try leader(session)) }
         let rows = try run(session, schema.head)

@@ -22,7 +22,7 @@ extension Composition {
         }
         let configuration = PostgresLogConfiguration(
             uri: node.log, schema: node.schema, node: node.name, address: node.address.description,
-            right: node.leads ? .leading : .reading, leaseMilliseconds: node.leaseMilliseconds,
+            right: node.leads ? .leading : .reading, weight: node.weight, leaseMilliseconds: node.leaseMilliseconds,
             requireSynchronousStandby: node.requiresSynchronousStandby)
         let identity = Digest(of: ledger(settings), sha256)
         if create, try !PostgresLog.isThere(configuration) {

@@ -36,13 +36,16 @@ enum Composition {
             try LedgerFolder(ledger.path).check()
         }
         let stop = LineService.StopSignal()
+        let nodes = settings.ledgers.indices.filter { settings.ledgers[$0].node?.leads == true }
+        let shares = LeadShares(weights: nodes.map { settings.ledgers[$0].node?.weight ?? 1 })
         let opened = try settings.ledgers.indices.map { place in
             let ledger = settings.ledgers[place]
             var logger = logger
             if let name = ledger.name { logger[metadataKey: "ledger"] = "\(name)" }
             return try open(
                 ledger, at: place, catalogs[place], signatures[place], create: create, acceptsClock: acceptsClock,
-                scratch: scratch, logger: logger
+                scratch: scratch, logger: logger,
+                shares: nodes.count > 1 ? nodes.firstIndex(of: place).map { (shares, $0) } : nil
             ) {
                 // The others go on: what is asked of this one is answered `storage_unavailable`.
                 if settings.ledgers.count == 1 { stop.stop() }
@@ -89,11 +92,12 @@ enum Composition {
 
     private static func open(
         _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
-        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, failed: @escaping @Sendable () -> Void
+        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, shares: (all: LeadShares, place: Int)?,
+        failed: @escaping @Sendable () -> Void
     ) throws -> (member: ServedLedgers.Member, store: OpeningStore, log: any BlockLog) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let node = try settings.node.map { own in
-            Node(try openSharedLog(settings, own, create: create, logger: logger))
+            Node(try openSharedLog(settings, own, create: create, logger: logger), shares: shares)
         }
         let log: any BlockLog
         if let node { log = node.log } else { log = try openLog(settings, create: create, logger: logger) }

@@ -172,6 +172,25 @@ import Testing
         try b.engine.close()
     }
 
+    /// The lead goes to the node that has asked for it, though others look more often.
+    @Test func aLeadGoesToTheNodeThatHasAskedForIt() throws {
+        let store = Store()
+        let a = try NodeBench(store, "a")
+        let c = try NodeBench(store, "c", lookMilliseconds: 30)
+        let b = try NodeBench(store, "b")
+        _ = try a.ask(.grant("g", "ann", 5))
+        try c.log.askForLead()
+        #expect(try eventually { c.node.leads })
+        #expect(!a.node.leads && !b.node.leads)
+        #expect(try c.available("ann") == 5)
+        // Who has asked is gone by then: another takes it.
+        try b.log.askForLead()
+        b.log.cutOff(true)
+        #expect(try eventually { a.node.leads })
+        b.log.cutOff(false)
+        for bench in [a, b, c] { try bench.engine.close() }
+    }
+
     /// A leader that stood still for longer than its lease: what it had decided is not done, and it follows.
     @Test func aLeaderThatIsSupersededInTheMiddleOfBatchesFollows() throws {
         let store = Store()

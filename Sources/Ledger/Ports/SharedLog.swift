@@ -12,6 +12,10 @@ package protocol SharedLog: BlockLog {
     /// - Throws: ``LogError`` `unknown` where it cannot be asked now, `corrupt`.
     func standing() throws(LogError) -> LogStanding
 
+    /// Asks the node that leads to hand the lead over to this one, which it sees by ``LogStanding/wantedBy``.
+    /// - Throws: ``LogError`` `unknown` where the store cannot be told now.
+    func askForLead() throws(LogError)
+
     /// Gives the lead back, as far as that is possible, so that the next leader need not wait. Nothing is in doubt.
     func giveBack()
 }
@@ -23,10 +27,13 @@ package struct LogStanding: Hashable, Sendable {
     package var leader: LogLeader?
     /// The number of the last block; 0 where there is none.
     package var block: BlockNumber
+    /// Another node that has asked for the lead since that was taken last.
+    package var wantedBy: String?
 
-    package init(leader: LogLeader?, block: BlockNumber) {
+    package init(leader: LogLeader?, block: BlockNumber, wantedBy: String? = nil) {
         self.leader = leader
         self.block = block
+        self.wantedBy = wantedBy
     }
 }
 
@@ -35,9 +42,12 @@ package struct LogLeader: Hashable, Sendable {
     package var node: String
     /// Where clients and other nodes reach it.
     package var address: String
+    /// How many ledgers it is to lead, beside what others are.
+    package var weight: Int
 
-    package init(node: String, address: String) {
+    package init(node: String, address: String, weight: Int = 1) {
         self.node = node
         self.address = address
+        self.weight = weight
     }
 }

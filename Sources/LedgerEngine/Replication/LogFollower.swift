@@ -20,6 +20,8 @@ final class LogFollower: Sendable {
         var nextAt: UInt64 = 0
         /// Until when it leaves the lead to others.
         var abstainsUntil: UInt64 = 0
+        /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
+        var yieldsUntil: UInt64?
         /// What was told last.
         var told: LogError?
         var toldLeader: LogLeader?
@@ -61,12 +63,15 @@ final class LogFollower: Sendable {
     /// - Parameters:
     ///   - takeLead: takes the lead, which nobody has. Where it throws, it is tried again.
     ///   - stepDown: follows, for another node leads. Does nothing where this one does not lead.
+    ///   - handOver: gives the lead to another, which has asked for it.
     func begin(
-        takeLead: @escaping @Sendable () throws -> Void, stepDown: @escaping @Sendable (LogError) -> Void
+        takeLead: @escaping @Sendable () throws -> Void, stepDown: @escaping @Sendable (LogError) -> Void,
+        handOver: @escaping @Sendable () throws -> Void
     ) throws {
-        round(takeLead, stepDown)
+        let round = { @Sendable [self] in self.round(takeLead, stepDown, handOver) }
+        round()
         try thread.begin("ledger-follow") { [self] in
-            while awaitRound() { round(takeLead, stepDown) }
+            while awaitRound() { round() }
         }
     }
 
@@ -156,17 +161,19 @@ final class LogFollower: Sendable {
         }
     }
 
-    private func round(_ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void) {
+    private func round(
+        _ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void, _ handOver: () throws -> Void
+    ) {
         var waitMilliseconds = limits.nodeLookMilliseconds
         do {
             let standing = try log.standing()
-            let (leads, mayLead) = state.withLock { state in
-                (state.leads, log.mayLead && !state.isStopped && monotonicNanoseconds() >= state.abstainsUntil)
-            }
+            let (leads, mayLead) = state.withLock { ($0.leads, mayTake(standing, &$0)) }
             if leads {
                 if let leader = standing.leader {
                     stepDown(LogError(.superseded, "node \(leader.node) leads, at \(leader.address)"))
                     waitMilliseconds = 0
+                } else if standing.wantedBy != nil {
+                    try handOver()
                 }
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)
@@ -177,6 +184,7 @@ final class LogFollower: Sendable {
                 try read(through: standing.block)
                 node.status.note(block: appender.head.number, leaderBlock: standing.block)
                 tell(standing.leader)
+                if standing.leader != nil, mayLead, node.wantsLead { try log.askForLead() }
             }
         } catch let error as LogError {
             // That another was quicker is what it is told by the next look.
@@ -187,6 +195,17 @@ final class LogFollower: Sendable {
             waitMilliseconds = limits.logRetryMilliseconds
         }
         state.withLock { $0.nextAt = monotonicNanoseconds() + waitMilliseconds * 1_000_000 }
+    }
+
+    /// Whether this node may take the lead, where nobody has it.
+    private func mayTake(_ standing: LogStanding, _ state: inout State) -> Bool {
+        let now = monotonicNanoseconds()
+        if standing.leader != nil {
+            state.yieldsUntil = nil
+        } else if standing.wantedBy != nil, state.yieldsUntil == nil {
+            state.yieldsUntil = now + limits.nodeYieldMilliseconds * 1_000_000
+        }
+        return log.mayLead && !state.isStopped && now >= state.abstainsUntil && now >= state.yieldsUntil ?? 0
     }
 
     private func tell(_ error: LogError) {

@@ -13,8 +13,12 @@ package final class Node: Sendable {
 
     private let known = Monitor(Known())
 
-    package init(_ log: any SharedLog) {
+    /// How the leads of this service's ledgers are spread, and the place of this one; `nil` where it is the only one.
+    private let shares: (all: LeadShares, place: Int)?
+
+    package init(_ log: any SharedLog, shares: (all: LeadShares, place: Int)? = nil) {
         self.log = log
+        self.shares = shares
         status = StandbyStatus(silenceMilliseconds: EngineLimits.leaderSilenceMilliseconds)
     }
 
@@ -27,13 +31,18 @@ package final class Node: Sendable {
     /// Another node leads, or none.
     func follow(_ leader: LogLeader?) {
         known.withLock { $0 = Known(leads: false, leader: leader) }
+        if let shares { shares.all.note(leader, at: shares.place) }
         status.enter(leader == nil ? .connecting(Node.nobody) : .following)
     }
 
     func lead() {
         known.withLock { $0 = Known(leads: true, leader: nil) }
+        if let shares { shares.all.noteOwn(at: shares.place) }
         status.enter(.promoted)
     }
+
+    /// Whether this node, which follows, is to ask for the lead.
+    var wantsLead: Bool { shares.map { $0.all.isWanted(at: $0.place) } ?? false }
 
     /// What whoever asks it to write is answered while it follows.
     var refusal: StoreError {

@@ -229,6 +229,8 @@ package final class Engine: Store, @unchecked Sendable {
                     try takeLead()
                 } stepDown: { [unowned self] reason in
                     stepDown(reason)
+                } handOver: { [unowned self] in
+                    _ = try stepDown()
                 }
             } else {
                 try readBooks()

@@ -106,6 +106,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "false: this node never leads, and is only read. Default: true")
     var nodeLeads: String?
 
+    @Option(help: "Of several ledgers, how many this node is to lead beside what others are. Default: 1")
+    var nodeWeight: String?
+
     @Option(help: "How long a leader that is not heard of is waited for. Default: 2000")
     var nodeLeaseMilliseconds: String?
 
@@ -190,7 +193,7 @@ struct Serve: AsyncParsableCommand {
             .environment: environment,
             .anchors: anchors, .catalog: catalog, .followLeader: followLeader, .followName: followName,
             .nodeSchema: nodeSchema, .nodeName: nodeName, .nodeAddress: nodeAddress, .nodeLeads: nodeLeads,
-            .nodeLease: nodeLeaseMilliseconds, .nodeSynchronous: nodeRequireSynchronousStandby,
+            .nodeWeight: nodeWeight, .nodeLease: nodeLeaseMilliseconds, .nodeSynchronous: nodeRequireSynchronousStandby,
             .nodePassesOn: nodePassesOn, .nodeCA: nodeTlsCa, .nodeCertificate: nodeTlsCertificate,
             .nodeKey: nodeTlsKey,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,

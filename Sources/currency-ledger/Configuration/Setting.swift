@@ -27,6 +27,7 @@ enum Setting: String, CaseIterable {
     case nodeName = "node.name"
     case nodeAddress = "node.address"
     case nodeLeads = "node.leads"
+    case nodeWeight = "node.weight"
     case nodeLease = "node.leaseMilliseconds"
     case nodeSynchronous = "node.requireSynchronousStandby"
     case nodePassesOn = "node.passesOn"
@@ -71,7 +72,7 @@ enum Setting: String, CaseIterable {
             .nodeKey:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
-            .nodeLease:
+            .nodeLease, .nodeWeight:
             .integer
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
@@ -91,7 +92,7 @@ enum Setting: String, CaseIterable {
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
             .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
-            .nodeLeads, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
+            .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
             false
         }
     }
@@ -141,6 +142,7 @@ enum Setting: String, CaseIterable {
         case .nodeName: "--node-name"
         case .nodeAddress: "--node-address"
         case .nodeLeads: "--node-leads"
+        case .nodeWeight: "--node-weight"
         case .nodeLease: "--node-lease-milliseconds"
         case .nodeSynchronous: "--node-require-synchronous-standby"
         case .nodePassesOn: "--node-passes-on"
@@ -159,7 +161,7 @@ enum Setting: String, CaseIterable {
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
-            .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
+            .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
         case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
             .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:

@@ -329,6 +329,7 @@ private struct Source {
         let address = filled(.nodeAddress).flatMap { self.address($0) }
         let ownSchema = filled(.nodeSchema)?.text
         let leads = boolean(.nodeLeads) ?? true
+        let weight = integer(.nodeWeight, in: 1...100)
         let lease = integer(.nodeLease, in: 500...60_000)
         let requiresStandby = boolean(.nodeSynchronous) ?? false
         let passing = passing()
@@ -352,6 +353,7 @@ private struct Source {
         guard let log, let address else { return nil }
         var node = LedgerSettings.Node(log: log, schema: ownSchema ?? schema, name: name, address: address)
         node.leads = leads
+        if let weight { node.weight = Int(weight) }
         if let lease { node.leaseMilliseconds = Int(lease) }
         node.requiresSynchronousStandby = requiresStandby
         node.passing = passing

@@ -86,6 +86,8 @@ struct LedgerSettings: Sendable {
         /// Where clients and other nodes reach it.
         var address: ServerAddress
         var leads = true
+        /// How many ledgers it is to lead, beside what others are.
+        var weight = 1
         var leaseMilliseconds = 2_000
         var requiresSynchronousStandby = false
         /// How it reaches the node that leads, to pass on what that has to carry out; `nil` where clients are told to

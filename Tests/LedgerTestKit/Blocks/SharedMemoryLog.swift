@@ -14,6 +14,7 @@ package final class SharedMemoryLog: SharedLog {
             var reign = 0
             /// Whether the leader was not heard of for a whole lease.
             var isOver = true
+            var wantedBy: String?
         }
 
         fileprivate let state = Mutex(State())
@@ -84,8 +85,15 @@ package final class SharedMemoryLog: SharedLog {
         try checkIsReached()
         return store.state.withLock { state in
             let other = state.isOver || state.leader?.node == own.node ? nil : state.leader
-            return LogStanding(leader: other, block: state.blocks.last?.number ?? 0)
+            return LogStanding(
+                leader: other, block: state.blocks.last?.number ?? 0,
+                wantedBy: state.wantedBy == own.node ? nil : state.wantedBy)
         }
+    }
+
+    package func askForLead() throws(LogError) {
+        try checkIsReached()
+        store.state.withLock { $0.wantedBy = $0.wantedBy ?? own.node }
     }
 
     package func settle() throws(LogError) {
@@ -98,6 +106,7 @@ package final class SharedMemoryLog: SharedLog {
             if let block = state.inDoubt { state.blocks.append(block) }
             state.inDoubt = nil
             state.leader = own
+            state.wantedBy = nil
             state.isOver = false
             state.reign += 1
             return (state.reign, state.blocks.last?.head)
