@@ -23,15 +23,36 @@ enum LogPlace: CustomStringConvertible {
         }
         #if Postgres
         let (uri, schema) = try PostgresPlace.parts(text, defaultSchema: defaultSchema)
-        // A name of its own: two runs must not take each other for themselves.
-        let node = "command \(ProcessInfo.processInfo.hostName) \(getpid())"
-        self = .postgres(PostgresLogConfiguration(uri: uri, schema: schema, node: node, right: .reading))
+        self = .postgres(LogPlace.reading(uri, schema: schema))
+        #else
+        throw PostgresPlace.absence
+        #endif
+    }
+
+    /// The ledger that a configuration names.
+    /// - Throws: ``Failure`` where it is one of several nodes, and this build has no PostgreSQL.
+    init(_ settings: LedgerSettings) throws(Failure) {
+        guard let node = settings.node else {
+            self = .folder(LedgerFolder(settings.path))
+            return
+        }
+        #if Postgres
+        guard PostgresLogConfiguration.isSchema(node.schema) else { throw PostgresPlace.noSchema(node.schema) }
+        self = .postgres(LogPlace.reading(node.log, schema: node.schema))
         #else
         throw PostgresPlace.absence
         #endif
     }
 
     static func isURI(_ text: String) -> Bool { text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") }
+
+    #if Postgres
+    private static func reading(_ uri: String, schema: String) -> PostgresLogConfiguration {
+        // A name of its own: two runs must not take each other for themselves.
+        let node = "command \(ProcessInfo.processInfo.hostName) \(getpid())"
+        return PostgresLogConfiguration(uri: uri, schema: schema, node: node, right: .reading)
+    }
+    #endif
 
     /// Says nothing of what may be in a URI: a password.
     var description: String {
@@ -135,6 +156,10 @@ enum PostgresPlace {
         "this build of currency-ledger has no PostgreSQL: build it with `swift build --traits Postgres`")
 
     #if Postgres
+    static func noSchema(_ name: String) -> Failure {
+        Failure("schema=\(name): a schema's name has small letters, digits and _, at most 48, and no pg_")
+    }
+
     /// A URI without the parameter `schema`, which libpq does not know, and that parameter.
     static func parts(_ text: String, defaultSchema: String) throws(Failure) -> (uri: String, schema: String) {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -144,7 +169,7 @@ enum PostgresPlace {
         let schema = parameters.last { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
         let name = schema ?? defaultSchema
         guard PostgresLogConfiguration.isSchema(name) else {
-            throw Failure("schema=\(name): a schema's name has small letters, digits and _, at most 48, and no pg_")
+            throw noSchema(name)
         }
         return (parts[0] + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&")), name)
     }

@@ -160,6 +160,9 @@ import Testing
         #expect(try await b.leads())
         try await ofB.close()
         #expect(b.stop() == 0)
+        // The log of the configuration, and this node's own tables.
+        let audited = try BuiltCommand.run(["audit", "--config", "\(studio.folder)/b.json"]).output
+        #expect(audited.contains("everything holds") && !audited.contains("not compared"), "\(audited)")
     }
 
     /// The lead goes to another node when it is asked for, whichever node is asked, and nobody who writes fails.

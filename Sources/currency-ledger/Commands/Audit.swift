@@ -25,12 +25,12 @@ struct Audit: ParsableCommand {
     @Option(
         help: """
             The tables that are compared: a ledger's folder, or the URI of what `project` keeps in PostgreSQL. \
-            Default: those in the ledger's folder
+            Default: those in the ledger's folder, or of the node that the configuration is of
             """, completion: .directory)
     var tables: String?
 
     @Option(
-        name: .long, help: "The configuration file of the service (JSON), for the folder and the anchors.",
+        name: .long, help: "The configuration file of the service (JSON), for the ledger and the anchors.",
         completion: .file(extensions: ["json"]))
     var config: String?
 
@@ -72,7 +72,7 @@ struct Audit: ParsableCommand {
     }
 
     func run() throws {
-        let (path, anchors, key) = try named()
+        let (place, anchors, key, nodeTables) = try named()
         // Before the log is looked at: it has what was signed by then.
         let heads = try heads(key)
         let configuration = LedgerAudit.Audit.Configuration(
@@ -83,7 +83,7 @@ struct Audit: ParsableCommand {
         let summary: AuditSummary
         do {
             summary = try Composition.audit(
-                try LogPlace(path), tables: tables, configuration, scratch: scratch
+                place, tables: tables ?? nodeTables, configuration, scratch: scratch
             ).run { done, all in
                 bar.show(done, of: all)
             } tell: { finding in
@@ -98,16 +98,20 @@ struct Audit: ParsableCommand {
             throw Failure("\(error)")
         }
         bar.end()
-        tell(summary, "\(try LogPlace(path))")
+        tell(summary, "\(place)")
         if summary.findings > 0 { throw ExitCode.failure }
     }
 
-    /// The ledger, the anchors, and the key that verifies heads.
-    private func named() throws -> (path: String, anchors: [String], headKey: String?) {
+    /// The ledger, the anchors, the key that verifies heads, and where a node's own tables are.
+    private func named() throws -> (place: LogPlace, anchors: [String], headKey: String?, nodeTables: String?) {
         let named = anchors.map { $0.split(separator: ",").map(String.init) } ?? []
-        guard let config else { return (ledger ?? "ledger", named, headKey) }
-        let settings = try Composition.ledgerSettings(config: config, ledger: name, path: ledger)
-        return (settings.path, settings.anchors + named, headKey ?? settings.headPublicKey)
+        guard let config else { return (try LogPlace(ledger ?? "ledger"), named, headKey, nil) }
+        let settings = try Composition.ledgerSettings(config: config, ledger: name)
+        let place = try ledger.map { text throws(Failure) in try LogPlace(text) } ?? LogPlace(settings)
+        return (
+            place, settings.anchors + named, headKey ?? settings.headPublicKey,
+            ledger == nil && settings.node != nil ? settings.path : nil
+        )
     }
 
     /// Reads the heads that are to be compared.
