@@ -20,6 +20,8 @@ enum ClientLimits {
     static let retryBaseMilliseconds: Int64 = 50
     /// Milliseconds up to which any repetition waits: longer, and a service that is back would stand idle.
     static let retryCapMilliseconds: Int64 = 2_000
+    /// The same, where there are several nodes: one that takes the lead serves at once, and is to be found soon.
+    static let nodesRetryCapMilliseconds: Int64 = 200
     /// Times that one request is sent, or a connection for it attempted: with the waits above some seven seconds, on
     /// average, of a service that is away.
     static let attemptsMax = 10

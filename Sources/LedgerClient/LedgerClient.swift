@@ -61,8 +61,7 @@ public final class LedgerClient: Sendable {
     ) async throws -> LedgerClient {
         precondition(!addresses.isEmpty, "a client needs an address")
         var configuration = configuration
-        // So many of each: a node that cannot be reached takes none from the others.
-        configuration.retryPolicy.attemptsMax *= addresses.count
+        configuration.retryPolicy = configuration.retryPolicy.among(nodes: addresses.count)
         for place in addresses.indices.dropLast() {
             let turned = Array(addresses[place...] + addresses[..<place])
             do {

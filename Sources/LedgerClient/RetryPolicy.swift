@@ -30,6 +30,17 @@ public struct RetryPolicy: Hashable, Sendable {
     /// One connection and one attempt: every failure is the caller's to see.
     public static let none = RetryPolicy(attemptsMax: 1, baseMilliseconds: 0, capMilliseconds: 0)
 
+    /// The same for a client of several nodes. Any of them may lead at any moment, so they are asked more often; and as
+    /// often each, so that one that cannot be reached takes no attempt from the others.
+    func among(nodes count: Int) -> RetryPolicy {
+        guard reconnects else { return self }
+        let cap = min(capMilliseconds, ClientLimits.nodesRetryCapMilliseconds)
+        let more = cap > 0 ? Int(capMilliseconds / cap) : 1
+        return RetryPolicy(
+            attemptsMax: attemptsMax * count * more, baseMilliseconds: min(baseMilliseconds, cap),
+            capMilliseconds: cap)
+    }
+
     /// Whether a lost connection is made anew.
     var reconnects: Bool { attemptsMax > 1 }
 
