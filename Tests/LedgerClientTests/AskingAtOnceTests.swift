@@ -1,0 +1,60 @@
+import Ledger
+import LedgerClient
+import LedgerWire
+import Testing
+
+/// What a node passes on for a client: several requests at once, which keep their order.
+@Suite struct AskingAtOnceTests {
+    private static let names = ["a", "b", "c", "d"]
+
+    private static func requests() throws -> [LedgerRequest] {
+        try names.map { .balance(BalanceQuery(account: try account($0))) }
+    }
+
+    /// The account that a line asks for.
+    private static func name(_ line: [UInt8]) -> String {
+        guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }),
+            case .success(let asked) = message.body, case .ledger(.balance(let query)) = asked.request
+        else { return "?" }
+        return query.account.text
+    }
+
+    private static func accounts(_ results: [Result<[UInt8], any Error>]) -> [String] {
+        results.map { result in
+            switch result {
+            case .success(let json): (try? AccountBalances(json: json))?.account.text ?? "?"
+            case .failure(let error): (error as? WireError)?.reason ?? "\(error)"
+            }
+        }
+    }
+
+    /// The connection breaks behind the first answer.
+    @Test func whatIsLeftIsSentAgainInItsOrder() async throws {
+        let script: Peer.ConnectionScript = { connection, index, line in
+            guard let line else { return [] }
+            return connection == 0 && index > 0 ? [.close] : [.send(answer(line, echo))]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            #expect(Self.accounts(await client.ask(try Self.requests())) == Self.names)
+            let connections = peer.observed.connections.map { $0.map(Self.name) }
+            #expect(connections[0].first == "a" && connections[1] == ["b", "c", "d"])
+        }
+    }
+
+    /// What the service refused for the moment is sent again, unless something behind it was carried out meanwhile: it
+    /// would take effect after that.
+    @Test(arguments: [true, false])
+    func whatWasRefusedIsNotSentBehindWhatWasCarriedOut(refusesAll: Bool) async throws {
+        let script: Peer.ConnectionScript = { _, index, line in
+            guard let line else { return [] }
+            let isRefused = refusesAll ? index < 4 : index == 0
+            return [.send(answer(line) { isRefused ? .error(.overloaded) : echo($0) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let results = Self.accounts(await client.ask(try Self.requests()))
+            #expect(results == (refusesAll ? Self.names : ["overloaded", "b", "c", "d"]))
+            let lines = peer.observed.lines.map(Self.name)
+            #expect(lines == (refusesAll ? Self.names + Self.names : Self.names))
+        }
+    }
+}
