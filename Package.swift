@@ -45,6 +45,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
+        .target(name: "LedgerMetrics", swiftSettings: settings),
         .target(name: "Ledger", dependencies: ["LedgerTypes"], swiftSettings: settings),
         .target(name: "AppStore", dependencies: ["COpenSSL", "StrictJSON"], swiftSettings: settings),
         .target(name: "AppleReports", dependencies: ["CZlib"], swiftSettings: settings),
@@ -87,7 +88,7 @@ let package = Package(
         .target(
             name: "LedgerEngine",
             dependencies: [
-                "AppStore", "CLinux", "HeadSigning", "Ledger",
+                "AppStore", "CLinux", "HeadSigning", "Ledger", "LedgerMetrics",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
@@ -101,7 +102,7 @@ let package = Package(
         .target(
             name: "LineServer",
             dependencies: [
-                "AppStore", "Ledger", "LedgerEngine", "LedgerWire",
+                "AppStore", "Ledger", "LedgerEngine", "LedgerMetrics", "LedgerWire", "StrictJSON",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -131,8 +132,8 @@ let package = Package(
             name: "currency-ledger",
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
-                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerWire", "LineServer", "LoadGenerator",
-                "PostgresLog", "SQLiteProjection", "StrictJSON",
+                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerWire", "LineServer",
+                "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -167,6 +168,8 @@ let package = Package(
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
         .testTarget(
             name: "StrictJSONTests", dependencies: ["LedgerTestKit", "StrictJSON"], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerMetricsTests", dependencies: ["LedgerMetrics", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
             name: "AppStoreTests", dependencies: ["AppStore", "COpenSSL", "LedgerTestKit", "StrictJSON"],
             swiftSettings: settings),

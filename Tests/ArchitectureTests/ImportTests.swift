@@ -7,6 +7,7 @@ import Testing
     private static let arrows: [String: Set<String>] = [
         "StrictJSON": [],
         "LedgerTypes": [],
+        "LedgerMetrics": ["Synchronization"],
         "Ledger": ["LedgerTypes"],
         "AppStore": ["COpenSSL", "StrictJSON", "Synchronization"],
         "AppStoreServer": [
@@ -26,7 +27,7 @@ import Testing
         "HeadSigning": ["AppStore", "Ledger", "StrictJSON"],
         "LedgerAudit": ["AppStore", "Dispatch", "HeadSigning", "Ledger", "Synchronization"],
         "LedgerEngine": [
-            "AppStore", "CLinux", "DequeModule", "Dispatch", "HeadSigning", "Ledger", "Glibc", "Musl",
+            "AppStore", "CLinux", "DequeModule", "Dispatch", "HeadSigning", "Ledger", "LedgerMetrics", "Glibc", "Musl",
             "Synchronization",
         ],
         "SQLiteProjection": [
@@ -34,8 +35,9 @@ import Testing
             "Synchronization",
         ],
         "LineServer": [
-            "AppStore", "Ledger", "LedgerEngine", "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers",
-            "NIOHTTP1", "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization", "Glibc", "Musl",
+            "AppStore", "Ledger", "LedgerEngine", "LedgerMetrics", "LedgerWire", "StrictJSON", "NIOCore", "NIOPosix",
+            "NIOConcurrencyHelpers", "NIOHTTP1", "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization",
+            "Glibc", "Musl",
         ],
         "LedgerClient": [
             "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "NIOTLS", "Synchronization",
