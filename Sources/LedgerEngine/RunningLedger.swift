@@ -21,6 +21,8 @@ package final class RunningLedger: Sendable {
     private let sweeper: ExpirySweeper
     private let publisher: HeadPublisher?
     private let limits: EngineLimits
+    /// What is counted of it.
+    package let figures: EngineFigures
 
     /// - Parameters:
     ///   - place: its own among the ledgers that its tenants may ask, from 0.
@@ -29,17 +31,19 @@ package final class RunningLedger: Sendable {
     ///   - publication: where signed heads go at an interval; only with a signer.
     ///   - entries: whom the store tells of entries that another ledger has decided; a new one by default.
     ///   - standbys: those of the store; none by default.
+    ///   - figures: where it counts, and its store; new ones by default.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
         place: Int = 0, store: any Store, verifier: Verifier, signer: HeadSigner? = nil,
         publication: HeadPublication? = nil, entries: Feed? = nil, standbys: Standbys? = nil,
-        limits: EngineLimits = EngineLimits(),
+        limits: EngineLimits = EngineLimits(), figures: EngineFigures = EngineFigures(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.place = place
         self.store = store
         self.limits = limits
+        self.figures = figures
         let entries = try entries ?? Feed()
         self.entries = entries
         self.standbys = try standbys ?? Standbys()
@@ -47,8 +51,7 @@ package final class RunningLedger: Sendable {
         readers = try Readers(store: store, signer: signer, limits: limits, report: report)
         let sequencer = try Sequencer(
             place: place, store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits,
-            now: now,
-            report: report)
+            figures: figures, now: now, report: report)
         self.sequencer = sequencer
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
         let itself = Tenant(ledgers: place + 1)
@@ -64,6 +67,16 @@ package final class RunningLedger: Sendable {
 
     /// The engines' names and versions.
     package var engine: String { store.engine }
+
+    /// How it is at this moment. Nothing is waited for.
+    package var standing: StoreStanding { store.standing }
+
+    /// Operations that wait for a batch.
+    package var waitingOperations: Int { sequencer.waitingCount }
+
+    /// What an operator watches of what the tables hold; `nil` where nobody counts it. Blocks.
+    /// - Throws: ``StoreError``
+    package func projectedFigures() throws -> ProjectedFigures? { try store.projectedFigures() }
 
     /// Begins to post what expires. What ran out while the ledger was down is posted before anything that is submitted
     /// after this; where the store is being opened still, soon after it is open.

@@ -16,9 +16,11 @@ import Glibc
 /// When all was copied and nobody reads what the WAL holds, the next commit begins it anew. A read that goes on keeps
 /// it from that; then the WAL grows, the operator is told, and at the end nothing more is applied.
 final class Checkpointer {
-    /// What SQLite says after each commit: the pages in the WAL. Written on the writer's connection, read anywhere.
+    /// What SQLite says after each commit: the pages in the WAL. Written on the writer's thread, read anywhere.
     private final class Gauge: Sendable {
         let pages = Atomic(0)
+        /// Checkpoints that copied something.
+        let checkpoints = Atomic(0)
     }
 
     private let gauge = Gauge()
@@ -80,6 +82,9 @@ final class Checkpointer {
 
     /// Pages in the WAL, as of the last commit.
     var pages: Int { gauge.pages.load(ordering: .relaxed) }
+
+    /// How often it was copied.
+    var checkpoints: Int { gauge.checkpoints.load(ordering: .relaxed) }
 
     /// Whether the WAL may not grow any more, unless ``copy()`` makes room.
     var isFull: Bool { pages >= bounds.walPagesMax }
@@ -164,6 +169,7 @@ final class Checkpointer {
             let code = sqlite3_wal_checkpoint_v2(db.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
             let extended = sqlite3_extended_errcode(db.sqliteConnection)
             fault = code == SQLITE_OK ? nil : "SQLite error \(extended)"
+            if code == SQLITE_OK { gauge.checkpoints.wrappingAdd(1, ordering: .relaxed) }
             isDamaged = isDamaged || code != SQLITE_OK && extended == PageChecks.ioErrorData
             return code == SQLITE_OK && pages >= 0 && copied == pages
         }

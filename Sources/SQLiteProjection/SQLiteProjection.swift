@@ -199,6 +199,13 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         try read("reading what there is to tell Apple") { db in try AppStoreWorkReader(db).page(query) }
     }
 
+    package func figures() throws -> ProjectedFigures? {
+        var figures = try read("counting for metrics") { db in try ProjectedFigures(db) }
+        figures.walPages = walPages
+        figures.checkpoints = writer.checkpoints
+        return figures
+    }
+
     package func purchase(_ query: PurchaseQuery) throws -> PurchaseView {
         try read("reading a purchase") { db in try PurchaseReader(db).view(query) }
     }

@@ -64,6 +64,7 @@ final class Writer {
     }
 
     var walPages: Int { checkpointer.pages }
+    var checkpoints: Int { checkpointer.checkpoints }
     /// Why there are so many.
     var reason: String { checkpointer.reason }
     /// Whether it is found to be another one than was written.

@@ -1,4 +1,18 @@
 internal import COpenSSL
+internal import Synchronization
+
+/// How many signatures were judged, by who judged them.
+final class SignatureCounts: Sendable {
+    /// Accepted by the table of their key.
+    let byTable = Atomic<UInt64>(0)
+    /// Judged by OpenSSL: those under keys without a table, and those that the table did not accept.
+    let byOpenSSL = Atomic<UInt64>(0)
+
+    func add(byTable: Int, byOpenSSL: Int) {
+        if byTable > 0 { self.byTable.wrappingAdd(UInt64(byTable), ordering: .relaxed) }
+        if byOpenSSL > 0 { self.byOpenSSL.wrappingAdd(UInt64(byOpenSSL), ordering: .relaxed) }
+    }
+}
 
 /// One signature to check: r ‖ s over a digest, by a key.
 struct SignatureClaim {
@@ -32,7 +46,9 @@ enum SignatureCheck {
     /// for OpenSSL's own verification, whose word is final. It takes three times as long, and nearly all that a table
     /// does not accept, and most that comes under a header of its own, is forged: of these *doubtful* claims only the
     /// first `doubtfulMax` have it, and the others are not known.
-    static func verify(_ claims: [SignatureClaim], doubtfulMax: Int) -> [Bool?] {
+    static func verify(
+        _ claims: [SignatureClaim], doubtfulMax: Int, counts: SignatureCounts? = nil
+    ) -> [Bool?] {
         var isGood = [Bool?](repeating: nil, count: claims.count)
         // Of a few tables the one is found sooner by comparing than by hashing.
         var byTable: [(table: SignatureTable, places: [Int])] = []
@@ -49,6 +65,8 @@ enum SignatureCheck {
                 isGood[place] = true
             }
         }
+        let accepted = isGood.count { $0 == true }
+        var judged = 0
         var doubtfulLeft = doubtfulMax
         for (place, claim) in claims.enumerated() where isGood[place] == nil {
             if claim.table != nil || !claim.isHeaderProven {
@@ -56,7 +74,9 @@ enum SignatureCheck {
                 doubtfulLeft -= 1
             }
             isGood[place] = verify(claim)
+            judged += 1
         }
+        counts?.add(byTable: accepted, byOpenSSL: judged)
         return isGood
     }
 

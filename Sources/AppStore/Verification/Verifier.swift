@@ -15,6 +15,7 @@ public final class Verifier: Sendable {
     private let chainVerifier: ChainVerifier
     private let paths = PathMemory()
     private let cache = Mutex(ChainCache())
+    private let signatures = SignatureCounts()
 
     /// `anchors` are trusted beside Apple Root CA – G3, which always is.
     public init(app: App, anchors: [Certificate] = []) {
@@ -47,7 +48,7 @@ public final class Verifier: Sendable {
         var run = VerificationRun(
             chains: cache.withLock { $0 }, verifier: chainVerifier, paths: paths, newPathsMax: newPathsMax)
         let preparations = batch.map { run.prepare($0) }
-        let isGood = SignatureCheck.verify(run.claims, doubtfulMax: doubtfulMax)
+        let isGood = SignatureCheck.verify(run.claims, doubtfulMax: doubtfulMax, counts: signatures)
         note(run.goodSignatures(isGood: isGood))
         let judge = Judge(app: app, now: now, isGood: isGood)
         return preparations.map { preparation in
@@ -103,6 +104,11 @@ public final class Verifier: Sendable {
             preconditionFailure("a notification is verified as one")
         }
         return notification
+    }
+
+    /// How many signatures were accepted by the table of their key, and how many OpenSSL has judged.
+    package var signatureCounts: (byTable: UInt64, byOpenSSL: UInt64) {
+        (signatures.byTable.load(ordering: .relaxed), signatures.byOpenSSL.load(ordering: .relaxed))
     }
 
     /// How many verified chains are remembered.

@@ -54,6 +54,10 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork
 
+    /// What an operator watches of what the tables hold; `nil` where nobody counts it.
+    /// - Throws: ``StoreError``
+    func figures() throws -> ProjectedFigures?
+
     /// Compares the next part of the tables with what is kept of them: whether their rows are those that were written.
     /// What is found is from then on not believed by any call. Called by one thread, which is no other call's.
     /// - Returns: whether there is more.
@@ -73,6 +77,28 @@ extension Projection {
     package var reasonForRenewal: String? { nil }
 
     package func checkNext() throws -> Bool { false }
+
+    package func figures() throws -> ProjectedFigures? { nil }
+}
+
+/// What an operator watches of what tables hold, as of the last block that they have.
+package struct ProjectedFigures: Sendable {
+    package var currencies: [CurrencyCode] = []
+    package var totals = Totals(currencies: 0)
+    package var position = LastNumbers()
+    /// As many as are counted, at the most.
+    package var openHolds: Int64 = 0
+    /// Purchases that no account has claimed; so many at the most too.
+    package var unassignedPurchases: Int64 = 0
+    /// When the first hold or lot runs out of which that is not posted; `nil` where none does.
+    package var nextExpiry: Timestamp?
+    /// When the last notification of the App Store came; `nil` where none did.
+    package var newestNotification: Timestamp?
+    /// Pages of the write-ahead log, and how often it was copied into the tables since these were opened.
+    package var walPages = 0
+    package var checkpoints = 0
+
+    package init() {}
 }
 
 /// What a projection holds, and what books over it begin with.

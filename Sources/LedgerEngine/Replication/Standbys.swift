@@ -120,6 +120,9 @@ package final class Standbys: Sendable {
         }
     }
 
+    /// Whether fewer than are required have the last block in time.
+    var isLacking: Bool { state.withLock { $0.isLacking } }
+
     // MARK: Who follows
 
     /// A session of a standby's begins.

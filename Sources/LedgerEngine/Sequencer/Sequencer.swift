@@ -29,6 +29,7 @@ final class Sequencer: Sendable {
     private let store: any Store
     private let verifier: Verifier
     private let feed: Feed
+    private let figures: EngineFigures
     private let verifiers: WorkerPool
     /// Of one thread, so that the store sees one batch after the other.
     private let writer: WorkerPool
@@ -42,12 +43,14 @@ final class Sequencer: Sendable {
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
         place: Int = 0, store: any Store, verifier: Verifier, feed: Feed, verifiers: WorkerPool, limits: EngineLimits,
-        now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
+        figures: EngineFigures = EngineFigures(), now: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         queues = Monitor(SequencerQueues(limits: limits, place: place))
         self.store = store
         self.verifier = verifier
         self.feed = feed
+        self.figures = figures
         self.verifiers = verifiers
         self.limits = limits
         self.now = now
@@ -79,6 +82,9 @@ final class Sequencer: Sendable {
         }
         update { $0.add(submissions) }
     }
+
+    /// Operations that wait for a batch.
+    var waitingCount: Int { queues.withLock { $0.waitingCount } }
 
     /// The lane's client is gone: what of it waits is dropped.
     func drop(_ lane: Lane) { update { $0.drop(lane) } }
@@ -135,6 +141,7 @@ final class Sequencer: Sendable {
         for index in chunk.submissions.indices {
             chunk.submissions[index].settle {
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }
+                if case .failure(let failure) = verdict { figures.note(failure) }
                 return verdict
             }
         }
@@ -160,6 +167,7 @@ final class Sequencer: Sendable {
     /// it is durable, perhaps by another thread.
     /// - Returns: what is left.
     private func commit(_ batch: [Submission], isLast: Bool) -> [Submission] {
+        figures.batchOperations.note(batch.reduce(0) { $0 + UInt64($1.operations.count) })
         let part = Monitor(BatchPart(batch))
         let promotion = batch.contains(where: \.hasPromotion) ? promote() : nil
         let fault = store.fault()
@@ -202,7 +210,7 @@ final class Sequencer: Sendable {
                         Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
                     }, to: batch)
             }
-            update { $0.delivered() }
+            figures.commit.note(update { $0.delivered() })
         }
         let (rest, dear) = part.withLock { part in (part.rest, part.dear(operationTransfers: limits.transfersPerTurn)) }
         if !dear.isEmpty {

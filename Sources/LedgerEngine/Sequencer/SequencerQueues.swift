@@ -144,6 +144,9 @@ struct SequencerQueues {
             lane: { $0.verified }, tenant: { $0.queues[place].verified }, cost: { $0.operations.count })
     }
 
+    /// Operations that wait, or are being verified, but for those that were put aside.
+    var waitingCount: Int { operationCount }
+
     /// Whether nothing waits and nobody works.
     var isIdle: Bool {
         firstStage.isEmpty && verifying == 0 && !isWriting && verified.isEmpty && begun.isEmpty && undelivered.isEmpty
@@ -368,11 +371,14 @@ struct SequencerQueues {
     func charge(_ lane: Lane, _ cost: Int) { verified.charge(lane, cost) }
 
     /// The answers of the oldest batch were handed to its lanes.
-    mutating func delivered() {
+    /// - Returns: the nanoseconds since it was begun.
+    @discardableResult
+    mutating func delivered() -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
         let now = now()
         commitNanoseconds = now - max(begin, lastDelivery)
         lastDelivery = now
+        return now - begin
     }
 
     /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has.

@@ -44,6 +44,7 @@ final class Appender: Sendable {
 
     private let log: any BlockLog
     private let hash: HashFunction
+    private let figures: EngineFigures
     private let batchesMax: Int
     private let batchesHeldMax: Int
     private let standbys: Standbys
@@ -59,13 +60,14 @@ final class Appender: Sendable {
     /// - Parameter failure: why nothing can be appended from the beginning on.
     init(
         _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
-        hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
+        figures: EngineFigures, hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
         told: @escaping @Sendable (LogError, _ adds: Bool) -> StoreError = { error, _ in StoreError(error) },
         appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
         self.told = told
         self.log = log
         self.hash = hash
+        self.figures = figures
         self.standbys = standbys
         batchesMax = limits.batchesAheadMax
         batchesHeldMax = limits.batchesAheadMax + limits.batchesHeldMax
@@ -231,7 +233,10 @@ final class Appender: Sendable {
         let sealed = SealedBlock(sealing: block, salts: &random, hash: hash)
         assert(isReadBack(sealed, as: block), "block \(block.number) is not read as it was written")
         do throws(LogError) {
+            let begin = monotonicNanoseconds()
             try log.append(sealed)
+            figures.append.note(monotonicNanoseconds() - begin)
+            figures.appendedBytes.add(sealed.byteCount)
         } catch {
             state.withLock { $0.failure = error }
             throw told(error, true)

@@ -14,6 +14,7 @@ struct Decider {
     private let projection: any Projection
     private let catalog: Catalog
     private let limits: EngineLimits
+    private let figures: EngineFigures
     private let hash: HashFunction
     private let now: @Sendable () -> Timestamp
     private let report: @Sendable (LedgerEvent) -> Void
@@ -27,7 +28,7 @@ struct Decider {
 
     init(
         _ log: any BlockLog, _ projection: any Projection, _ configuration: Engine.Configuration,
-        hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        figures: EngineFigures, hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.log = log
@@ -35,6 +36,7 @@ struct Decider {
         self.projection = projection
         self.catalog = configuration.catalog
         self.limits = configuration.limits
+        self.figures = figures
         self.hash = hash
         self.now = now
         cache = PlayerCache(playersMax: configuration.limits.cachedPlayersMax)
@@ -86,10 +88,13 @@ struct Decider {
     ) throws(StoreError) -> (Result, Block?, NamePlaces) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
         unprojected.release(through: projected, of: decided, from: &books)
+        let known = books.players.count
         var faults: [StoreError?]
         var places = NamePlaces()
         do throws(StoreError) {
             faults = try load(needs, each: each, into: &books, damaged: damaged)
+            figures.walletsNeeded.add(needs.accounts.count + needs.wallets.count)
+            figures.playersLoaded.add(max(0, books.players.count - known))
             if !needs.erasures.isEmpty { places = try checkErasures(needs, each: each, in: books, &faults) }
         } catch {
             forgetLoaded(&books)
@@ -195,7 +200,10 @@ struct Decider {
     private mutating func forgetLoaded(_ books: inout Books, _ rows: BlockRows = BlockRows()) {
         let loaded = books.takeLoaded()
         cache.add(lots: loaded.lots)
-        defer { cache.bound(&books, projected: unprojected.projected, keeping: unprojected.changedPlayers) }
+        defer {
+            cache.bound(&books, projected: unprojected.projected, keeping: unprojected.changedPlayers)
+            figures.players.set(Int64(books.players.count))
+        }
         if loaded.isEmpty { return }
         for key in loaded.keys { books.forget(key) }
         for uuid in loaded.notifications { books.forget(notification: uuid) }

@@ -58,6 +58,7 @@ package final class Engine: Store, @unchecked Sendable {
     private let clock: LedgerClock
     private let now: @Sendable () -> Timestamp
     private let report: @Sendable (LedgerEvent) -> Void
+    private let figures: EngineFigures
     private let appender: Appender
     private let projector: Projector
     private let checker: TableChecker
@@ -113,6 +114,7 @@ package final class Engine: Store, @unchecked Sendable {
     ///   - entries: while it follows: told the last entry of each block.
     ///   - names: where it is noted that what is erased in the log may differ from what its blocks say; nowhere where
     ///     it is `nil`.
+    ///   - figures: where it counts.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     ///   - readingNames: told, while the log is read for names that differ from what its blocks say, which block was
     ///     read and which is the head; what it throws ends the opening.
@@ -122,7 +124,8 @@ package final class Engine: Store, @unchecked Sendable {
     package init(
         log: any BlockLog, projection: any Projection, renewal: TableRenewal? = nil, configuration: Configuration,
         following: Following? = nil, node: Node? = nil, standbys: Standbys? = nil, entries: Feed? = nil,
-        names: NamesMark? = nil, hash: @escaping HashFunction, now: @escaping @Sendable () -> Timestamp,
+        names: NamesMark? = nil, figures: EngineFigures = EngineFigures(), hash: @escaping HashFunction,
+        now: @escaping @Sendable () -> Timestamp,
         readingNames: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         catchingUp: (BlockNumber, _ head: BlockNumber) throws -> Void = { _, _ in },
         report: @escaping @Sendable (LedgerEvent) -> Void
@@ -134,6 +137,7 @@ package final class Engine: Store, @unchecked Sendable {
         turn = node.map { _ in Monitor(()) }
         self.configuration = configuration
         self.report = report
+        self.figures = figures
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         let owed: @Sendable (LogError) -> Void = { error in
@@ -200,12 +204,14 @@ package final class Engine: Store, @unchecked Sendable {
         self.standbys = standbys
         standbys.feed.committed(through: head.number)
         let appender = try Appender(
-            log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits, hash: hash,
-            owed: owed, told: { error, adds in node.map { StoreError(error, adds: adds, of: $0) } ?? StoreError(error) }
+            log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits,
+            figures: figures, hash: hash, owed: owed,
+            told: { error, adds in node.map { StoreError(error, adds: adds, of: $0) } ?? StoreError(error) }
         ) { projector.add($0) }
         self.appender = appender
         self.following = FollowingBatches(projection, projector, appender, damage)
-        decider = Decider(log, projection, configuration, hash: hash, now: self.now, report: report)
+        decider = Decider(
+            log, projection, configuration, figures: figures, hash: hash, now: self.now, report: report)
         let follower = following.map {
             Follower(
                 $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
@@ -307,9 +313,11 @@ package final class Engine: Store, @unchecked Sendable {
                 try storeFaults { try projector.awaitRoom() }
                 try projectErasures()
                 try takeNewTables()
+                let begin = monotonicNanoseconds()
                 let (result, block, places) = try decider.decide(
                     needs, each: each, term: leader.term, projected: projector.projected, failure: appender.failure,
                     damaged: noteDamage, decide)
+                figures.decision.note(monotonicNanoseconds() - begin)
                 if block?.rows.erasures.isEmpty == false { erasures = block?.number }
                 appender.submit(
                     Appender.Batch(block: block, places: places) { failure in
@@ -571,6 +579,20 @@ package final class Engine: Store, @unchecked Sendable {
         report(.steppedDown(reason))
         follower?.follow()
     }
+
+    // MARK: How it is
+
+    package var standing: StoreStanding {
+        var standing = StoreStanding()
+        standing.leads = role.withLock { $0.isLeading }
+        standing.block = appender.head.number
+        if standing.leads { standing.logFailure = appender.failure }
+        (standing.projected, standing.unprojectedBytes, standing.projectionFailure) = projector.standing
+        standing.lacksStandbys = standbys.isLacking
+        return standing
+    }
+
+    package func projectedFigures() throws -> ProjectedFigures? { try projection.figures() }
 
     // MARK: The end
 

@@ -109,6 +109,18 @@ package final class OpeningStore: Store {
 
     package func projectedState() throws -> ProjectedState { try store().projectedState() }
 
+    package var standing: StoreStanding {
+        var standing = StoreStanding()
+        switch state.withLock({ $0 }) {
+        case .open(let store): return store.standing
+        case .opening(let progress): standing.state = .opening(progress: progress)
+        case .failed(let error): standing.state = .failed("\(error)")
+        }
+        return standing
+    }
+
+    package func projectedFigures() throws -> ProjectedFigures? { try store().projectedFigures() }
+
     /// Ends the opening, or closes what was opened.
     /// - Throws: what kept the store from opening.
     package func close() throws {

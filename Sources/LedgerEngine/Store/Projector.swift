@@ -51,6 +51,11 @@ final class Projector: Sendable {
     /// The last block that is projected.
     var projected: BlockNumber { state.withLock { $0.projected } }
 
+    /// The last block that is projected, the bytes of those that are not, and why the last step failed.
+    var standing: (projected: BlockNumber, bytes: Int, failure: StoreError?) {
+        state.withLock { ($0.projected, $0.waitingBytes + $0.applyingBytes, $0.failure) }
+    }
+
     /// Takes over a block that is durable.
     func add(_ block: SealedBlock) {
         let now = monotonicNanoseconds()

@@ -235,6 +235,8 @@ final class RenewableProjection: Projection {
 
     func journal(_ query: JournalQuery) throws -> JournalPage { try use { try $0.journal(query) } }
 
+    func figures() throws -> ProjectedFigures? { try use { try $0.figures() } }
+
     func checkNext() throws -> Bool { try use { try $0.checkNext() } }
 
     func find(_ query: FindQuery) throws -> Finding { try use { try $0.find(query) } }

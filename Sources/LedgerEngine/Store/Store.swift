@@ -85,12 +85,24 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func projectedState() throws -> ProjectedState
 
+    /// How it is. May be called from any thread, and does not block.
+    var standing: StoreStanding { get }
+
+    /// What an operator watches of what the tables hold, without waiting for the last commits; `nil` where nobody
+    /// counts it. May be called from any thread, and may block.
+    /// - Throws: ``StoreError``
+    func projectedFigures() throws -> ProjectedFigures?
+
     /// Makes everything durable and closes. Nothing may be called after it.
     /// - Throws: ``StoreError``
     func close() throws
 }
 
 extension Store {
+    package var standing: StoreStanding { StoreStanding() }
+
+    package func projectedFigures() throws -> ProjectedFigures? { nil }
+
     /// Commits a batch that has no parts.
     package func commit<Result: Sendable>(
         _ needs: Needs, isLast: Bool, _ decide: (inout Books) -> Result,
