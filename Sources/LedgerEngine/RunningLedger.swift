@@ -15,6 +15,7 @@ package final class RunningLedger: Sendable {
     private let store: any Store
     private let entries: Feed
     private let standbys: Standbys
+    private let verifier: Verifier
     private let verifiers: WorkerPool
     private let sequencer: Sequencer
     private let readers: Readers
@@ -44,6 +45,7 @@ package final class RunningLedger: Sendable {
         self.store = store
         self.limits = limits
         self.figures = figures
+        self.verifier = verifier
         let entries = try entries ?? Feed()
         self.entries = entries
         self.standbys = try standbys ?? Standbys()
@@ -70,6 +72,9 @@ package final class RunningLedger: Sendable {
 
     /// How it is at this moment. Nothing is waited for.
     package var standing: StoreStanding { store.standing }
+
+    /// How many signatures were accepted by the table of their key, and how many OpenSSL has judged.
+    package var signatureCounts: (byTable: UInt64, byOpenSSL: UInt64) { verifier.signatureCounts }
 
     /// Operations that wait for a batch.
     package var waitingOperations: Int { sequencer.waitingCount }

@@ -18,6 +18,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var state: ConnectionState
     private let share: ReplyShare
     private let loop: LoopShares
+    private let figures: RequestFigures
     private var context: ChannelHandlerContext?
     /// What stands before it where clients speak HTTP.
     private let front: HTTPFront?
@@ -56,9 +57,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         self.id = id
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
         loop = service.loops.shares(of: eventLoop)
+        figures = service.requests.figures(of: eventLoop)
         state = ConnectionState(
             tokens: service.tokens, directory: service.directory, info: service.ledgers.info, limits: service.limits,
-            share: share, clock: service.clock, isLedElsewhere: service.ledgers.isLedElsewhere
+            share: share, clock: service.clock, isLedElsewhere: service.ledgers.isLedElsewhere,
+            figures: figures
         ) { name in
             connections.seat(id, as: name)
         }
@@ -121,7 +124,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         // Of HTTP heads were read too: `decoded`.
-        if front == nil { receivedBytes += bytes.readableBytes }
+        if front == nil { noteReceived(bytes.readableBytes) }
         state.received(&bytes)
     }
 
@@ -199,8 +202,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// - Parameter bytes: how much was read.
     func decoded(bytes: Int, since begin: NIODeadline) {
         eventLoop.preconditionInEventLoop()
-        receivedBytes += bytes
+        noteReceived(bytes)
         decodingTime = decodingTime + (eventLoop.now - begin)
+    }
+
+    private func noteReceived(_ bytes: Int) {
+        receivedBytes += bytes
+        figures.noteRead(bytes)
     }
 
     /// Whether the connection is not read from, for want of memory or because its client does not read.
@@ -359,6 +367,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             sessions.relay(requests, to: place, for: client) { openRelay(to: place, for: client) }
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
+            figures.noteWritten(bytes.readableBytes)
             context.write(wrapOutboundOut(bytes), promise: nil)
         case .flush:
             if context.channel.isWritable { lastProgress = .now() }

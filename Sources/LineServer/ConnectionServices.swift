@@ -19,9 +19,21 @@ final class ConnectionServices: Sendable {
     let loops: LoopShares.Table
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
+    let requests: RequestFigures.Table
+    let watch: Watch
+    /// Whether other machines may watch without a certificate: the network between is trusted.
+    let trustsNetwork: Bool
     /// By which names it may be asked over HTTP where nobody needs a token; `nil` where somebody does.
     let hosts: LocalHosts?
+    /// The same for metrics, where nobody needs a certificate.
+    let watchHosts: LocalHosts?
     let logger: Logger
+
+    /// Whether metrics are told whoever connects from there: from this machine anybody, from others who has a
+    /// certificate of an authority that is configured, where the network is not trusted.
+    func mayWatch(from address: SocketAddress?) -> Bool {
+        trustsNetwork || certificates?.asksClients == true || address?.isLocal ?? true
+    }
 
     /// - Parameter timer: waits for times that are no connection's.
     /// - Throws: ``ServerError`` where the certificates for TLS cannot be used.
@@ -41,6 +53,13 @@ final class ConnectionServices: Sendable {
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
         hosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenHTTP) }
+        let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
+        watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
+        requests = RequestFigures.Table(ledgers: ledgers.members.count)
+        watch = Watch(
+            ledgers, limits: configuration.limits, requests: requests, connections: connections, notices: notices,
+            certificates: certificates)
+        trustsNetwork = configuration.allowsInsecurePlaintext
         self.logger = logger
     }
 }

@@ -126,7 +126,9 @@ struct ConnectionState {
     private var operations: [LedgerOperation] = []
     /// What is to be passed on.
     private var relayed: [LedgerRequest] = []
-    private var replies = ReplyQueue()
+    private var replies: ReplyQueue
+    /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
+    private var acceptedAt: UInt64?
     /// Which of the reads in flight stand in a batch: their numbers among all that the ledger was ever handed, from 0.
     private var readsInBatches = CircularBuffer<Int>()
     private var isFlushDue = false
@@ -141,13 +143,16 @@ struct ConnectionState {
     ///   - clock: nanoseconds that never go back.
     ///   - isLedElsewhere: whether another node leads the ledger at a place, to which requests are passed on; `nil`
     ///     where that is never so.
+    ///   - figures: where requests are counted; nowhere where it is `nil`.
     ///   - seat: whether one more connection may authenticate under a name.
     init(
         tokens: TokenTable, directory: LedgerDirectory,
         info: @escaping @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo, limits: ServerLimits,
         share: ReplyShare, clock: @escaping @Sendable () -> UInt64,
-        isLedElsewhere: (@Sendable (Int) -> Bool)? = nil, seat: @escaping @Sendable (String) -> Bool
+        isLedElsewhere: (@Sendable (Int) -> Bool)? = nil, figures: RequestFigures? = nil,
+        seat: @escaping @Sendable (String) -> Bool
     ) {
+        replies = ReplyQueue(figures: figures)
         self.isLedElsewhere = isLedElsewhere
         self.directory = directory
         self.limits = limits
@@ -411,6 +416,7 @@ struct ConnectionState {
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
+        acceptedAt = nil
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
         // A line is not read again at each answer that it waits for.
         if awaitsOtherLedger && replies.requests > 0 { return }
@@ -430,7 +436,8 @@ struct ConnectionState {
             case .tooLong:
                 noteInVain()
                 let error = isLimited ? WireError.lineTooLong(unauthenticated: lineBytesMax) : .lineTooLong
-                replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax)
+                replies.append(
+                    .error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax, mark: mark(nil))
                 return ignoreInput()
             case .line(let range, let end):
                 isFrontWhole = true
@@ -539,8 +546,22 @@ struct ConnectionState {
         case .invalid(let error):
             turn.countLine()
             noteInVain()
-            replies.append(.error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax)
+            replies.append(
+                .error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax, mark: mark(nil))
         }
+    }
+
+    /// Marks a request that is accepted.
+    /// - Parameters:
+    ///   - message: `nil` where it is none.
+    ///   - place: of the ledger that is asked; `nil` where none is.
+    private mutating func mark(_ message: Message?, at place: Int? = nil) -> RequestFigures.Mark? {
+        guard let figures = replies.figures else { return nil }
+        let time = acceptedAt ?? figures.now()
+        acceptedAt = time
+        var method: Method?
+        if case .success(let asked)? = message?.body { method = asked.method }
+        return figures.mark(method, at: place, since: time)
     }
 
     /// Accepts the next request of the batch, or ends it.
@@ -561,7 +582,8 @@ struct ConnectionState {
             return false
         } else {
             replies.append(
-                .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax)
+                .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax,
+                mark: mark(message))
         }
         batch?.rest.removeFirst()
         return true
@@ -585,10 +607,12 @@ struct ConnectionState {
         switch message.body {
         case .failure(let error):
             noteInVain()
-            replies.append(.error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+            replies.append(
+                .error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
         case .success(let asked):
             if let reply = reception.answer(asked, for: target, &turn) {
-                replies.append(reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                replies.append(
+                    reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
             } else if case .ledger(let request) = asked.request {
                 if case .notification = form, case .notify(let notify) = request {
                     notification = .notification(notify.signedPayload)
@@ -597,13 +621,16 @@ struct ConnectionState {
                 switch reception.approver(of: request, for: directory.name(at: place), &turn) {
                 case .success(let name): approver = name
                 case .failure(let refusal):
-                    replies.append(.error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                    replies.append(
+                        .error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                        mark: mark(message))
                     return
                 }
                 if relay != nil {
                     relayed.append(request)
                     replies.appendSubmitted(
-                        isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                        isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                        mark: mark(message, at: place))
                     return
                 }
                 var operation = LedgerOperation(
@@ -614,7 +641,8 @@ struct ConnectionState {
                 }
                 operations.append(operation)
                 replies.appendSubmitted(
-                    isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
+                    isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                    mark: mark(message, at: place))
             }
         }
     }

@@ -11,8 +11,15 @@ package final class LineService: Service {
     private let services: ConnectionServices
     private let group: MultiThreadedEventLoopGroup
     private let logger: Logger
-    private let bound = Announcement<(lines: [ServerAddress], http: [ServerAddress])>()
+    private let bound = Announcement<Bound>()
     private let stop: StopSignal
+
+    /// Where it listens.
+    private struct Bound {
+        var lines: [ServerAddress]
+        var http: [ServerAddress]
+        var metrics: [ServerAddress]
+    }
 
     /// Ends a service from within the process.
     package final class StopSignal: Sendable {
@@ -50,6 +57,11 @@ package final class LineService: Service {
     /// The same of those addresses where it speaks HTTP.
     package var boundHTTPAddresses: [ServerAddress] {
         get async throws { try await bound.value().http }
+    }
+
+    /// The same of those where it tells metrics.
+    package var boundMetricsAddresses: [ServerAddress] {
+        get async throws { try await bound.value().metrics }
     }
 
     /// Whether clients need tokens.
@@ -106,10 +118,12 @@ package final class LineService: Service {
     package func run() async throws {
         var failure: (any Error)?
         var listeners: [ListeningSocket] = []
+        var watched: [ListeningSocket] = []
         do {
+            for address in configuration.listenMetrics { watched.append(try await bind(address, .watching)) }
             for address in configuration.listen { listeners.append(try await bind(address, .lines)) }
             for address in configuration.listenHTTP { listeners.append(try await bind(address, .http)) }
-            announce(listeners.map(\.channel))
+            announce(listeners.map(\.channel), watched.map(\.channel))
             let looks = lookAtCertificates()
             defer { looks?.cancel() }
             await shutdownSignal()
@@ -119,10 +133,13 @@ package final class LineService: Service {
             bound.fail(error)
         }
 
+        services.watch.beginShutdown()
         for listener in listeners { await close(listener) }
         let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
         services.notices.close()
+        // The last, so that somebody who watches sees how the rest ends.
+        for listener in watched { await close(listener) }
         if late > 0 {
             logger.warning("connections were closed with requests unanswered", metadata: ["connections": "\(late)"])
         }
@@ -130,12 +147,20 @@ package final class LineService: Service {
     }
 
     private func bind(_ address: ServerAddress, _ speech: Speech) async throws -> ListeningSocket {
-        try await Listener(group: group, services: services, speech: speech)
-            .bind(address, lacks: configuration.protectionLacking)
+        let lacks: [String]
+        switch speech {
+        case .lines, .http: lacks = configuration.protectionLacking
+        case .watching:
+            lacks = configuration.watchProtectionLacking(asksClients: services.certificates?.asksClients == true)
+        }
+        return try await Listener(group: group, services: services, speech: speech).bind(address, lacks: lacks)
     }
 
-    /// - Parameter listeners: those of the line protocol, and behind them those of HTTP.
-    private func announce(_ listeners: [any Channel]) {
+    /// - Parameters:
+    ///   - listeners: those of the line protocol, and behind them those of HTTP.
+    ///   - watched: those where metrics are told.
+    private func announce(_ listeners: [any Channel], _ watched: [any Channel]) {
+        let metrics = watched.compactMap { ServerAddress($0.localAddress) }
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
         let lines = Array(addresses.prefix(configuration.listen.count))
         let http = Array(addresses.dropFirst(configuration.listen.count))
@@ -146,8 +171,9 @@ package final class LineService: Service {
         warnOfClientCertificates()
         var metadata: Logger.Metadata = ["addresses": "\(lines.map(\.description).joined(separator: " "))"]
         if !http.isEmpty { metadata["http"] = "\(http.map(\.description).joined(separator: " "))" }
+        if !metrics.isEmpty { metadata["metrics"] = "\(metrics.map(\.description).joined(separator: " "))" }
         logger.info("listening", metadata: metadata)
-        bound.succeed((lines, http))
+        bound.succeed(Bound(lines: lines, http: http, metrics: metrics))
     }
 
     /// Tells the operator, once a day, when the certificate runs out soon; `nil` without TLS.

@@ -101,7 +101,7 @@ struct Listener {
 
     private func bindTCP(_ socket: SocketAddress) async throws -> any Channel {
         let limits = services.limits
-        return try await bootstrap(certificates: services.certificates, hosts: services.hosts)
+        return try await bootstrap(certificates: services.certificates, hosts: speech.hosts(services))
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             // A peer that vanished without a word keeps no place (tcp(7)).
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
@@ -121,6 +121,25 @@ struct Listener {
         // NIO listens to a bound socket with a queue of its own length.
         listen(descriptor, services.limits.listenBacklog)
         return ListeningSocket(channel: channel, file: file)
+    }
+
+    /// Sets up a connection that watches.
+    private func watch(
+        _ channel: any Channel, _ certificates: ServerCertificates?, _ hosts: LocalHosts?
+    ) -> EventLoopFuture<Void> {
+        // The authorities may have been replaced since it listens.
+        guard services.mayWatch(from: channel.remoteAddress), services.watch.admit(channel) else {
+            return channel.close()
+        }
+        return channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            if let certificates {
+                try pipeline.addHandlers(
+                    PlaintextRefusalHandler(services, speech), certificates.makeHandler(asksClients: true))
+            }
+            try pipeline.addHandlers(
+                HTTPResponseEncoder(), services.limits.makeHTTPDecoder(), WatchFront(services, hosts: hosts))
+        }
     }
 
     /// - Parameter hosts: by which names clients may ask over HTTP; `nil` where these are no matter.
@@ -143,6 +162,7 @@ struct Listener {
                 value: .init(low: limits.unreadReplyBytesLow, high: limits.unreadReplyBytesMax)
             )
             .childChannelInitializer { channel in
+                if speech == .watching { return watch(channel, certificates, hosts) }
                 let front = speech == .http ? HTTPFront(services, hosts: hosts) : nil
                 let handler = ConnectionHandler(
                     services, eventLoop: channel.eventLoop, isTLS: certificates != nil, front: front)
@@ -167,6 +187,16 @@ struct Listener {
                     try pipeline.addHandler(handler)
                 }
             }
+    }
+}
+
+extension Speech {
+    /// By which names clients may ask; `nil` where these are no matter.
+    fileprivate func hosts(_ services: ConnectionServices) -> LocalHosts? {
+        switch self {
+        case .lines, .http: services.hosts
+        case .watching: services.watchHosts
+        }
     }
 }
 

@@ -28,6 +28,8 @@ final class NoticeLog: Sendable {
 
     private struct Window {
         var kinds: [NoticeKind: Counts] = [:]
+        /// What there was in all times before.
+        var before: [NoticeKind: Int] = [:]
         /// Whether the end of the time is waited for.
         var isOpen = false
     }
@@ -62,7 +64,10 @@ final class NoticeLog: Sendable {
     /// The time is over: says how many there were of which no line was written.
     func close() {
         let kinds = window.withLockedValue { window in
-            defer { window = Window() }
+            defer {
+                let totals = window.before.merging(window.kinds.mapValues(\.total)) { $0 + $1 }
+                window = Window(before: totals)
+            }
             return window.kinds.sorted { $0.key.name < $1.key.name }
         }
         for (kind, counts) in kinds where counts.total > counts.lines {
@@ -75,6 +80,13 @@ final class NoticeLog: Sendable {
                     "milliseconds": "\(limits.noticeMilliseconds)",
                 ])
         }
+    }
+
+    /// How many there were of each kind since the start, by its name.
+    var totals: [(name: String, count: Int)] {
+        window.withLockedValue { window in
+            window.before.merging(window.kinds.mapValues(\.total)) { $0 + $1 }
+        }.map { ($0.key.name, $0.value) }.sorted { $0.name < $1.name }
     }
 
     private func log(_ kind: NoticeKind, _ message: String, _ details: Logger.Metadata) {

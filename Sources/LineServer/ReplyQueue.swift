@@ -26,6 +26,8 @@ struct ReplyQueue {
         /// The largest reply, but for the page of a read.
         var replyBytesMax = 0
         var body: Body
+        /// Of what counts as a request.
+        var mark: RequestFigures.Mark?
 
         /// The largest reply, with the page.
         var heldBytesMax: Int {
@@ -33,6 +35,8 @@ struct ReplyQueue {
         }
     }
 
+    /// Where it is counted what became of requests; `nil` where nobody does.
+    let figures: RequestFigures?
     private var slots = CircularBuffer<Slot>()
     private var writer = ReplyWriter()
     /// Bytes that were written and that the client has not read.
@@ -52,6 +56,8 @@ struct ReplyQueue {
     private(set) var readsAnswered = 0
     /// The reply that was written last, where that is an error.
     private(set) var lastError: Reply?
+
+    init(figures: RequestFigures? = nil) { self.figures = figures }
 
     /// Whether the replies written last are of the batch that began last.
     private var isWritingLastBatch: Bool { isInBatch && batchesWritten == batchesBegun }
@@ -86,13 +92,20 @@ struct ReplyQueue {
     /// - Parameter bytes: of the batch's line.
     mutating func endBatch(bytes: Int) { slots.append(Slot(id: nil, bytes: bytes, body: .endBatch)) }
 
-    /// - Parameter bytes: of the line, where the request is one by itself.
-    mutating func append(_ reply: Reply, id: RequestID?, bytes: Int, replyBytesMax: Int) {
-        append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .answered(reply)))
+    /// - Parameters:
+    ///   - bytes: of the line, where the request is one by itself.
+    ///   - mark: `nil` where it is the answer to no request.
+    mutating func append(
+        _ reply: Reply, id: RequestID?, bytes: Int, replyBytesMax: Int, mark: RequestFigures.Mark? = nil
+    ) {
+        append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .answered(reply), mark: mark))
     }
 
-    mutating func appendSubmitted(isRead: Bool, id: RequestID?, bytes: Int, replyBytesMax: Int) {
-        append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .submitted(isRead: isRead)))
+    mutating func appendSubmitted(
+        isRead: Bool, id: RequestID?, bytes: Int, replyBytesMax: Int, mark: RequestFigures.Mark? = nil
+    ) {
+        append(
+            Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .submitted(isRead: isRead), mark: mark))
     }
 
     private mutating func append(_ slot: Slot) {
@@ -129,6 +142,14 @@ struct ReplyQueue {
     @discardableResult
     private mutating func settle(of ledger: LedgerName?, next: () -> Reply?) -> Bool {
         let count = slots.count
+        // One look at the clock for all that is settled together.
+        var time: UInt64?
+        func note(_ reply: Reply, of mark: RequestFigures.Mark?) {
+            guard let mark, let figures else { return }
+            let now = time ?? figures.now()
+            time = now
+            figures.note(RequestFigures.Outcome(reply), of: mark, at: now)
+        }
         while let slot = slots.first {
             switch slot.body {
             case .beginBatch:
@@ -141,6 +162,7 @@ struct ReplyQueue {
             case .answered(let reply):
                 requests -= 1
                 lastError = reply.isError ? reply : nil
+                note(reply, of: slot.mark)
                 if let id = slot.id { writer.write(reply, id: id) }
             case .submitted(let isRead):
                 guard let reply = next() else { return slots.count < count }
@@ -150,6 +172,7 @@ struct ReplyQueue {
                     readsAnswered += 1
                 }
                 lastError = reply.isError ? reply : nil
+                note(reply, of: slot.mark)
                 if let id = slot.id { writer.write(reply, id: id, ledger: ledger) }
             }
             slots.removeFirst()

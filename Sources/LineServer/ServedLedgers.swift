@@ -1,5 +1,6 @@
 package import AppStore
 package import LedgerEngine
+package import LedgerMetrics
 package import LedgerWire
 
 /// The ledgers of a service, each at its place.
@@ -14,12 +15,19 @@ package struct ServedLedgers: Sendable {
         package var info: @Sendable () -> LedgerInfo
         /// Passes on what another node has to carry out; `nil` where clients are told to ask that node.
         package var relay: (any LeaderRelay)?
+        /// Where its files are; `nil` where it has none.
+        package var folder: String?
+        /// Adds figures, under the labels of the ledger, that are not the engine's.
+        package var measure: @Sendable (inout Exposition, [Label]) -> Void
 
         package init(
             name: LedgerName? = nil, app: App, ledger: RunningLedger, relay: (any LeaderRelay)? = nil,
+            folder: String? = nil, measure: @escaping @Sendable (inout Exposition, [Label]) -> Void = { _, _ in },
             info: @escaping @Sendable () -> LedgerInfo
         ) {
             self.relay = relay
+            self.folder = folder
+            self.measure = measure
             self.name = name
             self.app = app
             self.ledger = ledger

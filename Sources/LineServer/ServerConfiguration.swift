@@ -48,6 +48,8 @@ package struct ServerConfiguration: Sendable {
     package var listen: [ServerAddress]
     /// Where it speaks HTTP.
     package var listenHTTP: [ServerAddress]
+    /// Where an operator's programs read metrics and health.
+    package var listenMetrics: [ServerAddress]
     package var access: Access
     /// Without it, only this machine may connect, unless ``allowsInsecurePlaintext``.
     package var tls: TLS?
@@ -66,13 +68,15 @@ package struct ServerConfiguration: Sendable {
     package static let socketModeDefault: UInt32 = 0o660
 
     package init(
-        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], access: Access, tls: TLS? = nil,
+        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenMetrics: [ServerAddress] = [], access: Access,
+        tls: TLS? = nil,
         needsCertificatesOverHTTP: Bool = true, allowsInsecurePlaintext: Bool = false,
         socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
         self.listenHTTP = listenHTTP
+        self.listenMetrics = listenMetrics
         self.access = access
         self.tls = tls
         self.needsCertificatesOverHTTP = needsCertificatesOverHTTP
@@ -97,5 +101,17 @@ extension ServerConfiguration {
             )
         }
         return lacking
+    }
+
+    /// The same for those that watch, who show no token.
+    /// - Parameter asksClients: whether clients need a certificate.
+    func watchProtectionLacking(asksClients: Bool) -> [String] {
+        if asksClients || allowsInsecurePlaintext { return [] }
+        return [
+            """
+            metrics are told without a token: configure tls.clientCA, or set insecurePlaintext where the network is \
+            safe without it
+            """
+        ]
     }
 }

@@ -147,6 +147,21 @@ package struct ServerLimits: Sendable {
     /// How long after its last reply a connection that the server closes may still send: closed with bytes unread it
     /// would be reset, and the client would lose replies that are on their way.
     package var lingerMilliseconds: Int64 = 1_000
+    /// Connections that watch the service at the same time, and for how long each may: a few programs do, now and then,
+    /// and one asks for metrics again after some seconds. A further one is closed without a word.
+    package var watchersMax = 16
+    package var watchMilliseconds: Int64 = 10_000
+    /// For how long the same is told of whether the service is ready: anybody may ask.
+    package var readinessMilliseconds: Int64 = 250
+    /// For how long the same is told of what a ledger's tables hold, and how long they may be read for that: holds and
+    /// unclaimed purchases are counted one by one.
+    package var tableFiguresMilliseconds: Int64 = 10_000
+    package var tableFiguresMillisecondsMax: Int64 = 2_000
+    /// How long a standby may have lacked something that its leader had and still count as ready: less than anybody
+    /// notices in a report, and more than a large block takes over a slow line.
+    package var readyBehindMilliseconds: Int64 = 30_000
+    /// Bytes that a disk must have left: one segment of the log, which has 64 MiB.
+    package var readyDiskBytes: UInt64 = 64 << 20
     /// How long a shutdown waits for replies to be written before it closes connections all the same.
     package var shutdownMilliseconds: Int64 = 10_000
 

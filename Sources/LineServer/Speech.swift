@@ -5,6 +5,8 @@ enum Speech {
     /// The line protocol.
     case lines
     case http
+    /// HTTP, for an operator's programs alone: metrics and health.
+    case watching
 
     /// What a client is told that is not served at all.
     func refusal(_ error: WireError) -> [UInt8] {
@@ -13,7 +15,7 @@ enum Speech {
             var writer = ReplyWriter()
             writer.write(.error(error), id: .null)
             return writer.bytes
-        case .http:
+        case .http, .watching:
             let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
             return HTTPResponse(refusal, isKeptAlive: false).bytes
         }

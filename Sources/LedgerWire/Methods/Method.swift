@@ -73,6 +73,19 @@ extension LedgerName {
     }
 }
 
+extension Method {
+    /// Where the texts of all names are: each stands in the program once.
+    private static let places = Methods.all.map { UInt(bitPattern: $0.name.utf8Start) }
+
+    /// Its place among ``Methods/all``.
+    package var number: Int {
+        guard let number = Method.places.firstIndex(of: UInt(bitPattern: name.utf8Start)) else {
+            preconditionFailure("\(description) is not among all methods")
+        }
+        return number
+    }
+}
+
 extension Method: Hashable, CustomStringConvertible {
     package static func == (left: Method, right: Method) -> Bool { left.description == right.description }
     package func hash(into hasher: inout Hasher) { hasher.combine(description) }

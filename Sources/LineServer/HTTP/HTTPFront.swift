@@ -3,6 +3,7 @@ import LedgerWire
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 
 /// HTTP/1.1 in front of a connection's handler: the body of a request is a line to that, and its reply the body of the
 /// response. What a client sends behind a request waits until that is answered.
@@ -36,12 +37,25 @@ final class HTTPFront: ChannelDuplexHandler {
         var bodyBytes = 0
     }
 
+    /// A request for a page.
+    private struct Showing {
+        let page: WatchPage
+        let method: HTTPMethod
+        let isKeptAlive: Bool
+        /// Of its body, which is dropped.
+        var bodyBytes = 0
+    }
+
     private enum Phase {
         case idle
         /// Its body is still coming.
         case receiving(Exchange)
         /// Its body is still coming, and the next request is behind that.
         case dropping(Declined)
+        /// The same of one for a page.
+        case showing(Showing)
+        /// The page is being made.
+        case looking(Showing)
         /// The ledger has it.
         case answering(Exchange)
         /// A request was answered. What came behind it is looked at when others have had the event loop.
@@ -62,6 +76,7 @@ final class HTTPFront: ChannelDuplexHandler {
     weak var connection: ConnectionHandler?
     private let limits: ServerLimits
     private let notices: NoticeLog
+    private let watch: Watch
     /// `nil` where clients may ask by any name.
     private let hosts: LocalHosts?
     private var context: ChannelHandlerContext?
@@ -79,6 +94,7 @@ final class HTTPFront: ChannelDuplexHandler {
     init(_ services: ConnectionServices, hosts: LocalHosts?) {
         limits = services.limits
         notices = services.notices
+        watch = services.watch
         self.hosts = hosts
     }
 
@@ -95,8 +111,8 @@ final class HTTPFront: ChannelDuplexHandler {
     /// Whether what comes waits.
     private var isHolding: Bool {
         switch phase {
-        case .answering, .pausing: true
-        case .idle, .receiving, .dropping, .closing: !behind.isEmpty
+        case .answering, .looking, .pausing: true
+        case .idle, .receiving, .dropping, .showing, .closing: !behind.isEmpty
         }
     }
 
@@ -139,15 +155,42 @@ final class HTTPFront: ChannelDuplexHandler {
             stopTimer()
             respond(declined.refusal, to: declined.method, isKeptAlive: true, context)
             pause(context)
+        case (.body(let bytes), .showing(var showing)):
+            showing.bodyBytes += bytes.readableBytes
+            phase = .showing(showing)
+            if showing.bodyBytes > limits.headBytesMax { refuse(.longForAPage, context, to: showing.method) }
+        case (.end, .showing(let showing)):
+            stopTimer()
+            look(showing, context)
         case (.body, _), (.end, _), (.head, _): return
         }
+    }
+
+    /// Has a page made on a thread that may wait.
+    private func look(_ showing: Showing, _ context: ChannelHandlerContext) {
+        phase = .looking(showing)
+        let front = NIOLoopBound(self, eventLoop: context.eventLoop)
+        NIOThreadPool.singleton.runIfActive(eventLoop: context.eventLoop) { [watch] in showing.page.content(of: watch) }
+            .whenSuccess { content in front.value.show(content) }
+    }
+
+    private func show(_ content: WatchPage.Content) {
+        guard let context, case .looking(let showing) = phase else { return }
+        respond(content.response(to: showing.method, isKeptAlive: showing.isKeptAlive), context)
+        if showing.isKeptAlive { return pause(context) }
+        phase = .closing
+        connection?.finish()
     }
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
         switch HTTPRoute.read(head, limits, for: hosts) {
         case .failure(let refusal): decline(refusal, head, context)
-        case .success((let route, let credential)):
+        case .success(.page(let page)):
+            // Over a connection that is used for nothing else, too, its client is there.
+            hasNews = true
+            phase = .showing(Showing(page: page, method: head.method, isKeptAlive: head.isFollowed))
+        case .success(.line(let route, let credential)):
             if let error = connection.begin(route.form, from: credential) {
                 var refusal = error.retryable ? HTTPRefusal.unavailable(error) : .unauthenticated(error)
                 refusal.isNoted = credential != nil
@@ -180,8 +223,8 @@ final class HTTPFront: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         switch phase {
-        case .receiving, .dropping: if timer == nil { awaitEnd(context) }
-        case .idle, .answering, .pausing, .closing: break
+        case .receiving, .dropping, .showing: if timer == nil { awaitEnd(context) }
+        case .idle, .answering, .looking, .pausing, .closing: break
         }
         guard hasNews else { return }
         hasNews = false
@@ -199,7 +242,8 @@ final class HTTPFront: ChannelDuplexHandler {
                 if self.connection?.holdsReading == true { return self.awaitEnd(context) }
                 self.refuse(.tooSlow(exchange.route), context)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
-            case .idle, .answering, .pausing, .closing: return
+            case .showing(let showing): self.refuse(.longForAPage, context, to: showing.method)
+            case .idle, .answering, .looking, .pausing, .closing: return
             }
         }
     }
@@ -315,8 +359,8 @@ final class HTTPFront: ChannelDuplexHandler {
     private func goThroughBehind(_ context: ChannelHandlerContext) {
         while let next = behind.first {
             switch phase {
-            case .answering, .pausing, .closing: return
-            case .idle, .receiving, .dropping: behind.removeFirst()
+            case .answering, .looking, .pausing, .closing: return
+            case .idle, .receiving, .dropping, .showing: behind.removeFirst()
             }
             switch next {
             case .part(let part): received(part, context)
@@ -334,6 +378,8 @@ final class HTTPFront: ChannelDuplexHandler {
         case .idle, .pausing, .closing: break
         case .answering: _ = answer(outcome, ends: true)
         case .receiving: respond(.unavailable(.shuttingDown), isKeptAlive: false, context)
+        case .showing(let showing), .looking(let showing):
+            respond(.unavailable(.shuttingDown), to: showing.method, isKeptAlive: false, context)
         case .dropping(let declined): respond(declined.refusal, to: declined.method, isKeptAlive: false, context)
         }
         stopTimer()
@@ -347,7 +393,7 @@ final class HTTPFront: ChannelDuplexHandler {
         guard let context else { return }
         switch phase {
         case .receiving, .answering: refuse(refusal, context)
-        case .idle, .dropping, .pausing, .closing: break
+        case .idle, .dropping, .showing, .looking, .pausing, .closing: break
         }
     }
 

@@ -44,6 +44,10 @@ struct HTTPRefusal: Error {
         HTTPRefusal(.requestTimeout, "the body for \(route.rawValue) did not come in time")
     }
 
+    static let longForAPage = HTTPRefusal(.payloadTooLarge, "a request for a page has no body, or a short one")
+    static let nothingThere = HTTPRefusal(.notFound, "there is nothing at this path")
+    static let otherHost = HTTPRefusal(
+        .forbidden, "host is no name of this machine (localhost, 127.0.0.1, [::1] or where it listens)")
     static let malformed = HTTPRefusal(.badRequest, "this is no HTTP/1.1, or its head is longer than is read")
     /// The connection has no place any more, or the server goes.
     static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }

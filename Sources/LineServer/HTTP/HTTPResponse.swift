@@ -8,16 +8,18 @@ struct HTTPResponse {
     /// What is written behind the head.
     private(set) var body: ByteBuffer
 
+    static let json = "application/json"
+
     init(
         _ status: HTTPResponseStatus, _ body: ByteBuffer = ByteBuffer(), _ headers: [(String, String)] = [],
-        isKeptAlive: Bool
+        type: String = json, isKeptAlive: Bool
     ) {
         self.body = body
         head = HTTPResponseHead(version: .http1_1, status: status, headers: HTTPHeaders(headers))
         head.headers.add(name: "date", value: HTTPDate.now())
         if status != .noContent {
             head.headers.add(name: "content-length", value: "\(body.readableBytes)")
-            if body.readableBytes > 0 { head.headers.add(name: "content-type", value: "application/json") }
+            if body.readableBytes > 0 { head.headers.add(name: "content-type", value: type) }
         }
         // RFC 9110 §10.2.3, in seconds.
         if status == .serviceUnavailable { head.headers.add(name: "retry-after", value: "1") }
@@ -29,9 +31,11 @@ struct HTTPResponse {
         var writer = ReplyWriter()
         writer.write(.error(refusal.error), id: .null)
         self.init(refusal.status, ByteBuffer(bytes: writer.bytes), refusal.headers, isKeptAlive: isKeptAlive)
-        // RFC 9110 §9.3.2: the head is that of the response to any other method.
-        if method == .HEAD { body = ByteBuffer() }
+        if method == .HEAD { leaveOutBody() }
     }
+
+    /// RFC 9110 §9.3.2: the head of a response to HEAD is that of the response to any other method.
+    mutating func leaveOutBody() { body = ByteBuffer() }
 
     /// As it goes over the wire where nothing encodes it.
     var bytes: [UInt8] {

@@ -1,7 +1,14 @@
 import LedgerWire
 import NIOHTTP1
 
-/// What the service offers over HTTP, each by POST to a path of its own.
+/// What a request of HTTP asks for.
+enum HTTPAsked {
+    /// Its body is a line, from whoever it shows to send it.
+    case line(HTTPRoute, Credential?)
+    case page(WatchPage)
+}
+
+/// What the service offers over HTTP to clients, each by POST to a path of its own.
 enum HTTPRoute: String, CaseIterable {
     /// Requests of the line protocol: one, or a batch.
     case requests = "/v1/rpc"
@@ -32,12 +39,16 @@ enum HTTPRoute: String, CaseIterable {
     /// - Parameter hosts: by which names it may be asked; `nil` where these are no matter.
     static func read(
         _ head: HTTPRequestHead, _ limits: ServerLimits, for hosts: LocalHosts? = nil
-    ) -> Result<(route: HTTPRoute, credential: Credential?), HTTPRefusal> {
+    ) -> Result<HTTPAsked, HTTPRefusal> {
         do throws(HTTPRefusal) {
             try checkFraming(head)
             let target = try HTTPTarget(head)
+            if let page = WatchPage.at(target.path, isHealthOnly: true) {
+                try page.check(head.method)
+                return .success(.page(page))
+            }
             guard let route = allCases.first(where: { $0.rawValue == target.path }) else {
-                throw HTTPRefusal(.notFound, "there is nothing at this path")
+                throw HTTPRefusal.nothingThere
             }
             guard head.method == .POST else {
                 throw HTTPRefusal(.methodNotAllowed, "this path takes POST alone", [("allow", "POST")])
@@ -51,8 +62,8 @@ enum HTTPRoute: String, CaseIterable {
                     .unsupportedMediaType, "the body must have no content-encoding", [("accept-encoding", "identity")])
             }
             switch route {
-            case .notifications: return .success((route, .appStore))
-            case .requests: return .success((route, try credential(head, target, hosts)))
+            case .notifications: return .success(.line(route, .appStore))
+            case .requests: return .success(.line(route, try credential(head, target, hosts)))
             }
         } catch {
             return .failure(error)
@@ -80,10 +91,7 @@ enum HTTPRoute: String, CaseIterable {
         if head.headers.contains(name: "origin") {
             throw HTTPRefusal(.forbidden, "pages of web sites are not answered")
         }
-        if let hosts, let authority = target.authority, !hosts.has(authority) {
-            throw HTTPRefusal(
-                .forbidden, "host is no name of this machine (localhost, 127.0.0.1, [::1] or where it listens)")
-        }
+        if let hosts, let authority = target.authority, !hosts.has(authority) { throw HTTPRefusal.otherHost }
         let shown = head.headers[canonicalForm: "authorization"]
         if shown.isEmpty { return nil }
         guard shown.count == 1, let token = bearerToken(shown[0]) else {
@@ -108,7 +116,7 @@ enum HTTPRoute: String, CaseIterable {
 }
 
 /// Whom and what a request asks for (RFC 9112 §3.2).
-private struct HTTPTarget {
+struct HTTPTarget {
     let path: String
     /// The host, and perhaps its port; `nil` in HTTP/1.0, where a request may name none.
     let authority: String?

@@ -40,6 +40,9 @@ final class ServerCertificates: Sendable {
         return Int64((left / 86_400).rounded(.down))
     }
 
+    /// For how many seconds they are; negative where one has expired.
+    var secondsLeft: Int64 { current.withLockedValue { $0.checked.expires } - Int64(time(nil)) }
+
     /// Reads everything again, and changes nothing.
     /// - Throws: ``ServerError`` where what is read cannot be used.
     func read(_ configuration: ServerConfiguration.TLS) throws(ServerError) -> Checked {
