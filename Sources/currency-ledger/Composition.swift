@@ -53,7 +53,7 @@ enum Composition {
         }
         let deadline = Clock.now() + openingMilliseconds
         var failures: [any Error] = []
-        for (_, store, _) in opened {
+        for (_, store, _, _) in opened {
             do {
                 if try store.wait(milliseconds: UInt64(max(0, deadline - Clock.now()))) { continue }
                 logger.notice("the tables are still being made; until then requests are answered storage_unavailable")
@@ -67,7 +67,7 @@ enum Composition {
         let agents = settings.ledgers.indices.compactMap { place in
             agent(
                 settings.ledgers[place], catalogs[place], signatures[place], opened[place].member, opened[place].log,
-                logger)
+                opened[place].appStore, logger)
         }
         return LedgerService(
             ledgers: ledgers, agents: agents, group: group,
@@ -94,7 +94,9 @@ enum Composition {
         _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
         acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, shares: (all: LeadShares, place: Int)?,
         failed: @escaping @Sendable () -> Void
-    ) throws -> (member: ServedLedgers.Member, store: OpeningStore, log: any BlockLog) {
+    ) throws -> (
+        member: ServedLedgers.Member, store: OpeningStore, log: any BlockLog, appStore: AppStoreFigures
+    ) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let node = try settings.node.map { own in
             Node(try openSharedLog(settings, own, create: create, logger: logger), shares: shares)
@@ -105,7 +107,10 @@ enum Composition {
         let following = try following(settings, catalog, logger: logger, failed: failed)
         let requirement = Standbys.Requirement(
             count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
-        let standbys = try Standbys(requirement, report: logger.report)
+        let figures = EngineFigures()
+        let appStore = AppStoreFigures()
+        let report = figures.counting(logger.report)
+        let standbys = try Standbys(requirement, report: report)
         let entries = try Feed()
         let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
             logger.critical("the ledger cannot be opened", metadata: ["error": "\(error)"])
@@ -113,25 +118,28 @@ enum Composition {
         } open: { progress in
             try engine(
                 log, settings, catalog: catalog, acceptsClock: acceptsClock, following: following, node: node,
-                standbys: standbys, entries: entries, scratch: scratch, logger: logger, progress)
+                standbys: standbys, entries: entries, figures: figures, scratch: scratch, logger: logger, progress)
         }
         let ledger = try RunningLedger(
             place: place, store: store, verifier: Verifier(app: signatures.app, anchors: signatures.anchors),
             signer: signatures.signer, publication: publication(settings), entries: entries, standbys: standbys,
-            limits: limits(settings), now: Clock.now, report: logger.report)
+            limits: limits(settings), figures: figures, now: Clock.now, report: report)
         let relay = node.flatMap { node in
             settings.node.flatMap { own in
                 own.passing.map { NodeRelay(node, own, $0, ledger: settings.name, logger: logger) }
             }
         }
-        let member = ServedLedgers.Member(name: settings.name, app: signatures.app, ledger: ledger, relay: relay) {
+        let member = ServedLedgers.Member(
+            name: settings.name, app: signatures.app, ledger: ledger, relay: relay, folder: settings.path,
+            measure: appStore.add
+        ) {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
                 engine: store.engine, currencies: catalog.currencies.keys.sorted(),
                 standby: following.flatMap { StandbyStanding($0) } ?? node.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
-        return (member, store, log)
+        return (member, store, log, appStore)
     }
 
     /// How long a start waits for the tables before it listens without them: longer than they take after any crash,
@@ -202,7 +210,8 @@ enum Composition {
     ///   may have too few files open.
     private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
         let server = ServerConfiguration(
-            listen: settings.listen, listenHTTP: settings.listenHTTP, access: settings.access, tls: tls(settings),
+            listen: settings.listen, listenHTTP: settings.listenHTTP, listenMetrics: settings.listenMetrics,
+            access: settings.access, tls: tls(settings),
             needsCertificatesOverHTTP: settings.httpClientCertificates,
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
             limits: try serverLimits(ledgers: settings.ledgers.count, logger))
@@ -290,10 +299,11 @@ enum Composition {
 
     private static func engine(
         _ log: any BlockLog, _ settings: LedgerSettings, catalog: Catalog, acceptsClock: Bool, following: Following?,
-        node: Node?, standbys: Standbys, entries: Feed, scratch: ScratchFolder, logger: Logger,
+        node: Node?, standbys: Standbys, entries: Feed, figures: EngineFigures, scratch: ScratchFolder, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
+        let report = figures.counting(logger.report)
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
@@ -308,11 +318,11 @@ enum Composition {
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
                     following: following, node: node, standbys: standbys, entries: entries,
-                    names: node == nil ? names(of: folder) : nil, hash: sha256, now: Clock.now,
+                    names: node == nil ? names(of: folder) : nil, figures: figures, hash: sha256, now: Clock.now,
                     readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
-                    logger.report(event)
+                    report(event)
                 }
             } catch {
                 // Somebody outside keeps them from being written.

@@ -113,5 +113,5 @@ extension Family {
         "Notifications of Apple's history that wait, as for a product that the catalog lacks.")
     package static let refusedNotifications = Family(
         "ledger_app_store_refused_notifications", .gauge,
-        "Notifications of Apple's history that were refused for good since the start.")
+        "Notifications that the last reading of Apple's history met and that are refused for good.")
 }

@@ -19,6 +19,7 @@ struct AppStoreAgent: Service {
     let consumptionDelay: Int64
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
+    let figures: AppStoreFigures
     let logger: Logger
 
     /// Goes on until the service is shut down, or its task is cancelled. What was begun in the ledger is ended by then.
@@ -49,7 +50,7 @@ struct AppStoreAgent: Service {
         await HistoryReading(
             client: client, caller: caller, folder: folder, environment: app.environment,
             beginning: { try settings.historyFrom ?? madeAt() ?? Clock.now() }, seconds: settings.historySeconds,
-            leads: leads, logger: logger
+            leads: leads, figures: figures, logger: logger
         ).run()
         caller.close()
     }

@@ -8,7 +8,7 @@ extension Composition {
     /// What asks the App Store for a ledger; `nil` where that has no key for it.
     static func agent(
         _ settings: LedgerSettings, _ catalog: Catalog, _ signatures: Signatures, _ member: ServedLedgers.Member,
-        _ log: any BlockLog, _ logger: Logger
+        _ log: any BlockLog, _ figures: AppStoreFigures, _ logger: Logger
     ) -> AppStoreAgent? {
         guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
         var logger = logger
@@ -17,7 +17,7 @@ extension Composition {
             settings: appStore, key: key, app: signatures.app, ledger: member.ledger,
             folder: LedgerFolder(settings.path), madeAt: { try madeAt(log) },
             consumptionDelay: catalog.consumptionDelayMinutes * 60_000, leads: { member.info().standby == nil },
-            logger: logger)
+            figures: figures, logger: logger)
     }
 
     /// When the ledger was made: the time of its first block, which a standby may not have yet.

@@ -19,6 +19,7 @@ struct HistoryReading {
     let seconds: Int
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
+    let figures: AppStoreFigures
     let logger: Logger
 
     /// Goes on until its task is cancelled.
@@ -47,6 +48,7 @@ struct HistoryReading {
             } else {
                 // Its leader reads the history. Where this one leads one day, it reads it all.
                 history = nil
+                figures.readThrough.set(0)
             }
             try? await Task.sleep(for: .seconds(seconds))
         }
@@ -61,6 +63,7 @@ struct HistoryReading {
             position = nil
         }
         let start = try position ?? beginning()
+        figures.readThrough.set(start)
         return HistoryCatchUp(client: client, environment: environment, position: start) {
             [caller] signedPayloads in
             let operations = signedPayloads.map { LedgerOperation.signed(.notification(Array($0.utf8)), account: nil) }
@@ -81,6 +84,9 @@ struct HistoryReading {
         let run = try await history.catchUp(to: Clock.now()) { [folder] _, position in
             try folder.noteHistoryPosition(position)
         }
+        figures.readThrough.set(run.readThrough)
+        figures.postponed.set(Int64(run.postponed))
+        figures.refused.set(Int64(run.refused))
         let outside = Told(refused: run.refused, postponed: run.postponed)
         defer { told = outside }
         if run.new == 0, outside == told ?? Told() { return }

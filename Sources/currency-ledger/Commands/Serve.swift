@@ -45,6 +45,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Whether clients of HTTP need a certificate too, where --tls-client-ca is given. Default: true")
     var httpClientCertificates: String?
 
+    @Option(help: "Addresses for an operator's programs: /metrics and /health, without a token. Default: none")
+    var metricsListen: String?
+
     @Option(help: "The mode of a Unix-domain socket's file, in octal: who may write it may connect. Default: 0660")
     var socketMode: String?
 
@@ -185,7 +188,7 @@ struct Serve: AsyncParsableCommand {
     private var flags: [Setting: String] {
         [
             .path: path, .listen: listen, .listenHTTP: httpListen,
-            .httpClientCertificates: httpClientCertificates, .socketMode: socketMode,
+            .httpClientCertificates: httpClientCertificates, .metricsListen: metricsListen, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
             .insecurePlaintext: insecurePlaintext ? "true" : nil,
             .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,

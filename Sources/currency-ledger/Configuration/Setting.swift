@@ -4,6 +4,7 @@ enum Setting: String, CaseIterable {
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
+    case metricsListen = "metrics.listen"
     case socketMode
     case insecurePlaintext
     case bundleID = "app.bundleId"
@@ -77,7 +78,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .anchors: .texts
+        case .listen, .listenHTTP, .metricsListen, .anchors: .texts
         case .tokens: .object
         }
     }
@@ -86,8 +87,9 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey, .tlsClientCA,
-            .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors, .catalog,
+        case .path, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey,
+            .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+            .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
@@ -105,6 +107,7 @@ enum Setting: String, CaseIterable {
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
+        case .metricsListen: "--metrics-listen"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
         case .tlsCertificate: "--tls-certificate"
@@ -163,8 +166,8 @@ enum Setting: String, CaseIterable {
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
-        case .listen, .listenHTTP, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback, .tlsCertificate,
-            .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
+        case .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback,
+            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
             false
         }
     }
