@@ -72,8 +72,8 @@ let package = Package(
             ], swiftSettings: settings),
         .target(name: "LedgerWire", dependencies: ["LedgerTypes", "StrictJSON"], swiftSettings: settings),
         .target(
-            name: "LedgerSchema", path: "Schema", exclude: ["protocol", "verify"], resources: [.embedInCode("sqlite")],
-            swiftSettings: settings),
+            name: "LedgerSchema", path: "Schema", exclude: ["metrics", "protocol", "verify"],
+            resources: [.embedInCode("sqlite")], swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
         // Without the trait it is a module without content, and libpq need not be there.
         .target(

@@ -67,6 +67,7 @@ final class SlowProjection: Projection {
     func find(_ query: FindQuery) throws -> Finding { try base.find(query) }
     func closing(through time: Timestamp) throws -> PeriodClosing? { try base.closing(through: time) }
     func appStoreWork(_ query: AppStoreWorkQuery) throws -> AppStoreWork { try base.appStoreWork(query) }
+    func figures() throws -> ProjectedFigures? { try base.figures() }
     func close() throws { try base.close() }
 }
 
@@ -80,6 +81,7 @@ final class Bench: Sendable {
     let log: MemoryLog
     let projection: SlowProjection
     let engine: Engine
+    let figures = EngineFigures()
     private let reported = Mutex<[String]>([])
 
     /// - Parameters:
@@ -109,7 +111,7 @@ final class Bench: Sendable {
             configuration: Engine.Configuration(
                 bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
                 limits: chosen),
-            standbys: standbys, names: names.mark, hash: Workload.hash, now: { Bench.now },
+            standbys: standbys, names: names.mark, figures: figures, hash: Workload.hash, now: { Bench.now },
             readingNames: readingNames, catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
             report: { reported.add("\($0)") })
         events = reported

@@ -15,6 +15,7 @@ package final class FaultyStore: Store {
         var fault: StoreError?
         var journalPages = 0
         var isJournalBroken = false
+        var standing = StoreStanding()
     }
 
     private struct Broken: Error {}
@@ -50,6 +51,10 @@ package final class FaultyStore: Store {
 
     /// Why nothing can be made durable from now on.
     package func setFault(_ fault: StoreError?) { plan.withLock { $0.fault = fault } }
+
+    /// How it says from now on that it is.
+    package func setStanding(_ standing: StoreStanding) { plan.withLock { $0.standing = standing } }
+    package var standing: StoreStanding { plan.withLock { $0.standing } }
 
     /// How many pages of the journal were read.
     package var journalPages: Int { plan.withLock { $0.journalPages } }

@@ -29,12 +29,6 @@ package enum PrometheusProgram: String, CaseIterable {
         }
     }
 
-    /// - Throws: ``Refusal`` with what `promtool` finds wrong with a file of rules.
-    package static func check(rules path: String) throws { _ = try promtool.run(["check", "rules", path]) }
-
-    /// - Throws: ``Refusal`` with what `promtool` finds wrong with a file of tests of rules.
-    package static func test(rules path: String) throws { _ = try promtool.run(["test", "rules", path]) }
-
     private func run(_ arguments: [String], input: [UInt8] = []) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -13,6 +13,7 @@ import ServiceLifecycle
 struct TestServer {
     let addresses: [ServerAddress]
     let httpAddresses: [ServerAddress]
+    let metricsAddresses: [ServerAddress]
     let lines: LineService
     fileprivate let group: ServiceGroup
 
@@ -23,6 +24,8 @@ struct TestServer {
     }
 
     func connectHTTP() async throws -> HTTPClient { HTTPClient(try await RawClient(httpAddresses[0])) }
+
+    func connectMetrics() async throws -> RawClient { try await RawClient(metricsAddresses[0]) }
 
     /// As SIGTERM does; returns at once.
     func shutDown() async { await group.triggerGracefulShutdown() }
@@ -36,23 +39,29 @@ struct TestServer {
         var store: any Store = MemoryStore()
     }
 
-    private static func member(_ name: String?, _ app: App, _ ledger: RunningLedger) -> ServedLedgers.Member {
+    private static func member(
+        _ name: String?, _ app: App, _ ledger: RunningLedger, folder: String? = nil, standby: StandbyStanding? = nil
+    ) -> ServedLedgers.Member {
         let name = name.flatMap { LedgerName($0) }
-        return ServedLedgers.Member(name: name, app: app, ledger: ledger) {
+        return ServedLedgers.Member(name: name, app: app, ledger: ledger, folder: folder) {
             LedgerInfo(
                 name: name, environment: app.environment.rawValue, bundleID: app.bundleID, engine: ledger.engine,
-                currencies: [])
+                currencies: [], standby: standby)
         }
     }
 
     /// Runs a server while `body` runs, and shuts it down.
-    /// - Parameter others: where there are some, its own ledger is called `main`.
+    /// - Parameters:
+    ///   - others: where there are some, its own ledger is called `main`.
+    ///   - folder: where its own ledger is said to be.
+    ///   - standby: what its own ledger says of whom it follows.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
-        listenHTTP: [ServerAddress] = [],
+        listenHTTP: [ServerAddress] = [], listenMetrics: [ServerAddress] = [],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil, needsCertificatesOverHTTP: Bool = true,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
-        verifier: Verifier? = nil, beside others: [Other] = [], logs: LogCapture = LogCapture(),
+        verifier: Verifier? = nil, beside others: [Other] = [], folder: String? = nil, standby: StandbyStanding? = nil,
+        logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
         limits: (inout ServerLimits) -> Void = { _ in },
         engineLimits: (inout EngineLimits) -> Void = { _ in },
@@ -69,7 +78,7 @@ struct TestServer {
         let verifier = try verifier ?? SandboxApp().verifier
         let ledger = try RunningLedger(
             store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
-        var members = [member(others.isEmpty ? nil : "main", verifier.app, ledger)]
+        var members = [member(others.isEmpty ? nil : "main", verifier.app, ledger, folder: folder, standby: standby)]
         for (place, other) in others.enumerated() {
             let ledger = try RunningLedger(
                 place: place + 1, store: other.store, verifier: other.app.verifier, limits: ofEngine, now: now,
@@ -80,7 +89,7 @@ struct TestServer {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = try LineService(
             configuration: ServerConfiguration(
-                listen: listen, listenHTTP: listenHTTP,
+                listen: listen, listenHTTP: listenHTTP, listenMetrics: listenMetrics,
                 access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
                 needsCertificatesOverHTTP: needsCertificatesOverHTTP,
                 allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
@@ -96,8 +105,11 @@ struct TestServer {
             do {
                 addresses = try await lines.boundAddresses
                 let httpAddresses = try await lines.boundHTTPAddresses
+                let metricsAddresses = try await lines.boundMetricsAddresses
                 try await body(
-                    TestServer(addresses: addresses, httpAddresses: httpAddresses, lines: lines, group: group))
+                    TestServer(
+                        addresses: addresses, httpAddresses: httpAddresses, metricsAddresses: metricsAddresses,
+                        lines: lines, group: group))
             } catch {
                 await group.triggerGracefulShutdown()
                 // What kept the server from starting is thrown here; otherwise what the test found.

@@ -1,0 +1,86 @@
+import AppStore
+import Ledger
+import LedgerMetrics
+import LedgerTestKit
+import Testing
+
+@testable import LedgerEngine
+
+/// What is counted of a ledger in operation, and how it says that it is.
+@Suite(.serialized) struct FiguresTests {
+    @Test func batchesAndBlocksAreMeasured() throws {
+        let bench = try Bench()
+        _ = try bench.ask([.grant("a", "one", 5), .grant("b", "two", 5)])
+        _ = try bench.ask([.balance(account: AccountName("one")!, currency: nil)])
+        let figures = bench.figures
+        // The first block says which currencies there are.
+        #expect(figures.append.reading.total == 2, "a batch that adds nothing appends nothing")
+        #expect(figures.decision.reading.total == 3)
+        #expect(figures.appendedBytes.total > 0)
+        #expect(figures.players.value == 2)
+        #expect(figures.walletsNeeded.total == 3 && figures.playersLoaded.total == 0)
+        try bench.engine.close()
+    }
+
+    @Test func whoIsNotInMemoryIsLoaded() throws {
+        let first = try Bench()
+        _ = try first.ask([.grant("a", "one", 5)])
+        try first.engine.close()
+        let second = try Bench(first.log.storage, folder: first.folder)
+        _ = try second.ask([.spend("b", "one", 1)])
+        _ = try second.ask([.spend("c", "one", 1)])
+        #expect(second.figures.playersLoaded.total == 1 && second.figures.walletsNeeded.total == 2)
+        try second.engine.close()
+    }
+
+    @Test func theStoreSaysHowItIs() throws {
+        let bench = try Bench()
+        _ = try bench.ask([.grant("a", "one", 5)])
+        #expect(try eventually { bench.engine.standing.projected == bench.engine.standing.block })
+        var standing = bench.engine.standing
+        #expect(standing.leads && standing.block > 1 && standing.unprojectedBytes == 0)
+        #expect(standing.logFailure == nil && standing.projectionFailure == nil && !standing.lacksStandbys)
+        bench.log.failAppends(.notAppended)
+        #expect(throws: StoreError.self) { try bench.ask([.grant("b", "one", 5)]) }
+        standing = bench.engine.standing
+        #expect(standing.logFailure?.kind == .notAppended)
+        #expect(try bench.engine.projectedFigures()?.position.account == 1)
+        try bench.engine.close()
+    }
+
+    @Test func whatIsOpenedSaysThatItIs() throws {
+        let gate = Monitor(false)
+        let store = try OpeningStore(engine: "none", failed: { _ in }) { progress in
+            try progress("block 1 of 2")
+            gate.wait { $0 ? () : nil }
+            throw StoreError("it cannot be opened")
+        }
+        #expect(
+            try eventually {
+                if case .opening("block 1 of 2") = store.standing.state { true } else { false }
+            })
+        gate.withLock { $0 = true }
+        gate.wakeAll()
+        #expect(
+            try eventually {
+                if case .failed(let words) = store.standing.state { words.contains("cannot be opened") } else { false }
+            })
+        #expect(throws: StoreError.self) { try store.projectedFigures() }
+        #expect(throws: StoreError.self) { try store.close() }
+    }
+
+    @Test func whatTheOperatorIsToldIsCounted() {
+        let figures = EngineFigures()
+        let told = Monitor(0)
+        let report = figures.counting { _ in told.withLock { $0 += 1 } }
+        report(.clockHeldBack(clock: 2, time: 1))
+        #expect(figures.isClockHeldBack.value == 1)
+        report(.clockReasonable)
+        report(.cameTooLate(requests: 7))
+        report(.readFailed("a disk"))
+        report(.readFailed("a disk"))
+        #expect(told.withLock { $0 } == 5 && figures.isClockHeldBack.value == 0 && figures.lateOperations.total == 7)
+        let events = figures.toldEvents.map { "\($0.name) \($0.count)" }
+        #expect(events == ["came_too_late 1", "clock_held_back 1", "clock_reasonable 1", "read_failed 2"])
+    }
+}
