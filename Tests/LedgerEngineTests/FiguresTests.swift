@@ -1,6 +1,5 @@
 import AppStore
 import Ledger
-import LedgerMetrics
 import LedgerTestKit
 import Testing
 

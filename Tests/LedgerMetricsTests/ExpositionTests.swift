@@ -86,7 +86,7 @@ import Testing
         #expect(throws: ParsedExposition.Fault.self) { try ParsedExposition(text + "\n") }
     }
 
-    @Test(.enabled(if: PrometheusProgram.promtool.isInstalled, "promtool is not installed"))
+    @Test(.enabled(if: PrometheusProgram.promtool.isWanted, "promtool is not installed"))
     func prometheusItselfAcceptsIt() throws {
         #expect(throws: PrometheusProgram.Refusal.self) {
             try PrometheusProgram.promtool.check(figures: Array("a\n".utf8))
@@ -94,7 +94,7 @@ import Testing
         try PrometheusProgram.promtool.check(figures: Self.example.bytes)
     }
 
-    @Test(.enabled(if: PrometheusProgram.python.isInstalled, "prometheus_client is not installed"))
+    @Test(.enabled(if: PrometheusProgram.python.isWanted, "prometheus_client is not installed"))
     func thePythonClientAcceptsIt() throws {
         #expect(throws: PrometheusProgram.Refusal.self) {
             try PrometheusProgram.python.check(figures: Array("a\n".utf8))

@@ -10,7 +10,13 @@ package enum PrometheusProgram: String, CaseIterable {
         package let description: String
     }
 
-    package var isInstalled: Bool { (try? run(self == .promtool ? ["--version"] : ["-c", importing])) != nil }
+    /// Whether it is there, or has to be (`LEDGER_TESTS_NEED`).
+    package var isWanted: Bool {
+        let needed = ProcessInfo.processInfo.environment["LEDGER_TESTS_NEED"] ?? ""
+        return isInstalled || needed.split(separator: " ").contains(rawValue[...])
+    }
+
+    private var isInstalled: Bool { (try? run(self == .promtool ? ["--version"] : ["-c", importing])) != nil }
 
     private var importing: String { "from prometheus_client.parser import text_string_to_metric_families" }
 
