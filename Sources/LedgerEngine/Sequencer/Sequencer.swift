@@ -241,6 +241,7 @@ final class Sequencer: Sendable {
 
     private func add(_ operation: LedgerOperation, to needs: inout Needs, _ fault: StoreError?) {
         if fault != nil && operation.mayWrite { return }
+        if operation.isQuery { needs.isRead = true }
         switch operation {
         case .command(let command, _), .granting(let command, _, _): needs.add(command)
         case .query(.history(let query)): needs.settled.append(query.account)
