@@ -589,6 +589,8 @@ package final class Engine: Store, @unchecked Sendable {
         standby?.stop()
         follower?.stop()
         appender.stop()
+        // Another node may lead while the tables are brought up to here.
+        node?.log.giveBack()
         projector.stop()
         ownStandbys?.stop()
         decider.lose()
