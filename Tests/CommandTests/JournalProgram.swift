@@ -12,14 +12,16 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
 
     private static func url(_ name: String) -> URL { URL(fileURLWithPath: "/usr/bin/\(name)") }
 
-    var isInstalled: Bool {
-        let name = self == .beancount ? "bean-query" : rawValue
-        return FileManager.default.isExecutableFile(atPath: JournalProgram.url(name).path)
+    /// The commands that ``check(_:)`` and ``balances(_:atCost:)`` run.
+    private var commands: [String] { self == .beancount ? ["bean-check", "bean-query"] : [rawValue] }
+
+    private var isInstalled: Bool {
+        commands.allSatisfy { FileManager.default.isExecutableFile(atPath: JournalProgram.url($0).path) }
     }
 
-    /// Whether all are there, or have to be.
-    static var areInstalled: Bool { allCases.allSatisfy { $0.isInstalled || NeededPrograms.contain($0.rawValue) } }
-    static let absence: Comment = "hledger, ledger and beancount are not installed"
+    /// Those that are there, or have to be.
+    static let tested = allCases.filter { $0.isInstalled || NeededPrograms.contain($0.rawValue) }
+    static let absence: Comment = "none of hledger, ledger and beancount is installed"
 
     /// Fails where the program does not accept the file.
     func check(_ path: String) throws {
