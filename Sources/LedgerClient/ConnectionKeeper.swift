@@ -9,8 +9,8 @@ import Synchronization
 /// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait);
 /// *connected*; *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and
 /// connections that are lost before they have answered anything, put the next attempt off by ever longer waits,
-/// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt after one that failed,
-/// after a connection that was lost, and after one whose node cannot serve now, is made at the next of them; and where a
+/// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt is made at the next of
+/// them after one that failed, after a connection that was lost, and after one whose node cannot serve now; and where a
 /// node names the one that leads, there.
 final class ConnectionKeeper: Sendable {
     enum Outcome: Sendable {

@@ -111,8 +111,8 @@ extension WireError {
     /// Whether another service leads, which it names.
     var isNotLeader: Bool { reason == WireReason.notLeader.rawValue }
 
-    /// Whether another node may answer otherwise at once: this one does not lead, is being ended, or does not reach what
-    /// the nodes share.
+    /// Whether another node may answer otherwise at once: this one does not lead, is being ended, or does not reach
+    /// what the nodes share.
     var isOfItsNode: Bool {
         let reasons: [WireReason] = [.notLeader, .shuttingDown, .storageUnavailable, .outcomeUnknown]
         return reasons.contains { $0.rawValue == reason }
