@@ -1,6 +1,7 @@
 import AppStore
 import Foundation
 import Ledger
+import LedgerEngine
 import LedgerTestKit
 import LedgerWire
 import NIOConcurrencyHelpers
