@@ -66,8 +66,7 @@ struct NodeRelay: LeaderRelay {
             """
             what clients ask is not passed on: the node that leads does not let this one ask for them; nodes need the \
             same tokens, and node.token one of the role admin
-            """,
-            metadata: ["leader": "\(leader)", "error": "\(error)"])
+            """, metadata: ["leader": "\(leader)", "error": "\(error)"])
         return .error(.notLeader(leader))
     }
 
