@@ -127,6 +127,10 @@ package enum PostgresLogLimits {
     /// Nobody holds the leader's row longer than a commit takes, except a leader that stalls.
     static let lockMilliseconds = 3000
 
+    /// How long a commit that has returned may be on no synchronous standby, where one is required: what others commit
+    /// at the same time reaches it a moment later, and so does a setting that changes which standby it is.
+    static let standbyMilliseconds: UInt64 = 1000
+
     /// How long the end of the former leader's session is waited for. Its place in the chain is safe without that.
     static let endingMilliseconds: Int64 = 3000
 

@@ -169,6 +169,18 @@ struct PostgresSchema {
                 """)
     }
 
+    /// Up to where the server has made its write-ahead log durable, which is behind every commit that has returned, and
+    /// up to where a synchronous standby has. 0 where there is none, or this role is not shown one.
+    var replication: Statement {
+        Statement(
+            name: "replication",
+            text: """
+                SELECT pg_current_wal_flush_lsn(),
+                    coalesce(max(flush_lsn) FILTER (WHERE sync_state IN ('sync', 'quorum')), '0/0')
+                FROM pg_stat_replication
+                """)
+    }
+
     // MARK: - Blocks
 
     var head: Statement {

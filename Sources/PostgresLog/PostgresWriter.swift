@@ -124,7 +124,7 @@ final class PostgresWriter {
 
     private func take(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
         let begin = now()
-        let taken = try run(
+        let taken = try commit(
             session, schema.take,
             [
                 .number(former.reign), .number(former.renewals), .text(configuration.node),
@@ -146,7 +146,7 @@ final class PostgresWriter {
         guard case .leads = state, let session, lease.isDue(at: now()) else { return }
         let begin = now()
         do throws(PostgresFault) {
-            guard try run(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
+            guard try commit(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
             lease.renew(begin)
         } catch {
             throw doubt(error, "renewing the lease")
@@ -188,7 +188,10 @@ final class PostgresWriter {
             try makePartitions(from: number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
-            guard try insert(block, renews: renews, session) else { throw try reason(block, session) }
+            let statement = insertion(of: block, renews: renews)
+            guard try commit(session, statement.text, statement.values).changed == 1 else {
+                throw try reason(block, session)
+            }
             if renews { lease.renew(begin) }
         } catch {
             if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }
@@ -223,10 +226,14 @@ final class PostgresWriter {
             let renews = lease.isDue(at: begin)
             try session.beginTransaction(milliseconds: configuration.answerMilliseconds)
             for block in blocks {
-                let isInserted = try insert(block, renews: renews && block.number == first.number, session)
+                let statement = insertion(of: block, renews: renews && block.number == first.number)
+                let isInserted = try run(session, statement.text, statement.values).changed == 1
                 if !isInserted { throw try reason(block, session) }
             }
             try session.commitTransaction(milliseconds: configuration.answerMilliseconds)
+            if configuration.requireSynchronousStandby {
+                try awaitStandby(try run(session, schema.replication), session)
+            }
             if renews { lease.renew(begin) }
         } catch {
             throw doubt(error, "appending blocks \(first.number) to \(last.number)")
@@ -252,17 +259,15 @@ final class PostgresWriter {
         return nil
     }
 
-    /// - Returns: whether it was inserted.
-    private func insert(
-        _ block: SealedBlock, renews: Bool, _ session: PostgresConnection
-    ) throws(PostgresFault) -> Bool {
+    private func insertion(
+        of block: SealedBlock, renews: Bool
+    ) -> (text: PostgresConnection.Statement, values: [PostgresConnection.Value]) {
         var values: [PostgresConnection.Value] = [
             .number(block.number), .number(block.term), .bytes(block.previous.bytes), .bytes(block.hash.bytes),
             .bytes(block.body), .bytes(block.redactable), .flag(configuration.requireSynchronousStandby),
         ]
         if renews { values.append(.number(reign)) }
-        let rows = try run(session, renews ? schema.appendRenewing : schema.append, values)
-        return rows.changed == 1
+        return (renews ? schema.appendRenewing : schema.append, values)
     }
 
     /// Why a statement inserted nothing.
@@ -321,7 +326,7 @@ final class PostgresWriter {
         }
         let changed: Int
         do throws(PostgresFault) {
-            changed = try run(session, schema.redact, [.number(number), .bytes(redactable)]).changed
+            changed = try commit(session, schema.redact, [.number(number), .bytes(redactable)]).changed
         } catch {
             throw doubt(error, "redacting block \(number)")
         }
@@ -360,15 +365,59 @@ final class PostgresWriter {
         partitionedThrough = (partition + 1) * partitionBlocks
     }
 
-    /// Carries a statement out, and again where another transaction was in its way.
+    // MARK: - Statements
+
+    /// Carries out a statement that changes a row. Where a synchronous standby is required, it has the change when this
+    /// returns.
+    private func commit(
+        _ session: PostgresConnection, _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value]
+    ) throws(PostgresFault) -> PostgresRows {
+        guard configuration.requireSynchronousStandby else { return try run(session, statement, values) }
+        let (rows, replication) = try again { () throws(PostgresFault) in
+            try session.run(
+                statement, values, then: schema.replication, milliseconds: configuration.answerMilliseconds)
+        }
+        if rows.changed > 0 { try awaitStandby(replication, session) }
+        return rows
+    }
+
+    /// Waits until a synchronous standby has everything that was durable here when the server was asked.
+    ///
+    /// That a commit returned does not say it: whoever empties `synchronous_standby_names` while commits wait has all
+    /// of them return with success and without a warning. Where commits waited as they have to, the standby has at
+    /// least that commit, and at most what others committed just now is on its way.
+    /// - Parameter replication: asked behind the commit.
+    /// - Throws: ``PostgresFault`` `warned` where none has it.
+    private func awaitStandby(
+        _ replication: PostgresRows, _ session: PostgresConnection
+    ) throws(PostgresFault) {
+        let committed = replication.number(0, 0)
+        var replication = replication
+        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        while replication.number(0, 1) < committed {
+            guard monotonicNanoseconds() < end else {
+                throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
+            }
+            pause(milliseconds: 1)
+            replication = try run(session, schema.replication)
+        }
+    }
+
     private func run(
         _ session: PostgresConnection, _ statement: PostgresConnection.Statement,
         _ values: [PostgresConnection.Value] = []
     ) throws(PostgresFault) -> PostgresRows {
+        try again { () throws(PostgresFault) in
+            try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+        }
+    }
+
+    /// Carries something out, and again where another transaction was in its way.
+    private func again<Answer>(_ body: () throws(PostgresFault) -> Answer) throws(PostgresFault) -> Answer {
         var attempts = 1
         while true {
             do throws(PostgresFault) {
-                return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+                return try body()
             } catch {
                 guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
                 attempts += 1
