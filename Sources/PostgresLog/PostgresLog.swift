@@ -84,7 +84,7 @@ package final class PostgresLog: SharedLog {
     package static func isThere(_ configuration: PostgresLogConfiguration) throws(LogError) -> Bool {
         let schema = PostgresSchema(name: configuration.schema)
         do throws(PostgresFault) {
-            let session = try PostgresConnection(configuration.settings(writing: false))
+            let session = try PostgresConnection(configuration.settings(writing: configuration.right == .leading))
             try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
             return try session.run(schema.isThere, milliseconds: configuration.answerMilliseconds).flag(0, 0)
         } catch {
@@ -123,7 +123,7 @@ package final class PostgresLog: SharedLog {
         let schema = PostgresSchema(name: configuration.schema)
         let reader = PostgresReader(configuration, schema, hash: hash)
         do throws(PostgresFault) {
-            let rows = try reader.run(schema.ledger, primary: false)
+            let rows = try reader.run(schema.ledger)
             guard rows.count == 1, rows.number(0, 0) == PostgresSchema.format else {
                 throw PostgresFault(
                     .decided(.corrupt),
@@ -134,7 +134,7 @@ package final class PostgresLog: SharedLog {
                     .decided(.corrupt),
                     "the schema \(schema.name) has the ledger of another app or environment")
             }
-            let head = try LogHead(try reader.run(schema.head, primary: false)) { words in
+            let head = try LogHead(try reader.run(schema.head)) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
             let watch = Watch(configuration.node, now)
@@ -159,7 +159,7 @@ package final class PostgresLog: SharedLog {
     package func leader() throws(LogError) -> PostgresLeader? {
         try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
-            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader, primary: false)) } catch {
+            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader)) } catch {
                 throw error.reading("asking who leads")
             }
         }
@@ -171,7 +171,7 @@ package final class PostgresLog: SharedLog {
         let (leader, block, weight, wantedBy) = try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.standing, primary: false)
+                let rows = try reader.run(schema.standing)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
@@ -287,7 +287,7 @@ package final class PostgresLog: SharedLog {
         try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.redactableBytes, [.number(number)], primary: true)
+                let rows = try reader.run(schema.redactableBytes, [.number(number)])
                 guard rows.count == 1 else {
                     throw PostgresFault(.decided(.corrupt), "it is not there")
                 }

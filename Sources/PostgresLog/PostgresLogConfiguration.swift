@@ -65,7 +65,7 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     /// What libpq is told, in its order: what stands before the URI is a default, which the URI may say otherwise; what
     /// stands behind it holds.
     /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary. Otherwise
-    ///   the URI says which will do (`target_session_attrs`), and any where it says nothing.
+    ///   the URI says which will do (`target_session_attrs`), and the first that can be reached where it says nothing.
     func settings(writing: Bool) -> [(keyword: String, value: String)] {
         [
             ("connect_timeout", "\(PostgresLogLimits.connectSeconds)"),

@@ -305,6 +305,7 @@ enum Composition {
             let projection = try tables.open()
             let engine: Engine
             do {
+                if let node { try awaitBlocks(of: projection, in: node.log, logger: logger, progress) }
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
                     following: following, node: node, standbys: standbys, entries: entries,
@@ -344,6 +345,27 @@ enum Composition {
             }
             return try engine()
         }
+    }
+
+    /// Waits until the server that a replica reads has the blocks that its tables have: a standby of the database may
+    /// be behind the one that was read before. A node that may lead reads from the primary, which is behind nothing.
+    private static func awaitBlocks(
+        of tables: SQLiteProjection, in log: any SharedLog, logger: Logger,
+        _ progress: @Sendable (String) throws -> Void
+    ) throws {
+        guard !log.mayLead, let head = try tables.state().head else { return }
+        var hasTold = false
+        while true {
+            let block = try log.standing().block
+            if block >= head.number { break }
+            let words = "the database that is read has block \(block), and the tables have block \(head.number)"
+            if !hasTold { logger.warning("\(words): it is waited for") }
+            hasTold = true
+            try progress(words)
+            Thread.sleep(forTimeInterval: 0.2)
+        }
+        // From here on it is what the log is known to have.
+        _ = try log.read(after: head.number - 1, bytesMax: 0)
     }
 
     /// Why tables of which nothing is damaged cannot be used.

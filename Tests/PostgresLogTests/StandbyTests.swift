@@ -246,8 +246,18 @@ import Testing
         defer { follower.close() }
         #expect(try follower.readAll() == blocks)
 
+        let other = try ledger.open(ledger.configuration(node: "b", folder: hosts))
+        defer { other.close() }
+        #expect(try other.standing().block == 21)
+
         // The primary's machine loses power.
         server.stop()
+        for node in [log, other] {
+            let error = logError { _ = try node.standing() }
+            #expect(error?.kind == .unknown, "a standby was asked how the log stands")
+        }
+        #expect(logError { _ = try other.read(after: 20, bytesMax: 0) }?.kind == .unknown)
+        #expect(logError { _ = try ledger.open(ledger.configuration(node: "c", folder: hosts)) }?.kind == .unknown)
         let lost = TestBlock.after(blocks.last?.head, bodyBytes: 10, redactableBytes: 0, &random)
         let kind = try #require(logError { try log.append(lost) }).kind
         #expect([.unknown, .notAppended].contains(kind))
@@ -257,6 +267,8 @@ import Testing
         let term = try log.leadWithTestBlock(&random)
         #expect(try log.readAll() == blocks + [term])
         #expect(try follower.read(after: 21, bytesMax: 0) == [term])
+        #expect(try other.standing().block == 22)
+        #expect(try other.standing().leader?.node == "a")
     }
 }
 #endif
