@@ -33,6 +33,8 @@ package struct PostgresLeader: Hashable, Sendable {
     /// The leader's session: a process of the server, and when it began, in the server's microseconds.
     var backendPID: Int64
     var backendStart: Int64
+    /// Where the ledger is since it was moved away from here; empty while it is here.
+    package var movedTo = ""
 }
 
 /// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks. Whoever

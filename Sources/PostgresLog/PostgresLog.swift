@@ -137,6 +137,8 @@ package final class PostgresLog: SharedLog {
             let head = try LogHead(try reader.run(schema.head)) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
+            let leader = PostgresLeader(try reader.run(schema.leader))
+            if let moved = leader.flatMap(configuration.refusal) { throw PostgresFault(.decided(.corrupt), moved) }
             let watch = Watch(configuration.node, now)
             let writer = PostgresWriter(
                 configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
@@ -175,7 +177,8 @@ package final class PostgresLog: SharedLog {
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
-                return (leader, rows.number(0, 7), Int(clamping: rows.number(0, 8)), rows.text(0, 9))
+                if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
+                return (leader, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }
@@ -303,6 +306,13 @@ package final class PostgresLog: SharedLog {
             writer.release()
             note(writer)
         }
+    }
+
+    /// Gives the lead back, and notes durably where the ledger is from now on; no node leads it here then, nor reads.
+    /// - Parameter place: what it is called, without a password; empty where the ledger is here again.
+    /// - Throws: ``LogError``: `superseded` where another led meanwhile, or appended something.
+    package func note(movedTo place: String) throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.note(movedTo: place) }
     }
 
     package func close() {

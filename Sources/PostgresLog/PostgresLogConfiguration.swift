@@ -25,6 +25,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     package var leaseMilliseconds: Int
     /// Whether nobody leads without a synchronous standby that has what is acknowledged.
     package var requireSynchronousStandby: Bool
+    /// Whether the log may be used though it says that the ledger was moved elsewhere: by commands, and by no node.
+    package var opensMoved = false
     /// How long an append waits for the server, its standby included, before nobody knows its end.
     package var answerMilliseconds: Int
     /// How many blocks go into one partition; fixed when the log is made.
@@ -60,6 +62,12 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
         return isPlain(first)
             && bytes.allSatisfy { isPlain($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             && !name.hasPrefix("pg_")
+    }
+
+    /// Why a log is not used, where the ledger is elsewhere now.
+    func refusal(of leader: PostgresLeader) -> String? {
+        if leader.movedTo.isEmpty || opensMoved { return nil }
+        return "the ledger was moved away from the schema \(schema): it is in \(leader.movedTo) now"
     }
 
     /// What libpq is told, in its order: what stands before the URI is a default, which the URI may say otherwise; what

@@ -35,7 +35,8 @@ struct PostgresSchema {
             renewals bigint NOT NULL,
             renewed timestamptz NOT NULL,
             weight bigint NOT NULL,
-            wanted_by text NOT NULL) WITH (fillfactor = 10);
+            wanted_by text NOT NULL,
+            moved_to text NOT NULL) WITH (fillfactor = 10);
         CREATE TABLE \(name).block (
             id bigint PRIMARY KEY,
             term bigint NOT NULL,
@@ -47,8 +48,9 @@ struct PostgresSchema {
         INSERT INTO \(name).ledger (format, identity, partition_blocks)
             VALUES (\(PostgresSchema.format), decode('\(identity)', 'hex'), \(partitionBlocks));
         INSERT INTO \(name).leader (
-                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed, weight, wanted_by)
-            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch', 1, '');
+                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed, weight, wanted_by,
+                moved_to)
+            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch', 1, '', '');
         \(makingPartition(0, blocks: partitionBlocks))
         """
     }
@@ -89,7 +91,8 @@ struct PostgresSchema {
         Statement(
             name: "leader",
             text: """
-                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start FROM \(name).leader
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start, moved_to
+                FROM \(name).leader
                 """)
     }
 
@@ -98,7 +101,7 @@ struct PostgresSchema {
         Statement(
             name: "standing",
             text: """
-                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start,
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start, moved_to,
                     coalesce((SELECT b.id FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0), weight, wanted_by
                 FROM \(name).leader
                 """)
@@ -120,9 +123,7 @@ struct PostgresSchema {
             name: "take",
             text: """
                 UPDATE \(name).leader SET
-                    term = greatest(
-                        term, coalesce((SELECT b.term FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)) + 1,
-                    node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
+                    term = \(highestTerm) + 1, node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
                     backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
                     lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp(), weight = $6::bigint,
                     wanted_by = ''
@@ -147,12 +148,30 @@ struct PostgresSchema {
             text: "UPDATE \(name).leader SET wanted_by = $2::text WHERE term = $1::bigint AND wanted_by = ''")
     }
 
+    /// No less than the term of any block: blocks that were copied here have the terms of their first log.
+    private var highestTerm: String {
+        "greatest(term, coalesce((SELECT b.term FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0))"
+    }
+
     /// Gives the lead back, so that the next leader does not wait.
     var release: Statement {
         Statement(
             name: "release",
             text: """
-                UPDATE \(name).leader SET lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                UPDATE \(name).leader SET
+                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                WHERE term = $1::bigint
+                """)
+    }
+
+    /// The same, and says where the ledger is from now on; nowhere else where $2 is empty.
+    var move: Statement {
+        Statement(
+            name: "move",
+            text: """
+                UPDATE \(name).leader SET
+                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp(),
+                    moved_to = $2::text
                 WHERE term = $1::bigint
                 """)
     }

@@ -90,6 +90,7 @@ final class PostgresWriter {
     private func awaitLead(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
         while true {
             let leader = try leader(session)
+            if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
             switch see(leader) {
             case .over: return leader
             case .renewed: throw follow(leader)
@@ -171,6 +172,26 @@ final class PostgresWriter {
         if case .leads = state, let session { _ = try? run(session, schema.release, [.number(reign)]) }
         session = nil
         state = .follows
+    }
+
+    /// Gives the lead back, and notes where the ledger is from now on: no node leads here then.
+    /// - Parameter place: empty where it is here again.
+    /// - Throws: ``LogError``: `superseded` where another led meanwhile, or appended something.
+    func note(movedTo place: String) throws(LogError) {
+        guard case .leads = state, let session else { throw notSettled("that the ledger was moved is not noted") }
+        do throws(PostgresFault) {
+            guard try commit(session, schema.move, [.number(reign), .text(place)]).changed == 1 else {
+                throw superseded()
+            }
+            let last = try LogHead(try run(session, schema.head), refuse)
+            guard last == head else {
+                throw PostgresFault(
+                    .decided(.superseded), "block \(last?.number ?? 0) of another leader has come meanwhile")
+            }
+        } catch {
+            throw doubt(error, "noting that the ledger was moved")
+        }
+        follow()
     }
 
     // MARK: - Appending
@@ -437,6 +458,7 @@ extension PostgresLeader {
         renewals = rows.number(0, 4)
         backendPID = rows.number(0, 5)
         backendStart = rows.number(0, 6)
+        movedTo = rows.text(0, 7)
     }
 }
 

@@ -170,6 +170,9 @@ enum Composition {
             logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
         }
         try folder.check()
+        if let place = try folder.movedTo() {
+            throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
+        }
         let log = try FileLog.open(
             folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
         for notice in log.notices { logger.notice("\(notice)") }

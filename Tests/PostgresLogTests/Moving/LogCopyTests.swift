@@ -110,6 +110,59 @@ import Testing
         #expect(try ledger.blocks().count == common + 1)
     }
 
+    /// Each start of a service is a term of its own, and a log that blocks are copied to has had one leader.
+    @Test func aCopyOfALogThatWasStartedOftenIsWhole() throws {
+        let source = try TestFolder(folder.path("source"))
+        for seed in 1...3 as ClosedRange<UInt64> {
+            let game = try RandomGame(try source.open(), seed: seed)
+            try game.close()
+        }
+        #expect(try source.blocks().last?.term == 3)
+        try copy(source)
+        var configuration = ledger.configuration(node: "auditor")
+        configuration.right = .reading
+        let inspection = try PostgresInspection(configuration, hash: testSHA256)
+        var blocks = 0
+        while let step = inspection.next() {
+            if case .block = step { blocks += 1 } else { Issue.record("\(step)") }
+        }
+        #expect(blocks == 3)
+    }
+
+    /// Another node led the source while it was copied for the last time, or a block came that nobody saw.
+    @Test func aSourceThatWasLedByAnotherMeanwhileIsNotMovedAway() throws {
+        let node = try ledger.open(ledger.configuration(node: "b"))
+        defer { node.close() }
+        var random = SplitMix64(seed: 12)
+        _ = try node.leadWithTestBlock(&random)
+        node.giveBack()
+        var configuration = ledger.configuration(node: "command")
+        configuration.opensMoved = true
+        let from = try ledger.open(configuration)
+        defer { from.close() }
+        let session = try ledger.session()
+        let changes = [
+            "UPDATE leader SET term = term + 1, node = 'c'",
+            "INSERT INTO block SELECT id + 1, term, time, previous, hash, body, redactable FROM block",
+        ]
+        for change in changes {
+            try from.settle()
+            try session.run(change)
+            #expect(logError { try from.note(movedTo: "elsewhere") }?.kind == .superseded, "\(change)")
+        }
+        try session.run("DELETE FROM block WHERE id = 2")
+        try from.settle()
+        try from.note(movedTo: "elsewhere")
+        let said = "the ledger was moved away from the schema \(ledger.schema): it is in elsewhere now"
+        // One that waited for the lead, and one that is started.
+        #expect(logError { _ = try node.standing() }?.description.contains(said) == true)
+        #expect(logError { try node.settle() }?.description.contains(said) == true)
+        #expect(logError { _ = try ledger.open() }?.description.contains(said) == true)
+        try from.settle()
+        try from.note(movedTo: "")
+        try node.settle()
+    }
+
     @Test func aTargetThatANodeLeadsIsRefused() throws {
         let (source, game) = try source(10, seed: 10)
         try game.close()
