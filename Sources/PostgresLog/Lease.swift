@@ -52,10 +52,11 @@ struct LeaseWatch {
     private var first: (leader: PostgresLeader, time: UInt64)?
 
     /// - Parameters:
-    ///   - node: whose own lease need not be waited for: it is this node's, before it started anew.
+    ///   - reign: that which this process took last: of its own lease it knows itself. Another of the same name is as
+    ///     any other: it may be cut off, and not know yet that this one was started in its place.
     ///   - now: a time after the row was read.
-    mutating func see(_ leader: PostgresLeader, node: String, at now: UInt64) -> Finding {
-        if leader.leaseMilliseconds == 0 || leader.node == node { return .over }
+    mutating func see(_ leader: PostgresLeader, reign: Int64, at now: UInt64) -> Finding {
+        if leader.leaseMilliseconds == 0 || leader.reign == reign { return .over }
         guard let first else {
             first = (leader, now)
             return .runs

@@ -31,17 +31,15 @@ package final class PostgresLog: SharedLog {
     /// What this node knows of the lease of another that leads, whoever looks.
     private final class Watch: Sendable {
         private let lease = Mutex(LeaseWatch())
-        private let node: String
         private let now: @Sendable () -> UInt64
 
-        init(_ node: String, _ now: @escaping @Sendable () -> UInt64) {
-            self.node = node
-            self.now = now
-        }
+        init(_ now: @escaping @Sendable () -> UInt64) { self.now = now }
 
-        /// - Parameter leader: the row, as it was just read.
-        func see(_ leader: PostgresLeader) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, node: node, at: now()) }
+        /// - Parameters:
+        ///   - leader: the row, as it was just read.
+        ///   - reign: that which this process took last.
+        func see(_ leader: PostgresLeader, reign: Int64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, reign: reign, at: now()) }
         }
     }
 
@@ -139,7 +137,7 @@ package final class PostgresLog: SharedLog {
             }
             let leader = PostgresLeader(try reader.run(schema.leader))
             if let moved = leader.flatMap(configuration.refusal) { throw PostgresFault(.decided(.corrupt), moved) }
-            let watch = Watch(configuration.node, now)
+            let watch = Watch(now)
             let writer = PostgresWriter(
                 configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
             return PostgresLog(
@@ -183,17 +181,17 @@ package final class PostgresLog: SharedLog {
                 throw error.reading("asking how the log stands")
             }
         }
-        let isOver = watch.see(leader) == .over
         let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        // A server that is behind tells of a leader before this one.
-        let isOther = leader.node != configuration.node && leader.reign > reign
-        if isOther, isBound {
+        let isOver = watch.see(leader, reign: reign) == .over
+        if leader.reign > reign, isBound {
             writer.withLock { writer in
                 guard let writer, leader.reign > writer.reign else { return }
                 writer.follow()
                 note(writer)
             }
         }
+        // This one may have taken the lead meanwhile.
+        let isOther = leader.reign > known.withLock { $0.reign }
         let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
             leader: isOver || !isOther ? nil : other, block: block,

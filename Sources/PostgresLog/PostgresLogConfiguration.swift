@@ -139,6 +139,12 @@ package enum PostgresLogLimits {
     /// at the same time reaches it a moment later, and so does a setting that changes which standby it is.
     static let standbyMilliseconds: UInt64 = 1000
 
+    /// How long the next partition waits for a lock, and all appends with it: much shorter than a lease.
+    static let nextPartitionLockMilliseconds = 100
+
+    /// How soon the next partition is tried again. A quarter of a partition lasts longer than that.
+    static let nextPartitionMilliseconds: UInt64 = 3000
+
     /// How long the end of the former leader's session is waited for. Its place in the chain is safe without that.
     static let endingMilliseconds: Int64 = 3000
 

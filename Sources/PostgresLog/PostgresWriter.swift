@@ -19,7 +19,7 @@ final class PostgresWriter {
     private let partitionBlocks: Int64
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
@@ -28,11 +28,14 @@ final class PostgresWriter {
     private(set) var lease: Lease
     /// The last block for which there is a partition, as far as this session knows.
     private var partitionedThrough: BlockNumber = 0
+    /// When the next partition may be tried again that could not be made.
+    private var nextPartitionAt: UInt64 = 0
 
     /// - Parameter now: a monotonic clock, in nanoseconds.
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
-        now: @escaping @Sendable () -> UInt64, see: @escaping @Sendable (PostgresLeader) -> LeaseWatch.Finding
+        now: @escaping @Sendable () -> UInt64,
+        see: @escaping @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -91,7 +94,7 @@ final class PostgresWriter {
         while true {
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
-            switch see(leader) {
+            switch see(leader, reign) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -135,7 +138,7 @@ final class PostgresWriter {
         guard taken.count == 1 else { throw follow(try leader(session)) }
         let rows = try run(session, schema.head)
         let head = try LogHead(rows, refuse)
-        try makePartitions(from: (head?.number ?? 0) + 1, session)
+        try makePartition(of: (head?.number ?? 0) + 1, session)
         reign = taken.number(0, 0)
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
         self.head = head
@@ -206,7 +209,8 @@ final class PostgresWriter {
             throw error
         }
         do throws(PostgresFault) {
-            try makePartitions(from: number, session)
+            try makePartition(of: number, session)
+            try makeNextPartition(after: number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
             let statement = insertion(of: block, renews: renews)
@@ -240,9 +244,10 @@ final class PostgresWriter {
         head = former
         do throws(PostgresFault) {
             for number in stride(from: first.number, to: last.number, by: Int(partitionBlocks)) {
-                try makePartitions(from: number, session)
+                try makePartition(of: number, session)
             }
-            try makePartitions(from: last.number, session)
+            try makePartition(of: last.number, session)
+            try makeNextPartition(after: last.number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
             try session.beginTransaction(milliseconds: configuration.answerMilliseconds)
@@ -358,26 +363,34 @@ final class PostgresWriter {
 
     // MARK: - Partitions
 
-    /// Makes the partition of a block, and the next one while there is a quarter of this one left. Where the next one
-    /// cannot be made, it is tried again at the next block.
-    private func makePartitions(from number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
-        if number > partitionedThrough || self.session == nil {
-            try makePartition((number - 1) / partitionBlocks, session)
-        }
+    /// Makes the partition of a block, where there is none.
+    private func makePartition(of number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
+        guard number > partitionedThrough || self.session == nil else { return }
+        try makePartition((number - 1) / partitionBlocks, PostgresLogLimits.lockMilliseconds, session)
+    }
+
+    /// Makes the next partition while there is a quarter of this one left. Attaching it waits for whoever has the
+    /// table (an ANALYZE, say), and all appends wait with it: so it is given up soon, and not tried at each block.
+    private func makeNextPartition(after number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
         let next = (number + partitionBlocks / 4) / partitionBlocks
-        guard next * partitionBlocks >= partitionedThrough else { return }
+        guard next * partitionBlocks >= partitionedThrough, now() >= nextPartitionAt else { return }
         do throws(PostgresFault) {
-            try makePartition(next, session)
+            try makePartition(next, PostgresLogLimits.nextPartitionLockMilliseconds, session)
         } catch {
             if error.kind == .lost { throw error }
+            nextPartitionAt = now() + PostgresLogLimits.nextPartitionMilliseconds * 1_000_000
         }
     }
 
-    private func makePartition(_ partition: Int64, _ session: PostgresConnection) throws(PostgresFault) {
+    private func makePartition(
+        _ partition: Int64, _ lockMilliseconds: Int, _ session: PostgresConnection
+    ) throws(PostgresFault) {
         if try !run(session, schema.partitionIsThere, [.number(partition)]).flag(0, 0) {
             do throws(PostgresFault) {
                 try session.run(
-                    schema.makingPartition(partition, blocks: partitionBlocks),
+                    // For this transaction only.
+                    "SET LOCAL lock_timeout = \(lockMilliseconds); "
+                        + schema.makingPartition(partition, blocks: partitionBlocks),
                     milliseconds: configuration.answerMilliseconds)
             } catch {
                 guard error.code == PostgresCode.duplicateTable else { throw error }

@@ -91,6 +91,34 @@ import Testing
         #expect(try ledger.session().run("SELECT count(*) FROM block_3") == [["5"]])
     }
 
+    /// As an ANALYZE of the table does.
+    @Test func whoeverHasTheTableKeepsNobodyFromAppendingAndLeading() throws {
+        let ledger = try TestLedger(partitionBlocks: 40)
+        let log = try ledger.open()
+        defer { log.close() }
+        var blocks = try Self.filled(log, 28, seed: 8)
+        let other = try ledger.session()
+        try other.run("BEGIN")
+        try other.run("LOCK TABLE block IN SHARE UPDATE EXCLUSIVE MODE")
+        var random = SplitMix64(seed: 9)
+        let begin = monotonicNanoseconds()
+        // The next partition is due, and cannot be made.
+        for _ in 0..<6 {
+            blocks.append(TestBlock.after(blocks.last?.head, bodyBytes: 100, redactableBytes: 10, &random))
+            try log.append(blocks[blocks.count - 1])
+        }
+        log.giveBack()
+        blocks.append(try log.leadWithTestBlock(&random))
+        #expect(monotonicNanoseconds() - begin < 2_500_000_000, "each of them waited for the table")
+        #expect(try ledger.session().run("SELECT to_regclass('block_1') IS NULL") == [["t"]])
+        try other.run("COMMIT")
+        while blocks.count < 45 {
+            blocks.append(TestBlock.after(blocks.last?.head, bodyBytes: 100, redactableBytes: 10, &random))
+            try log.append(blocks[blocks.count - 1])
+        }
+        #expect(try log.readAll() == blocks)
+    }
+
     @Test func bodiesAreCompressedWithLZ4() throws {
         let ledger = try TestLedger()
         let log = try ledger.open()
