@@ -40,8 +40,8 @@ package final class PostgresInspection: LogInspector {
         }
     }
 
-    package func next() -> LogStep? {
-        while steps.isEmpty, let head, number <= head.number { readRows(through: head.number) }
+    package func next() throws(LogError) -> LogStep? {
+        while steps.isEmpty, let head, number <= head.number { try readRows(through: head.number) }
         return steps.isEmpty ? nil : steps.removeFirst()
     }
 
@@ -123,7 +123,7 @@ package final class PostgresInspection: LogInspector {
     // MARK: - The rows
 
     /// Reads the rows from the next block on, as many as one step takes.
-    private func readRows(through last: BlockNumber) {
+    private func readRows(through last: BlockNumber) throws(LogError) {
         do throws(PostgresFault) {
             let sizes = try reader.run(
                 schema.sizesFound, [.number(number - 1), .number(last)])
@@ -136,6 +136,10 @@ package final class PostgresInspection: LogInspector {
             } while count < sizes.count && bytes + sizes.number(count, 1) <= PostgresInspection.stepBytes
             try readRows(from: sizes.number(0, 0), through: sizes.number(count - 1, 0))
         } catch {
+            // That the server is gone is no damage.
+            guard error.kind != .lost, !error.isOfShutdown else {
+                throw error.reading("reading block \(number) in \(schema.name).block")
+            }
             lose(through: last, "unread: \(error.words)")
         }
     }
@@ -145,7 +149,7 @@ package final class PostgresInspection: LogInspector {
         do throws(PostgresFault) {
             rows = try reader.run(schema.read, [.number(first - 1), .number(last)])
         } catch {
-            guard error.kind != .lost else { throw error }
+            guard error.kind != .lost, !error.isOfShutdown else { throw error }
             // A page that cannot be read fails all rows that are read with it.
             guard first == last else {
                 for number in first...last { try readRows(from: number, through: number) }
