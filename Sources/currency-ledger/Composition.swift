@@ -316,6 +316,14 @@ enum Composition {
                     readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
+                    if node != nil, case .nameOwed(let words) = event {
+                        // No mark of it is kept that another node would find.
+                        return logger.error(
+                            """
+                            a name that was to be erased is in the log still, and no start of a node erases it: see \
+                            "When something is wrong" on the page Nodes
+                            """, metadata: ["error": "\(words)"])
+                    }
                     logger.report(event)
                 }
             } catch {
