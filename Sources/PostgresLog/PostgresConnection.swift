@@ -55,8 +55,9 @@ final class PostgresConnection {
     /// - Parameters:
     ///   - settings: libpq's keywords and values, in their order; of a keyword that is there twice the last one counts,
     ///     and a `dbname` that is a URI stands for all that it says.
-    /// - Throws: ``PostgresFault`` `lost`, with libpq's words, in which no password is.
+    /// - Throws: ``PostgresFault`` `lost`, with libpq's words: of a URI that it can read it says no password.
     init(_ settings: [(keyword: String, value: String)]) throws(PostgresFault) {
+        for setting in settings where setting.keyword == "dbname" { try PostgresConnection.check(uri: setting.value) }
         var keywords: [UnsafeMutablePointer<CChar>?] = settings.map { strdup($0.keyword) }
         var values: [UnsafeMutablePointer<CChar>?] = settings.map { strdup($0.value) }
         defer { for text in keywords + values { free(text) } }
@@ -83,6 +84,28 @@ final class PostgresConnection {
     }
 
     deinit { PQfinish(connection) }
+
+    /// Refuses a URI of which libpq would say a part that may be a password: one that it cannot read, or whose
+    /// password has an `@` that is taken for the one before the host.
+    private static func check(uri: String) throws(PostgresFault) {
+        let isURI = uri.hasPrefix("postgresql://") || uri.hasPrefix("postgres://")
+        var words: UnsafeMutablePointer<CChar>?
+        guard isURI, let options = PQconninfoParse(uri, &words) else {
+            PQfreemem(words)
+            throw PostgresFault(
+                .lost,
+                "the database's URI cannot be read: it is postgresql://user@host/database, with %XX for characters "
+                    + "that mean something in it")
+        }
+        defer { PQconninfoFree(options) }
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if strcmp(keyword, "host") == 0, let host = option.pointee.val, String(cString: host).contains("@") {
+                throw PostgresFault(.lost, "the database's URI has an @ within its host: one before it is %40")
+            }
+            option += 1
+        }
+    }
 
     /// The server's version, as 150018 for 15.18.
     var serverVersion: Int { Int(PQserverVersion(connection)) }

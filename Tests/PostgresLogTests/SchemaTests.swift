@@ -39,6 +39,37 @@ import Testing
         #expect(logError { _ = try ledger.open(configuration) }?.kind == .unknown)
     }
 
+    @Test func nothingOfAURIThatCannotBeReadIsSaid() throws {
+        let ledger = try TestLedger()
+        let uris = [
+            "postgresql://u:top%zzsecret@localhost/x", "postgresql://u:topsecret@[localhost/x",
+            "postgresql://u:top@secret@localhost/x", "pg://u:topsecret@localhost/x", "user=u password='topsecret",
+        ]
+        for uri in uris {
+            var configuration = ledger.configuration()
+            configuration.uri = uri
+            let error = try #require(logError { _ = try ledger.open(configuration) })
+            #expect(error.kind == .unknown && error.description.contains("the database's URI"), "\(error)")
+            #expect(!error.description.contains("secret"), "\(error)")
+        }
+    }
+
+    /// They mean something in SQL.
+    @Test func anyNameThatIsAllowedNamesASchema() throws {
+        let server = try PostgresServer.shared.get()
+        for name in ["order", "user", "select"] {
+            let configuration = PostgresLogConfiguration(uri: server.uri(), schema: name, node: "a")
+            try PostgresLog.create(configuration, identity: TestLedger.identity)
+            let log = try PostgresLog.open(configuration, identity: TestLedger.identity, hash: testSHA256)
+            var random = SplitMix64(seed: 10)
+            let block = try log.leadWithTestBlock(&random)
+            #expect(try log.readAll() == [block])
+            log.close()
+            let inspection = try PostgresInspection(configuration, hash: testSHA256)
+            #expect(inspection.head == block.head)
+        }
+    }
+
     @Test func namesOfSchemasAreChecked() {
         #expect(PostgresLogConfiguration.isSchema("games_2"))
         for name in ["", "Games", "a b", "a;b", "2a", "pg_games", String(repeating: "a", count: 49)] {
