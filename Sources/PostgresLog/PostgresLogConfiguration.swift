@@ -91,7 +91,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     func beginning(writing: Bool) -> String {
         """
         SET search_path = pg_catalog; SET client_min_messages = warning; SET statement_timeout = 0;
-        SET idle_session_timeout = 0;
+        SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+        SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
         SET lock_timeout = \(PostgresLogLimits.lockMilliseconds); SET plan_cache_mode = force_generic_plan;
         SET default_transaction_isolation = 'read committed';
         SET tcp_keepalives_idle = \(PostgresLogLimits.keepaliveSeconds);
