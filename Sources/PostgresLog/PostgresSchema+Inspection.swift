@@ -36,7 +36,8 @@ extension PostgresSchema {
         case "leader":
             """
             one boolean, term bigint, node text, address text, backend_pid integer, \
-            backend_start timestamp with time zone, lease_ms bigint, renewals bigint, renewed timestamp with time zone
+            backend_start timestamp with time zone, lease_ms bigint, renewals bigint, \
+            renewed timestamp with time zone, weight bigint, wanted_by text
             """
         default:
             """
