@@ -227,7 +227,7 @@ let package = Package(
                 "LedgerTestKit", "LedgerWire", "PostgresLog", "SQLiteProjection", "StrictJSON", "currency-ledger",
                 .target(name: "CPostgres", condition: .when(traits: ["Postgres"])),
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ], swiftSettings: settings),
+            ], exclude: ["Patroni"], swiftSettings: settings),
         .testTarget(
             name: "HeadSigningTests",
             dependencies: ["AppStore", "HeadSigning", "Ledger", "LedgerTestKit", "StrictJSON"],

@@ -9,8 +9,9 @@ import Synchronization
 /// States: *idle* (none, and nobody wants one); *connecting* (one attempt, shared by all calls that wait);
 /// *connected*; *ended* (closed by the client, or lost where the policy makes no new one). Attempts that fail, and
 /// connections that are lost before they have answered anything, put the next attempt off by ever longer waits,
-/// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt after one that failed
-/// is made at the next of them; and where a node names the one that leads, there.
+/// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt is made at the next of
+/// them after one that failed, after a connection that was lost, and after one whose node cannot serve now; and where a
+/// node names the one that leads, there.
 final class ConnectionKeeper: Sendable {
     enum Outcome: Sendable {
         case connected(ClientConnection)
@@ -91,21 +92,33 @@ final class ConnectionKeeper: Sendable {
             state.phase = .idle
             // The first answer is that of its greeting.
             if connection.answers > (connector.greets(with: state.token) ? 1 : 0) { state.failures = 0 }
+            turn(&state)
             putOff(&state)
             return true
         }
         if wasCurrent { connection.abandon(ClientError.connectionLost("it was replaced")) }
     }
 
-    /// A node has answered that another leads: the next call goes there.
-    func leave(_ connection: ClientConnection, for address: ServerAddress) {
+    /// A node has answered that another leads, and the next call goes there; or it cannot serve now, and the next call
+    /// goes to another.
+    /// - Parameter leader: where the other node is, where that is known.
+    func leave(_ connection: ClientConnection, for leader: ServerAddress?) {
         let wasCurrent = state.withLockedValue { state in
             guard case .connected(let current) = state.phase, current === connection else { return false }
             state.phase = .idle
-            state.address = address
+            state.failures = 0
+            if let leader { state.address = leader } else { turn(&state) }
             return true
         }
-        if wasCurrent { connection.abandon(ClientError.connectionLost("another node leads")) }
+        if wasCurrent { connection.abandon(ClientError.connectionLost("another node is asked")) }
+    }
+
+    /// Has the next attempt made at the next address.
+    private func turn(_ state: inout State) {
+        let addresses = connector.addresses
+        if addresses.count > 1, addresses[state.next % addresses.count] == state.address { state.next += 1 }
+        state.address = addresses[state.next % addresses.count]
+        state.next += 1
     }
 
     /// Remembers the token for connections to come. Returns false where the connection on which it was answered is no
@@ -168,8 +181,7 @@ final class ConnectionKeeper: Sendable {
             case .success(let connection): state.phase = .connected(connection)
             case .failure:
                 state.phase = .idle
-                state.address = connector.addresses[state.next % connector.addresses.count]
-                state.next += 1
+                turn(&state)
                 putOff(&state)
             }
             return (waiters, true)

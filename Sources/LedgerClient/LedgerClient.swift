@@ -231,9 +231,10 @@ public final class LedgerClient: Sendable {
     private func look(at end: AttemptEnd, of connection: ClientConnection) {
         switch end {
         case .disconnected: keeper.discard(connection)
-        case .answered(.failure(let error)):
-            if keeper.followsLeader, let leader = error.leader { keeper.leave(connection, for: leader) }
-        case .answered(.success), .timedOut, .cancelled: break
+        case .answered(.failure(let error)) where keeper.followsLeader && error.isOfItsNode:
+            keeper.leave(connection, for: error.leader)
+        case .timedOut(wasSent: true) where keeper.followsLeader: keeper.leave(connection, for: nil)
+        case .answered, .timedOut, .cancelled: break
         }
     }
 

@@ -111,6 +111,13 @@ extension WireError {
     /// Whether another service leads, which it names.
     var isNotLeader: Bool { reason == WireReason.notLeader.rawValue }
 
+    /// Whether another node may answer otherwise at once: this one does not lead, is being ended, or does not reach
+    /// what the nodes share.
+    var isOfItsNode: Bool {
+        let reasons: [WireReason] = [.notLeader, .shuttingDown, .storageUnavailable, .outcomeUnknown]
+        return reasons.contains { $0.rawValue == reason }
+    }
+
     /// The address of the service that leads, where this is why a request was refused.
     var leader: ServerAddress? {
         guard isNotLeader, case .string(let text) = self["address"] else { return nil }

@@ -68,8 +68,13 @@ package struct EngineLimits: Sendable {
     package static let leadsSteadyMilliseconds: UInt64 = 5_000
     /// How long a lead that was given back is left to the node that has asked for it: ten of its looks.
     package var nodeYieldMilliseconds: UInt64 = 200
-    /// How long a node that gave the lead to another leaves it to others: fifty of their looks.
+    /// How long a node that gave the lead to another leaves it to others: fifty of their looks. One that took the lead
+    /// and could not lead leaves it to them for twice that, and for longer each time, up to the other.
     package var nodeAbstainMilliseconds: UInt64 = 1_000
+    package var nodeAbstainMillisecondsMax: UInt64 = 60_000
+    /// How long the tables of a node that leads may fail before another is to lead: a full disk that is soon cleared
+    /// costs no change of leader.
+    package var nodeTablesMilliseconds: UInt64 = 5_000
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

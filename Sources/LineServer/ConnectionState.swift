@@ -112,6 +112,8 @@ struct ConnectionState {
     private var place = 0
     /// Whether that is what the node that leads it has, and in which client's name.
     private var relay: Relay?
+    /// What the ledger here has; empty where no other node ever leads it.
+    private var stranded = StrandedRequests()
     /// Whether what is next is for another ledger, and waits until all before it is answered.
     private var awaitsOtherLedger = false
     /// How the lines are read.
@@ -259,8 +261,17 @@ struct ConnectionState {
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
-        replies.settle(answers, of: directory.name(at: place))
+        replies.settle(passingOn(answers), of: directory.name(at: place))
         while let first = readsInBatches.first, first < replies.readsAnswered { readsInBatches.removeFirst() }
+    }
+
+    /// Passes on in the place of an answer what another node has to carry out, which leads by now.
+    /// - Returns: the answers to all else.
+    private mutating func passingOn(_ answers: [Answer]) -> [Answer] {
+        guard let isLedElsewhere else { return answers }
+        let outcome = stranded.take(answers) { isLedElsewhere(place) }
+        if !outcome.relayed.isEmpty { (relayed, relay) = (outcome.relayed, Relay(client: outcome.client)) }
+        return outcome.answers
     }
 
     /// The next replies of the node that leads.
@@ -413,7 +424,7 @@ struct ConnectionState {
     private mutating func acceptLines(_ isWritable: Bool) {
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
         // A line is not read again at each answer that it waits for.
-        if awaitsOtherLedger && replies.requests > 0 { return }
+        if awaitsOtherLedger && replies.requests > 0 || stranded.isWaiting { return }
         awaitsOtherLedger = false
         while turn.linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
@@ -613,6 +624,9 @@ struct ConnectionState {
                     if operation.isQuery { readsInBatches.append(replies.readsAnswered + replies.reads) }
                 }
                 operations.append(operation)
+                if isLedElsewhere != nil {
+                    stranded.append(mayRelay(asked) ? request : nil, client: holder?.relayedName)
+                }
                 replies.appendSubmitted(
                     isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax)
             }
@@ -636,9 +650,14 @@ struct ConnectionState {
     /// In whose name a request is passed on; `nil` where it is for this node.
     private func relay(of message: Message, to target: Int) -> Relay? {
         guard let isLedElsewhere, case .success(let asked) = message.body, asked.method.changes, isLedElsewhere(target),
-            asked.method.isRelayed, !reception.isDirect, let holder
+            mayRelay(asked), let holder
         else { return nil }
         return Relay(client: holder.relayedName)
+    }
+
+    /// Whether another node may carry it out.
+    private func mayRelay(_ asked: Message.Asked) -> Bool {
+        asked.method.changes && asked.method.isRelayed && !reception.isDirect
     }
 }
 

@@ -23,6 +23,7 @@ final class BooksLoader {
     let selectHeldParts: PreparedStatement
     let selectReturned: PreparedStatement
     let selectHoldState: PreparedStatement
+    let selectDue: PreparedStatement
     let selectExpiries: PreparedStatement
     private let usedKeys: UsedKeys
     let suspects: SuspectTables
@@ -57,6 +58,17 @@ final class BooksLoader {
         selectReturned = try PreparedStatement(
             db, "SELECT lot, sum(amount) FROM transfer WHERE reference = ? AND debit = 'spent' GROUP BY lot")
         selectHoldState = try PreparedStatement(db, "SELECT state FROM hold WHERE id = ?")
+        selectDue = try PreparedStatement(
+            db,
+            """
+            SELECT 1 FROM wallet AS w WHERE w.account = ?1 AND EXISTS (
+                SELECT 1 FROM lot AS l WHERE l.account = ?2 AND l.currency = w.currency AND l.expires_at <= ?3
+                    AND l.is_open AND l.remaining > 0
+            )
+            UNION ALL
+            SELECT 1 FROM hold WHERE account = ?2 AND state = 'open' AND expires_at <= ?3
+            LIMIT 1
+            """)
         selectExpiries = try PreparedStatement(
             db,
             """
@@ -74,9 +86,9 @@ final class BooksLoader {
         try links.begin()
         for name in needs.accounts { try load(name, withLots: true, into: &books) }
         for name in needs.wallets { try load(name, withLots: false, into: &books) }
-        // The tables have little that is due, for a sweep posts it soon: then each is loaded, whosever it is.
-        if !needs.settled.isEmpty, try hasDue(by: books.entryTime(needs.time)) {
-            for name in needs.settled { try load(name, withLots: false, into: &books) }
+        for name in needs.expiring {
+            let time = books.entryTime(needs.time)
+            if try hasDue(name, by: time, books) { try load(name, withLots: false, into: &books) }
         }
         // What of suspect tables seems never to have been used may have been.
         let lastKey = suspects.isEmpty ? usedKeys.last : nil
@@ -150,12 +162,7 @@ final class BooksLoader {
             if withLots { try complete(id, &books) }
             return try loadLinked(id, withLots: withLots, into: &books)
         }
-        try suspects.check(.account)
-        selectAccountByName.bind(1, name.text)
-        guard let id = try selectAccountByName.first({ $0.integer(0) }) else { return }
-        guard id > 0, id <= books.position.account else {
-            throw StoreError.corrupt("account \(id) has a number that was never given")
-        }
+        guard let id = try findAccount(name, books) else { return }
         // The index and the account's own row must agree: a player who got another's number would get the other's
         // money.
         guard try self.name(of: id) == name, books.players.slot(of: id) == nil else {
@@ -163,6 +170,17 @@ final class BooksLoader {
         }
         books.load(try player(id, name, withLots: withLots, books))
         try loadLinked(id, withLots: withLots, into: &books)
+    }
+
+    /// `nil` where the tables have no such account.
+    private func findAccount(_ name: AccountName, _ books: borrowing Books) throws -> PlayerID? {
+        try suspects.check(.account)
+        selectAccountByName.bind(1, name.text)
+        guard let id = try selectAccountByName.first({ $0.integer(0) }) else { return nil }
+        guard id > 0, id <= books.position.account else {
+            throw StoreError.corrupt("account \(id) has a number that was never given")
+        }
+        return id
     }
 
     func name(of id: PlayerID) throws -> AccountName {
@@ -345,8 +363,12 @@ final class BooksLoader {
     }
 
     private func firstLink(of account: PlayerID, _ books: borrowing Books) throws -> AccountLink? {
-        guard let slot = books.players.slot(of: account) else { return try links.links(of: account).first }
-        return books.players[slot: slot].links.first
+        try allLinks(of: account, books).first
+    }
+
+    private func allLinks(of account: PlayerID, _ books: borrowing Books) throws -> [AccountLink] {
+        guard let slot = books.players.slot(of: account) else { return try links.links(of: account) }
+        return books.players[slot: slot].links
     }
 
     // MARK: Keys
@@ -374,10 +396,25 @@ final class BooksLoader {
 
     // MARK: What expires
 
-    /// Whether anything in the tables has expired, and is not posted yet.
-    private func hasDue(by time: Timestamp) throws -> Bool {
-        try suspects.check(.lot, .hold)
-        return try selectExpiries.first { $0.integer(0) <= time } ?? false
+    /// Whether something of an account has expired, and is not posted yet. What others have does not count, and neither
+    /// do lots of which everything is held.
+    /// - Parameter name: the account's, or that of a token that is linked to it.
+    private func hasDue(_ name: AccountName, by time: Timestamp, _ books: borrowing Books) throws -> Bool {
+        var account = books.playerIDs[name]
+        if account == nil { account = try findAccount(name, books) }
+        guard var owner = account else { return false }
+        try suspects.check(.link)
+        // As in the books: what comes under a name goes over its last link.
+        if let link = try allLinks(of: owner, books).last { owner = try self.owner(of: link.account, books) }
+        if let slot = books.players.slot(of: owner) { return books.players[slot: slot].deadline <= time }
+        try suspects.check(.wallet, .lot, .hold)
+        for member in try members(of: owner) {
+            selectDue.bind(1, owner)
+            selectDue.bind(2, member)
+            selectDue.bind(3, time)
+            if try selectDue.first({ _ in true }) ?? false { return true }
+        }
+        return false
     }
 
     /// The players of whom something has expired by `time`, those of whom it did first, and as many as one batch posts.

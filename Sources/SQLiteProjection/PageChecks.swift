@@ -150,12 +150,14 @@ enum PageChecks {
         /// Of main files, and of their write-ahead logs.
         let methods: UnsafePointer<sqlite3_io_methods>
         let logMethods: UnsafePointer<sqlite3_io_methods>
+        /// Whether SQLite counts the memory that it uses: it was in use before.
+        let isMemoryCounted: Bool
     }
 
     /// `nil` where SQLite has no VFS at all.
     private static let layers: Layers? = {
         // From here on SQLite is in use.
-        _ = SQLiteLibrary.countsNoMemory
+        let isMemoryCounted = !SQLiteLibrary.stopCountingMemory()
         guard let below = sqlite3_vfs_find(nil) else { return nil }
         let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         // Everything of the one below, also what it keeps in `pAppData`, but a name and a way of opening files.
@@ -177,9 +179,14 @@ enum PageChecks {
         }
         logMethods.pointee.xWrite = { PageChecks.writeLog($0, $1, $2, $3) }
         let layers = Layers(
-            below: below, methods: UnsafePointer(methods), logMethods: UnsafePointer(logMethods))
+            below: below, methods: UnsafePointer(methods), logMethods: UnsafePointer(logMethods),
+            isMemoryCounted: isMemoryCounted)
         return sqlite3_vfs_register(own, 1) == SQLITE_OK ? layers : nil
     }()
+
+    /// Whether every connection waits for the others whenever it takes memory: SQLite was in use before any tables were
+    /// opened, and counts what it uses.
+    static var isMemoryCounted: Bool { layers?.isMemoryCounted ?? false }
 
     /// What stands in front of the file of the VFS below: a pointer to the methods, and one to its connection.
     private static let headBytes = 16

@@ -58,6 +58,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         loader = try DatabaseFile.opening(path) { [loading] in
             try loading.inDatabase { db in try Loader(db, usedKeys, suspects) }
         }
+        if PageChecks.isMemoryCounted {
+            warn("SQLite was in use before the tables were opened, and counts its memory: reports slow down requests")
+        }
     }
 
     /// Deletes the tables at `path`, which nobody has open; they are computed anew from the log.

@@ -63,9 +63,10 @@ struct NodeRelay: LeaderRelay {
     private func refused(_ error: WireError) -> Reply {
         let leader = node.leader?.address ?? settings.address.description
         logger.warning(
-            "what clients ask is not passed on: the node that leads does not let this one ask for them; nodes need the "
-                + "same tokens, and node.token one of the role admin",
-            metadata: ["leader": "\(leader)", "error": "\(error)"])
+            """
+            what clients ask is not passed on: the node that leads does not let this one ask for them; nodes need the \
+            same tokens, and node.token one of the role admin
+            """, metadata: ["leader": "\(leader)", "error": "\(error)"])
         return .error(.notLeader(leader))
     }
 

@@ -6,7 +6,7 @@ import Testing
     @Test func theCIRunsTheReadmesTestCommand() throws {
         let readme = try Repository.text("README.md")
         #expect(readme.contains("\n.ci/test\n"))
-        #expect(try Repository.text(".ci/run").contains("\n.ci/fuzz\n.ci/test\n"))
+        #expect(try Repository.text(".ci/run").contains("\n.ci/test --traits Postgres\n"))
         #expect(readme.contains("\n.ci/setup && swift run currency-ledger demo\n"))
     }
 

@@ -5,8 +5,8 @@ import LedgerTestKit
 import LedgerWire
 import Testing
 
-/// Who may call what, of the built command: every role, every method, every environment of a ledger, and every way to
-/// reach it.
+/// Who may call what, of the built command: every role, every method, every environment of a ledger, alone and beside
+/// another in the same service, and every way to reach it.
 @Suite(.serialized, .enabled(if: TestAuthority.hasCommand, "openssl is not installed")) struct AccessTests {
     /// What a connection is told.
     private enum Outcome: String {
@@ -16,8 +16,9 @@ import Testing
         case unauthenticated
     }
 
-    /// The protocol's table of methods and roles. Nothing of it depends on the ledger's environment or on the
-    /// transport. `nobody` has shown neither a token nor a certificate that is configured.
+    /// The protocol's table of methods and roles. Nothing of it depends on the ledger's environment, on whether the
+    /// service has another ledger, or on the transport. `nobody` has shown neither a token nor a certificate that is
+    /// configured.
     private static let table = """
         method        nobody           purchases  game       finance    replica    admin
         ping          yes              yes        yes        yes        yes        yes
@@ -104,7 +105,38 @@ import Testing
         }
     }
 
-    private static func token(_ role: String) -> String { "the token of \(role)" }
+    /// - Parameter name: of a role; or of one whose token opens one of two ledgers alone (``boundName(_:)``).
+    private static func token(_ name: String) -> String { "the token of \(name)" }
+
+    /// Who has a role in ``Keeping/first`` alone.
+    private static func boundName(_ role: Role) -> String { "\(role.rawValue)-of-one" }
+
+    /// Which ledgers a service keeps.
+    enum Keeping: String, CaseIterable {
+        case sandbox = "Sandbox"
+        case production = "Production"
+        case both
+
+        static let first = "sandbox"
+        static let second = "production"
+
+        /// As requests name them; `nil` where there is one, which has no name.
+        var ledgers: [String?] { self == .both ? [Keeping.first, Keeping.second] : [nil] }
+
+        /// A configuration's members.
+        fileprivate var configuration: String {
+            func members(_ keeping: Keeping) -> String {
+                #"""
+                "app": {"bundleId": "com.example.game", "environment": "\#(keeping.rawValue)"},
+                "anchors": ["root.der"], "catalog": "catalog.json"
+                """#
+            }
+            guard self == .both else { return #""path": "ledger", "# + members(self) }
+            return """
+                "ledgers": {"\(Keeping.first)": {\(members(.sandbox))}, "\(Keeping.second)": {\(members(.production))}}
+                """
+        }
+    }
 
     /// How clients reach a service, and how they show who they are.
     enum Way: String, CaseIterable {
@@ -116,7 +148,7 @@ import Testing
         var isTLS: Bool { self == .tls || self == .tlsWithCertificates }
     }
 
-    /// A service of an environment, as `way` reaches it.
+    /// A service, as `way` reaches it.
     private struct Place {
         let studio: Studio
         /// Of the certificates, where there are any.
@@ -124,15 +156,20 @@ import Testing
         let way: Way
         let service: RunningService
 
-        init(_ environment: String, _ way: Way) throws {
+        init(_ keeping: Keeping, _ way: Way) throws {
             (studio, self.way) = (try Studio(), way)
             authority = way.isTLS ? try AccessTests.authority() : nil
-            let tokens = Role.allCases.map { role in
-                var digest = Studio.digest(AccessTests.token(role.rawValue))
+            func token(_ name: String, _ role: Role, ledger: String? = nil) -> String {
+                var digest = Studio.digest(AccessTests.token(name))
                 // As some tools write it.
                 if role == .game { digest = digest.uppercased() }
-                let certificate = way == .tlsWithCertificates ? #", "certificate": "\#(role.rawValue)""# : ""
-                return #""\#(role.rawValue)": {"role": "\#(role.rawValue)", "sha256": "\#(digest)"\#(certificate)}"#
+                let certificate = way == .tlsWithCertificates ? #", "certificate": "\#(name)""# : ""
+                let bound = ledger.map { #", "ledger": "\#($0)""# } ?? ""
+                return #""\#(name)": {"role": "\#(role.rawValue)", "sha256": "\#(digest)"\#(certificate)\#(bound)}"#
+            }
+            var tokens = Role.allCases.map { token($0.rawValue, $0) }
+            if keeping == .both {
+                tokens += Role.allCases.map { token(AccessTests.boundName($0), $0, ledger: Keeping.first) }
             }
             let tls = authority.map { authority in
                 let clients = way == .tlsWithCertificates ? #", "clientCA": "\#(authority.authority)""# : ""
@@ -145,26 +182,25 @@ import Testing
             try studio.folder.write(
                 "ledger.json",
                 """
-                {"path": "ledger", "listen": ["\(address)"], "tokens": {\(tokens.joined(separator: ", "))}, \(tls ?? "")
-                 "app": {"bundleId": "com.example.game", "environment": "\(environment)"},
-                 "anchors": ["root.der"], "catalog": "catalog.json"}
+                {"listen": ["\(address)"], "tokens": {\(tokens.joined(separator: ", "))}, \(tls ?? "")
+                 \(keeping.configuration)}
                 """)
             service = try RunningService(studio.folder)
         }
 
-        /// - Parameter role: as the table names it; for `nobody` nothing is shown that is configured.
-        func client(_ role: String) async throws -> LedgerClient {
+        /// - Parameter name: of a token; for `nobody` nothing is shown that is configured.
+        func client(_ name: String) async throws -> LedgerClient {
             var tls: ClientTLS?
             if let authority {
-                let own = way == .tlsWithCertificates ? role : nil
+                let own = way == .tlsWithCertificates ? name : nil
                 tls = try ClientTLS(
                     authorities: authority.bytes("ca.pem"),
                     certificate: try own.map { try authority.bytes("\($0).pem") },
                     key: try own.map { try authority.bytes("\($0).key") })
             }
-            let isByToken = role != "nobody" && way != .tlsWithCertificates
+            let isByToken = name != "nobody" && way != .tlsWithCertificates
             return try await LedgerClient.connect(
-                to: try ServerAddress(service.address), token: isByToken ? AccessTests.token(role) : nil,
+                to: try ServerAddress(service.address), token: isByToken ? AccessTests.token(name) : nil,
                 configuration: ClientConfiguration(
                     requestTimeoutMilliseconds: 60_000, connectTimeoutMilliseconds: 60_000, tls: tls))
         }
@@ -183,42 +219,90 @@ import Testing
     private static func authority() throws -> TestAuthority {
         let authority = try TestAuthority()
         try authority.issue("server", name: "ledger")
-        for name in ["nobody"] + Role.allCases.map(\.rawValue) { try authority.issue(name, name: name) }
+        for name in ["nobody"] + Role.allCases.flatMap({ [$0.rawValue, boundName($0)] }) {
+            try authority.issue(name, name: name)
+        }
         return authority
     }
 
+    /// Parameters of a request that is in order.
+    private static func params(_ method: String, of ledger: String?, by role: String) throws -> String {
+        let now = Int64(Date().timeIntervalSince1970 * 1_000)
+        let params = try #require(params[method]).replacingOccurrences(of: "NOW", with: "\(now)")
+            .replacingOccurrences(of: "OTHER", with: token(role == "finance" ? "admin" : "finance"))
+        guard let ledger else { return params }
+        return #"{"ledger":"\#(ledger)""# + (params.isEmpty ? "}" : "," + params.dropFirst())
+    }
+
+    /// What is answered to one request of each method that the table has, in its order.
+    /// - Parameter expected: what should be, by a line of the table.
+    private static func ask(
+        _ place: Place, _ name: String, role: String, of ledger: String?, expected: ([String]) throws -> Outcome
+    ) async throws {
+        let client = try await place.client(name)
+        for line in rows(table).dropFirst() {
+            let method = line[0]
+            // Who authenticates is somebody else afterwards.
+            let own = method == "authenticate" ? try await place.client(name) : client
+            let reason = try await reason(own, method, params(method, of: ledger, by: role))
+            let outcome = reason.flatMap { Outcome(rawValue: $0) } ?? .yes
+            let what: Comment = "\(name) \(method) \(ledger ?? ""): \(reason ?? "a result")"
+            #expect(try outcome == expected(line), what)
+            #expect(reason != "method_not_found" && reason != "invalid_params", what)
+            #expect(reason != "ledger_required" && reason != "unknown_ledger", what)
+            if method == "authenticate" { try await own.close() }
+        }
+        #expect(try await reason(client, "mint", "") == "method_not_found")
+        try await client.close()
+    }
+
     /// A method that is new fails this until it has a line of the table.
-    @Test(arguments: ["Sandbox", "Production"], Way.allCases)
-    func everyMethodIsAnsweredToWhomTheTableSaysAndToNobodyElse(environment: String, way: Way) async throws {
+    @Test(arguments: Keeping.allCases, Way.allCases)
+    func everyMethodIsAnsweredToWhomTheTableSaysAndToNobodyElse(keeping: Keeping, way: Way) async throws {
         let rows = Self.rows(Self.table)
         let (head, lines) = (rows[0], rows.dropFirst())
         #expect(head == ["method", "nobody"] + Role.allCases.map(\.rawValue))
         #expect(lines.map { $0[0] }.sorted() == Methods.all.map(\.description).sorted())
-        let place = try Place(environment, way)
-        for (column, role) in head.enumerated().dropFirst() {
-            let client = try await place.client(role)
-            for line in lines {
-                let (method, expected) = (line[0], try #require(Outcome(rawValue: line[column])))
-                let now = Int64(Date().timeIntervalSince1970 * 1_000)
-                let params = try #require(Self.params[method]).replacingOccurrences(of: "NOW", with: "\(now)")
-                    .replacingOccurrences(of: "OTHER", with: Self.token(role == "finance" ? "admin" : "finance"))
-                // Who authenticates is somebody else afterwards.
-                let own = method == "authenticate" ? try await place.client(role) : client
-                let reason = try await Self.reason(own, method, params)
-                let outcome = reason.flatMap { Outcome(rawValue: $0) } ?? .yes
-                #expect(outcome == expected, "\(role) \(method): \(reason ?? "a result")")
-                #expect(reason != "method_not_found" && reason != "invalid_params", "\(role) \(method)")
-                if method == "authenticate" { try await own.close() }
+        let place = try Place(keeping, way)
+        for ledger in keeping.ledgers {
+            for (column, role) in head.enumerated().dropFirst() {
+                try await Self.ask(place, role, role: role, of: ledger) {
+                    try #require(Outcome(rawValue: $0[column]))
+                }
             }
-            #expect(try await Self.reason(client, "mint", "") == "method_not_found")
-            try await client.close()
         }
         #expect(place.service.stop() == 0)
     }
 
-    @Test(arguments: ["Sandbox", "Production"])
-    func aLedgerTakesWhatWasSignedInItsOwnEnvironmentAndNothingElse(environment: String) async throws {
-        let place = try Place(environment, .tcp)
+    /// In the other ledger it may only say who it is, and is not even told of it.
+    @Test(arguments: Way.allCases)
+    func whoseTokenOpensOneOfTwoLedgersIsAnsweredByTheTableThereAndForbiddenInTheOther(way: Way) async throws {
+        let head = Self.rows(Self.table)[0]
+        let place = try Place(.both, way)
+        for role in Role.allCases {
+            let (name, column) = (Self.boundName(role), try #require(head.firstIndex(of: role.rawValue)))
+            try await Self.ask(place, name, role: role.rawValue, of: Keeping.first) {
+                try #require(Outcome(rawValue: $0[column]))
+            }
+            try await Self.ask(place, name, role: role.rawValue, of: Keeping.second) {
+                ["ping", "authenticate"].contains($0[0]) ? .yes : .forbidden
+            }
+        }
+        let reader = try await place.client("admin")
+        for (ledger, isEmpty) in [(Keeping.first, false), (Keeping.second, true)] {
+            let result = try await reader.call(
+                method: "journal", params: Array(#"{"after":0,"ledger":"\#(ledger)"}"#.utf8))
+            let journal = String(decoding: result, as: UTF8.self)
+            #expect(journal.contains(#""entries":[]"#) == isEmpty, "\(journal)")
+        }
+        try await reader.close()
+        #expect(place.service.stop() == 0)
+    }
+
+    @Test(arguments: [Keeping.sandbox, .production])
+    func aLedgerTakesWhatWasSignedInItsOwnEnvironmentAndNothingElse(keeping: Keeping) async throws {
+        let environment = keeping.rawValue
+        let place = try Place(keeping, .tcp)
         let client = try await place.client("purchases")
         #expect(try await client.info().ledger.environment == environment)
         for (number, line) in Self.rows(Self.purchases).dropFirst().enumerated() where line[0] == environment {

@@ -12,14 +12,16 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
 
     private static func url(_ name: String) -> URL { URL(fileURLWithPath: "/usr/bin/\(name)") }
 
-    var isInstalled: Bool {
-        let name = self == .beancount ? "bean-query" : rawValue
-        return FileManager.default.isExecutableFile(atPath: JournalProgram.url(name).path)
+    /// The commands that ``check(_:)`` and ``balances(_:atCost:)`` run.
+    private var commands: [String] { self == .beancount ? ["bean-check", "bean-query"] : [rawValue] }
+
+    private var isInstalled: Bool {
+        commands.allSatisfy { FileManager.default.isExecutableFile(atPath: JournalProgram.url($0).path) }
     }
 
-    /// Whether all are there, or have to be.
-    static var areInstalled: Bool { allCases.allSatisfy { $0.isInstalled || NeededPrograms.contain($0.rawValue) } }
-    static let absence: Comment = "hledger, ledger and beancount are not installed"
+    /// Those that are there, or have to be.
+    static let tested = allCases.filter { $0.isInstalled || NeededPrograms.contain($0.rawValue) }
+    static let absence: Comment = "none of hledger, ledger and beancount is installed"
 
     /// Fails where the program does not accept the file.
     func check(_ path: String) throws {
@@ -45,8 +47,10 @@ enum JournalProgram: String, CaseIterable, CustomTestStringConvertible {
                     return (String(fields[1]), String(fields[3]), String(fields[5]))
                 })
         case .ledger:
-            let options = atCost ? ["-B", "--unround"] : []
-            let total = atCost ? "unround(total)" : "strip(total)"
+            // Without the prices, before they are added: as many commodities as prices take a time that grows with
+            // their square.
+            let options = atCost ? ["-B", "--unround"] : ["--amount", "strip(amount)"]
+            let total = atCost ? "unround(total)" : "total"
             let text = try run(
                 "ledger",
                 ["--args-only", "-f", path, "balance", "--flat", "--no-total", "--format", "%(account)|%(\(total))\n"]

@@ -59,6 +59,29 @@ import Testing
         try await there.stop()
     }
 
+    /// It leads no more, and does not reach what the nodes share: it cannot know who leads, and another can.
+    @Test(arguments: [WireError.storageUnavailable, .shuttingDown, .outcomeUnknown])
+    func aNodeThatCannotServeIsLeftForAnother(error: WireError) async throws {
+        let cutOff = try await Peer.start { _, line in
+            guard let line else { return [] }
+            return [
+                .send(
+                    answer(line) { request in
+                        if case .authenticate = request { return .authenticated(Samples.game) }
+                        return .error(error)
+                    })
+            ]
+        }
+        let leader = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let client = try await LedgerClient.connect(
+            toAnyOf: [cutOff.address, leader.address], configuration: Waits().configuration())
+        for _ in 0..<3 { #expect(try await client.balance(try account("p")).account.text == "p") }
+        #expect(Self.calls(cutOff).count == 1 && Self.calls(leader).count == 3)
+        try await client.close()
+        try await cutOff.stop()
+        try await leader.stop()
+    }
+
     /// It was given one address, and is to ask nobody else.
     @Test func aClientOfOneServiceFollowsNobody() async throws {
         let standby = try await Peer.start(Self.node(leader: NIOLockedValueBox("127.0.0.1:1")))

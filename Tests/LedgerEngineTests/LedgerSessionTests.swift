@@ -106,6 +106,22 @@ import Testing
         try await bench.stop()
     }
 
+    /// Nobody has to be loaded for it then, and nothing of them be readable.
+    @Test func aHistoryPostsWhatHasExpiredOnlyWhereItCanBeMadeDurable() async throws {
+        let bench = try Bench()
+        let (number, session) = bench.session()
+        session.submit([Self.history])
+        #expect(try eventually { bench.answers(number).count == 1 })
+        #expect(bench.store.expiring == 1)
+        bench.allow(.read, (number, session))
+        bench.store.setFault(StoreError("the test's disk is full"))
+        session.submit([Self.history])
+        #expect(try eventually { bench.answers(number).count == 2 })
+        #expect(bench.store.expiring == 1)
+        #expect(bench.answers(number) == ["history of 0", "history of 0"])
+        try await bench.stop()
+    }
+
     @Test func aReadThatIsRefusedBeforeItBeginsHoldsNothingUp() async throws {
         let bench = try Bench()
         let (number, session) = bench.session()

@@ -172,6 +172,26 @@ import Testing
         try b.engine.close()
     }
 
+    /// A node that takes the lead, and then cannot begin its term, leaves the lead to those that can.
+    @Test func whoCannotLeadKeepsNobodyFromLeading() throws {
+        let store = Store()
+        let a = try NodeBench(store, "a")
+        let c = try NodeBench(store, "c", lookMilliseconds: 100)
+        let b = try NodeBench(store, "b", mayLead: false)
+        _ = try a.ask(.grant("g", "ann", 5))
+        #expect(try c.available("ann") == 5)
+        a.log.fill(true)
+        #expect(throws: StoreError.self) { try a.ask(.grant("h", "ann", 1)) }
+        #expect(
+            try eventually {
+                store.endLease()
+                return c.node.leads
+            })
+        #expect(try c.available("ann") == 5)
+        #expect(!a.node.leads)
+        for bench in [a, b, c] { try bench.engine.close() }
+    }
+
     /// The lead goes to the node that has asked for it, though others look more often.
     @Test func aLeadGoesToTheNodeThatHasAskedForIt() throws {
         let store = Store()

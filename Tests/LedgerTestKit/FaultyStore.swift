@@ -9,6 +9,7 @@ package final class FaultyStore: Store {
         var isHeld = false
         var commits = 0
         var waiting = 0
+        var expiring = 0
         var reads = 0
         var areReadsHeld = false
         var areReportsHeld = false
@@ -40,6 +41,9 @@ package final class FaultyStore: Store {
     /// How many commits were begun, and how many of them wait.
     package var commits: Int { plan.withLock { $0.commits } }
     package var waiting: Int { plan.withLock { $0.waiting } }
+
+    /// Of how many accounts what has expired was to be posted with commits that were begun.
+    package var expiring: Int { plan.withLock { $0.expiring } }
 
     /// Reports that begin from now on wait for as long as they are wanted.
     package func holdReports() { plan.withLock { $0.areReportsHeld = true } }
@@ -76,6 +80,7 @@ package final class FaultyStore: Store {
         plan.withLock {
             $0.commits += 1
             $0.waiting += 1
+            $0.expiring += needs.expiring.count
         }
         while plan.withLock({ $0.isHeld }) { pause(milliseconds: 1) }
         let fails = plan.withLock { plan in
@@ -166,7 +171,7 @@ package final class FaultyStore: Store {
 extension Needs {
     /// Whether they are those of a batch that only looks for what has expired.
     fileprivate var isOfASweep: Bool {
-        expirations && accounts.isEmpty && wallets.isEmpty && keys.isEmpty && transactions.isEmpty
+        expirations && accounts.isEmpty && wallets.isEmpty && expiring.isEmpty && keys.isEmpty && transactions.isEmpty
             && notifications.isEmpty && spends.isEmpty && holds.isEmpty
     }
 }

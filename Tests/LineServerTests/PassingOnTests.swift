@@ -1,6 +1,7 @@
 import AppStore
 import Foundation
 import Ledger
+import LedgerEngine
 import LedgerTestKit
 import LedgerWire
 import NIOConcurrencyHelpers
@@ -105,6 +106,48 @@ import Testing
         #expect(transcript.answers(Self.done) == ["1"])
         #expect(transcript.passedOn() == ["y: grant 2 for anybody"])
         #expect(transcript.answersOfLeader(Self.granted) == ["2"])
+    }
+
+    private static let noLeader = Answer.failure(.store(StoreError(.notReady, "no node leads at this moment")))
+    private static let otherLeads = Answer.failure(.store(StoreError(.notLeader(address: "b:1"), "")))
+
+    /// The lead went to another node while the last requests were here: that one carries them out, in their order.
+    @Test func whatTheLeadLeftBehindIsPassedOn() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        let grants = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") }
+        #expect(
+            transcript.send(grants[0], grants[1], grants[2]) == ["grant 1", "grant 2", "grant 3"])
+        leads.withLockedValue { $0 = false }
+        #expect(transcript.answers(Self.done, Self.noLeader) == ["1"])
+        #expect(transcript.send(grants[3]) == [] && transcript.passedOn() == [], "the one before is not answered")
+        #expect(transcript.answers(Self.otherLeads) == [])
+        #expect(transcript.passedOn() == (2...4).map { "grant \($0) for anybody" })
+        #expect(transcript.answersOfLeader(Self.granted, Self.granted, Self.granted) == ["2", "3", "4"])
+        #expect(transcript.state.inFlight == (0, 0))
+    }
+
+    /// What was sent behind it was answered by then: it would take effect after that.
+    @Test func whatWasAnsweredOutOfItsOrderIsNotPassedOn() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
+        leads.withLockedValue { $0 = false }
+        #expect(transcript.answers(Self.noLeader, Self.done) == ["1 storage_unavailable", "2"])
+        #expect(transcript.passedOn() == [])
+    }
+
+    /// Nobody knows whether it was carried out, or no other node leads.
+    @Test(arguments: [true, false])
+    func whatMayHaveBeenDoneIsNotPassedOn(isLedElsewhere: Bool) {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"))
+        leads.withLockedValue { $0 = !isLedElsewhere }
+        let kind: StoreError.Kind = isLedElsewhere ? .unknown : .unavailable
+        let reason = isLedElsewhere ? "outcome_unknown" : "storage_unavailable"
+        #expect(transcript.answers(.failure(.store(StoreError(kind, "")))) == ["1 \(reason)"])
+        #expect(transcript.passedOn() == [])
     }
 
     /// The node came to lead while what it had passed on was under way.

@@ -125,8 +125,8 @@ import Testing
         for node in nodes.values { #expect(node.stop() == 0) }
     }
 
-    /// Whoever asks any one node, and knows no other, is served by the one that leads: in the order sent, and also while
-    /// the lead changes hands.
+    /// Whoever asks any one node, and knows no other, is served by the one that leads: in the order sent, and also
+    /// while the lead changes hands.
     @Test func anyNodeTakesAnyRequest() async throws {
         let studio = try NodeStudio()
         let a = try await studio.start("a", passesOn: true)

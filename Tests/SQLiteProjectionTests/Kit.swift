@@ -125,6 +125,9 @@ struct Ledger {
     /// Has in the books what is needed, as far as it can be loaded.
     mutating func load(_ needs: Needs) throws { try projection.load(needs, into: &books) }
 
+    /// Posts what has expired of an account, as before a read.
+    mutating func settle(_ account: AccountName, at now: Timestamp) { books.settle(account, at: now) }
+
     /// Decides commands and projects them.
     @discardableResult
     mutating func run(_ commands: [Command], at now: Timestamp) throws -> [Outcome] {

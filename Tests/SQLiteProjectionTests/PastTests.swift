@@ -12,12 +12,20 @@ import Testing
 @Suite struct PastTests {
     private static let gems = CurrencyCode("gems")!
 
-    /// The books as the transfers of entries up to a time make them, added up by nothing but this test.
+    /// The books as the transfers of entries up to a time make them, added up by nothing but this test: once, from one
+    /// time to the next.
     private struct Past {
         struct Key: Hashable {
             var player: PlayerID
             var currency: CurrencyID
         }
+
+        struct Sums {
+            var balances: [Key: Balance] = [:]
+            var totals: [CurrencyID: [AccountKind: Totals.Turnover]] = [:]
+            var debts: [LotID: Int64] = [:]
+        }
+
         private struct Remainder {
             var key: Key
             var isPaid: Bool
@@ -25,13 +33,19 @@ import Testing
             var expiresAt: Timestamp?
         }
 
-        private(set) var balances: [Key: Balance] = [:]
-        private(set) var totals: [CurrencyID: [AccountKind: Totals.Turnover]] = [:]
-        private(set) var debts: [LotID: Int64] = [:]
+        private struct Movement {
+            var time: Timestamp
+            var transfer: Transfer
+            /// The lot that it opens.
+            var opening: BlockRows.LotRow?
+        }
 
-        init(_ blocks: [Block], asOf: Timestamp) {
-            var lots: [LotID: Remainder] = [:]
-            var changed: [Key: EntryID] = [:]
+        private var movements: ArraySlice<Movement> = []
+        private var sums = Sums()
+        private var lots: [LotID: Remainder] = [:]
+        private var changed: [Key: EntryID] = [:]
+
+        init(_ blocks: [Block]) {
             for rows in blocks.map(\.rows) {
                 var openings = rows.lots[...]
                 var entries = rows.entries[...]
@@ -39,48 +53,63 @@ import Testing
                     while let next = entries.dropFirst().first, next.firstTransfer <= transfer.id {
                         entries.removeFirst()
                     }
-                    if entries.first?.time ?? 0 > asOf { break }
-                    let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
-                    let key = Key(player: transfer.player, currency: transfer.debit.currency)
-                    if transfer.lot == transfer.id, let opening = openings.popFirst() {
-                        lots[transfer.id] = Remainder(
-                            key: key, isPaid: opening.lotClass == .paid, expiresAt: opening.expiresAt)
-                    }
-                    func change(_ kind: AccountKind) -> Int64 {
-                        (credit == kind ? transfer.amount : 0) - (debit == kind ? transfer.amount : 0)
-                    }
-                    totals[key.currency, default: [:]][debit, default: Totals.Turnover()].debits += Int128(
-                        transfer.amount)
-                    totals[key.currency, default: [:]][credit, default: Totals.Turnover()].credits += Int128(
-                        transfer.amount)
-                    var balance = balances[key] ?? Balance()
-                    balance.available += change(.wallet)
-                    balance.held += change(.held)
-                    balance.debt -= change(.receivable)
-                    if lots[transfer.lot]?.isPaid == true { balance.paid += change(.wallet) }
-                    let isChange = change(.wallet) != 0 || change(.held) != 0 || change(.receivable) != 0
-                    if isChange, changed.updateValue(transfer.entry, forKey: key) != transfer.entry {
-                        balance.version += 1
-                    }
-                    balances[key] = balance
-                    lots[transfer.lot]?.units += change(.wallet)
-                    if debit == .receivable { debts[transfer.lot, default: 0] += transfer.amount }
-                    if let lot = transfer.debtLot { debts[lot, default: 0] -= transfer.amount }
+                    movements.append(
+                        Movement(
+                            time: entries.first?.time ?? 0, transfer: transfer,
+                            opening: transfer.lot == transfer.id ? openings.popFirst() : nil))
                 }
             }
-            debts = debts.filter { $0.value != 0 }
-            for lot in lots.values where lot.units > 0 && lot.expiresAt.map({ $0 <= asOf }) ?? false {
-                balances[lot.key]?.available -= lot.units
-                totals[lot.key.currency, default: [:]][.wallet, default: Totals.Turnover()].debits += Int128(lot.units)
-                totals[lot.key.currency, default: [:]][.expired, default: Totals.Turnover()].credits += Int128(
-                    lot.units)
+        }
+
+        /// - Parameter time: not before that of the call before.
+        mutating func sums(asOf time: Timestamp) -> Sums {
+            while let next = movements.first, next.time <= time {
+                movements.removeFirst()
+                add(next.transfer, next.opening)
             }
+            var told = sums
+            told.debts = told.debts.filter { $0.value != 0 }
+            for lot in lots.values where lot.units > 0 && lot.expiresAt.map({ $0 <= time }) ?? false {
+                let units = Int128(lot.units)
+                told.balances[lot.key]?.available -= lot.units
+                told.totals[lot.key.currency, default: [:]][.wallet, default: Totals.Turnover()].debits += units
+                told.totals[lot.key.currency, default: [:]][.expired, default: Totals.Turnover()].credits += units
+            }
+            return told
+        }
+
+        private mutating func add(_ transfer: Transfer, _ opening: BlockRows.LotRow?) {
+            let (debit, credit) = (transfer.debit.kind, transfer.credit.kind)
+            let key = Key(player: transfer.player, currency: transfer.debit.currency)
+            if let opening {
+                lots[transfer.id] = Remainder(
+                    key: key, isPaid: opening.lotClass == .paid, expiresAt: opening.expiresAt)
+            }
+            func change(_ kind: AccountKind) -> Int64 {
+                (credit == kind ? transfer.amount : 0) - (debit == kind ? transfer.amount : 0)
+            }
+            let amount = Int128(transfer.amount)
+            sums.totals[key.currency, default: [:]][debit, default: Totals.Turnover()].debits += amount
+            sums.totals[key.currency, default: [:]][credit, default: Totals.Turnover()].credits += amount
+            var balance = sums.balances[key] ?? Balance()
+            balance.available += change(.wallet)
+            balance.held += change(.held)
+            balance.debt -= change(.receivable)
+            if lots[transfer.lot]?.isPaid == true { balance.paid += change(.wallet) }
+            let isChange = change(.wallet) != 0 || change(.held) != 0 || change(.receivable) != 0
+            if isChange, changed.updateValue(transfer.entry, forKey: key) != transfer.entry {
+                balance.version += 1
+            }
+            sums.balances[key] = balance
+            lots[transfer.lot]?.units += change(.wallet)
+            if debit == .receivable { sums.debts[transfer.lot, default: 0] += transfer.amount }
+            if let lot = transfer.debtLot { sums.debts[lot, default: 0] -= transfer.amount }
         }
     }
 
-    /// How many times are asked as of which everything is compared; by hand more: `LEDGER_PAST_TIMES=1000`.
+    /// How many times are asked as of which all balances are compared, and of each tenth everything.
     private static let timesAsked =
-        ProcessInfo.processInfo.environment["LEDGER_PAST_TIMES"].flatMap { Int($0) } ?? 25
+        ProcessInfo.processInfo.environment["LEDGER_PAST_TIMES"].flatMap { Int($0) } ?? 1_000
 
     /// Wallets with hundreds of entries, thousands of transfers, and what expires while nobody posts it.
     @Test func whateverTimeOfThePastIsAskedTheAnswerIsWhatTheTransfersMake() async throws {
@@ -97,61 +126,96 @@ import Testing
             }
             let remembered = try store.folder.rows("SELECT count(*) FROM wallet_past")
             #expect(try store.folder.rows("SELECT count(*) FROM expiry_past") == 3 && remembered > 50, "seed \(seed)")
-            let tables = store.projection
-            var blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
-            // The last transfer stands anywhere, then at the end of a part.
             let times = (0..<Self.timesAsked).map { _ in
                 Timestamp.random(in: 1...workload.now, using: &workload.generator)
             }
+            // The last transfer stands anywhere.
+            try check(store, asOf: times, reportsOfEach: 10, &workload.generator, seed)
+            // Then at the end of a part; of what was asked before some is asked again.
             let midnight = workload.now + 1_000
-            for time in times + [midnight] + times.prefix(5) {
-                if time == midnight {
-                    try expire(at: midnight, endingAPartOf: &store)
-                    blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
-                }
-                let past = Past(blocks, asOf: time)
-                let place = Comment(rawValue: "seed \(seed), as of \(time)")
-                for (key, name) in names(blocks, workload.players) {
-                    let told = try tables.balances(name, currency: nil, asOf: time)
-                    for (number, code) in [(1, "gems"), (2, "gold")] as [(CurrencyID, String)] {
-                        let known = past.balances[Past.Key(player: key, currency: number)]
-                        let isKnown = known?.version ?? 0 > 0
-                        #expect(told.first { $0.currency.text == code }?.balance == (isKnown ? known : nil), place)
-                    }
-                }
-                var (sums, after) = (Balance(), String?.none)
-                repeat {
-                    let limit = Int.random(in: 1...4, using: &workload.generator)
-                    let page = try tables.report(
-                        ReportQuery(kind: .balances, asOf: time, currency: Self.gems, limit: limit, after: after))
-                    for case .balance(_, _, let available, let held, let debt, let paid) in page.rows {
-                        sums.available += available
-                        sums.held += held
-                        sums.debt += debt
-                        sums.paid += paid
-                    }
-                    after = page.next
-                } while after != nil
-                let all = past.balances.filter { $0.key.currency == 1 }.map(\.value)
-                #expect(sums.available == all.map(\.available).reduce(0, +), place)
-                #expect(sums.held == all.map(\.held).reduce(0, +) && sums.paid == all.map(\.paid).reduce(0, +), place)
-                for case .trial(let code, let kind, let debits, let credits) in try tables.report(
-                    ReportQuery(kind: .trial, asOf: time)
-                ).rows {
-                    let turnover = past.totals[code.text == "gems" ? 1 : 2]?[kind] ?? Totals.Turnover()
-                    #expect(turnover == Totals.Turnover(debits: debits, credits: credits), "\(place): \(code) \(kind)")
-                }
-                var owed: [LotID: Int64] = [:]
-                repeat {
-                    let page = try tables.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: after))
-                    for case .debt(_, _, _, _, let lot, let debt, _, _) in page.rows { owed[lot] = debt }
-                    after = page.next
-                } while after != nil
-                #expect(owed == past.debts, place)
-            }
-            try checkHistory(tables, &workload.generator, seed)
+            try expire(at: midnight, endingAPartOf: &store)
+            try check(store, asOf: times.prefix(5) + [midnight], reportsOfEach: 1, &workload.generator, seed)
+            try checkHistory(store.projection, &workload.generator, seed)
             try store.projection.close()
         }
+    }
+
+    /// All balances as of these times.
+    /// - Parameter part: as of one in so many of them everything else is compared too.
+    private func check(
+        _ store: Ledger, asOf times: [Timestamp], reportsOfEach part: Int, _ random: inout SplitMix64, _ seed: UInt64
+    ) throws {
+        let blocks = try store.blocks.map { try Block(opening: $0, checks: .form) }
+        let names = names(blocks)
+        var past = Past(blocks)
+        for (number, time) in times.sorted().enumerated() {
+            let place = Comment(rawValue: "seed \(seed), as of \(time)")
+            let sums = past.sums(asOf: time)
+            try checkBalances(store.projection, sums, asOf: time, names, place)
+            if number % part == 0 { try checkReports(store.projection, sums, asOf: time, names, &random, place) }
+        }
+    }
+
+    /// The report of them has all wallets in which anything is.
+    private func checkBalances(
+        _ tables: SQLiteProjection, _ past: Past.Sums, asOf time: Timestamp, _ names: [PlayerID: AccountName],
+        _ place: Comment
+    ) throws {
+        var expected: [String: Balance] = [:]
+        for (key, balance) in past.balances where (balance.available, balance.held, balance.debt) != (0, 0, 0) {
+            var balance = balance
+            balance.version = 0
+            expected["\(names[key.player]?.text ?? "") \(key.currency == 1 ? "gems" : "gold")"] = balance
+        }
+        let page = try tables.report(ReportQuery(kind: .balances, asOf: time, limit: 1_000))
+        var told: [String: Balance] = [:]
+        for case .balance(let account, let currency, let available, let held, let debt, let paid) in page.rows {
+            told["\(account) \(currency)"] = Balance(available: available, held: held, debt: debt, paid: paid)
+        }
+        #expect(told == expected && page.next == nil, place)
+    }
+
+    private func checkReports(
+        _ tables: SQLiteProjection, _ past: Past.Sums, asOf time: Timestamp, _ names: [PlayerID: AccountName],
+        _ random: inout SplitMix64, _ place: Comment
+    ) throws {
+        for (key, name) in names {
+            let told = try tables.balances(name, currency: nil, asOf: time)
+            for (number, code) in [(1, "gems"), (2, "gold")] as [(CurrencyID, String)] {
+                let known = past.balances[Past.Key(player: key, currency: number)]
+                let isKnown = known?.version ?? 0 > 0
+                #expect(told.first { $0.currency.text == code }?.balance == (isKnown ? known : nil), place)
+            }
+        }
+        var (sums, after) = (Balance(), String?.none)
+        repeat {
+            let limit = Int.random(in: 1...4, using: &random)
+            let page = try tables.report(
+                ReportQuery(kind: .balances, asOf: time, currency: Self.gems, limit: limit, after: after))
+            for case .balance(_, _, let available, let held, let debt, let paid) in page.rows {
+                sums.available += available
+                sums.held += held
+                sums.debt += debt
+                sums.paid += paid
+            }
+            after = page.next
+        } while after != nil
+        let all = past.balances.filter { $0.key.currency == 1 }.map(\.value)
+        #expect(sums.available == all.map(\.available).reduce(0, +), place)
+        #expect(sums.held == all.map(\.held).reduce(0, +) && sums.paid == all.map(\.paid).reduce(0, +), place)
+        for case .trial(let code, let kind, let debits, let credits) in try tables.report(
+            ReportQuery(kind: .trial, asOf: time)
+        ).rows {
+            let turnover = past.totals[code.text == "gems" ? 1 : 2]?[kind] ?? Totals.Turnover()
+            #expect(turnover == Totals.Turnover(debits: debits, credits: credits), "\(place): \(code) \(kind)")
+        }
+        var owed: [LotID: Int64] = [:]
+        repeat {
+            let page = try tables.report(ReportQuery(kind: .debts, asOf: time, limit: 2, after: after))
+            for case .debt(_, _, _, _, let lot, let debt, _, _) in page.rows { owed[lot] = debt }
+            after = page.next
+        } while after != nil
+        #expect(owed == past.debts, place)
     }
 
     /// What a player has expires at a time, and that is posted after it, by a transfer that ends one of the parts in
@@ -176,7 +240,7 @@ import Testing
         #expect(store.books.position.transfer % PastTotals.interval == 0)
     }
 
-    private func names(_ blocks: [Block], _ players: Int) -> [PlayerID: AccountName] {
+    private func names(_ blocks: [Block]) -> [PlayerID: AccountName] {
         let rows = blocks.flatMap(\.rows.accounts)
         return rows.reduce(into: [:]) { names, row in names[row.id] = row.name.flatMap { AccountName($0.text) } }
     }

@@ -312,7 +312,8 @@ final class Auditor: @unchecked Sendable {
             world.view(query.transaction, purchaseDate: SandboxApp.date - 1_000).map { .purchaseView($0) }
                 ?? .refused(Refusal(.unknownPurchase))
         case .find(let query): .finding(world.find(query))
-        case .appStoreWork, .head, .blocks, .closing: preconditionFailure("no client of the simulation asks for it")
+        case .appStoreWork, .head, .blocks, .closing, .stepDown:
+            preconditionFailure("no client of the simulation asks for it")
         }
     }
 
@@ -465,7 +466,7 @@ final class Auditor: @unchecked Sendable {
         case .purchase(let query):
             if mayClose { world.settle(world.purchases[query.transaction]?.account.map { world.owner($0) }, at: now) }
             if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
-        case .journal, .find, .appStoreWork, .head, .blocks, .closing: break
+        case .journal, .find, .appStoreWork, .head, .blocks, .closing, .stepDown: break
         case .report(var request):
             let time = request.asOf ?? latest
             request.asOf = time

@@ -31,8 +31,10 @@ package struct Needs {
     /// Accounts that are credited, or whose balances are told: of a wallet that is ``Wallet/isCreditedWithoutLots``
     /// the lots may stay where they are.
     package var wallets: [AccountName] = []
-    /// Accounts of which is posted what has expired by ``time``. Where nothing has, they may stay where they are.
-    package var settled: [AccountName] = []
+    /// Accounts of which is posted what has expired by ``time``. Those of which nothing has may stay where they are.
+    package var expiring: [AccountName] = []
+    /// Whether anything is answered by what is in the books or the tables, rather than refused.
+    package var isRead = false
     /// Of the wallets' accounts those that are to be erased: a store looks whether the log can be rid of their names.
     package var erasures: [AccountName] = []
     package var keys: [RequestKey] = []
@@ -55,6 +57,7 @@ package struct Needs {
     package init() {}
 
     package mutating func add(_ command: Command) {
+        isRead = true
         switch command {
         case .credit(let signed, let account):
             add(signed, account)

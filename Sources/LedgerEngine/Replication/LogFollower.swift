@@ -20,6 +20,10 @@ final class LogFollower: Sendable {
         var nextAt: UInt64 = 0
         /// Until when it leaves the lead to others.
         var abstainsUntil: UInt64 = 0
+        /// How often in a row it took the lead and could not lead.
+        var failures = 0
+        /// Why it could not look, and until when that is believed.
+        var unseen: (reason: any Error, until: UInt64)?
         /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
         var yieldsUntil: UInt64?
         /// What was told last.
@@ -85,6 +89,7 @@ final class LogFollower: Sendable {
     func endFollowing() {
         state.withLock { state in
             state.leads = true
+            state.failures = 0
             state.told = nil
             state.toldLeader = nil
         }
@@ -102,29 +107,54 @@ final class LogFollower: Sendable {
     }
 
     /// Leaves the lead to others for a while.
-    func abstain() {
-        state.withLock { $0.abstainsUntil = monotonicNanoseconds() + limits.nodeAbstainMilliseconds * 1_000_000 }
+    /// - Parameter hasFailed: whether it took the lead and could not lead: then for longer each time.
+    func abstain(hasFailed: Bool = false) {
+        state.withLock { state in
+            if hasFailed { state.failures += 1 }
+            let doubled = limits.nodeAbstainMilliseconds << UInt64(min(state.failures, 16))
+            let milliseconds = min(doubled, limits.nodeAbstainMillisecondsMax)
+            state.abstainsUntil = monotonicNanoseconds() + milliseconds * 1_000_000
+        }
     }
 
     // MARK: Reading
 
     /// Has every block here that was acknowledged before this was called.
+    /// What kept it from that is believed for a moment: where the store does not answer, not each has to wait for it.
     /// - Throws: ``LogError`` where the log cannot be read now, ``StoreError`` where the tables cannot be written.
-    func look() throws { try read(through: log.standing().block) }
+    func look() throws {
+        if let unseen = state.withLock({ $0.unseen }), monotonicNanoseconds() < unseen.until { throw unseen.reason }
+        do {
+            try reading.withLock { _ in
+                let end = try log.standing().block
+                // Nobody reads further meanwhile.
+                try check(end: end)
+                try readOn(through: end)
+            }
+        } catch {
+            let until = monotonicNanoseconds() + limits.logRetryMilliseconds * 1_000_000
+            state.withLock { $0.unseen = (error, until) }
+            throw error
+        }
+    }
 
     /// Has every block here up to one.
-    func read(through number: BlockNumber) throws {
-        try reading.withLock { _ in
-            guard appender.head.number <= number else {
-                throw LogError(
-                    .unknown,
-                    "the log ends with block \(number), and block \(appender.head.number) was read from it before")
-            }
-            while appender.head.number < number {
-                let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
-                if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
-                for block in read { try hand(block) }
-            }
+    func read(through number: BlockNumber) throws { try reading.withLock { _ in try readOn(through: number) } }
+
+    private func readOn(through number: BlockNumber) throws {
+        while appender.head.number < number {
+            let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
+            if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
+            for block in read { try hand(block) }
+        }
+    }
+
+    /// - Throws: ``LogError`` where the log ends before what was read from it.
+    func check(end number: BlockNumber) throws(LogError) {
+        guard appender.head.number <= number else {
+            throw LogError(
+                .unknown,
+                "the log ends with block \(number), and block \(appender.head.number) was read from it before")
         }
     }
 
@@ -172,16 +202,19 @@ final class LogFollower: Sendable {
                 if let leader = standing.leader {
                     stepDown(LogError(.superseded, "node \(leader.node) leads, at \(leader.address)"))
                     waitMilliseconds = 0
-                } else if standing.wantedBy != nil {
+                } else if standing.wantedBy != nil || cannotServe {
                     try handOver()
                 }
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)
+                // Who lacks blocks of this log, or cannot read them, would keep others from leading.
+                try check(end: standing.block)
+                if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
                 // What is behind the last block here is read when it is settled: it may be in doubt until then.
                 try takeLead()
             } else {
                 node.follow(standing.leader)
-                try read(through: standing.block)
+                if standing.block < appender.head.number { try look() } else { try read(through: standing.block) }
                 node.status.note(block: appender.head.number, leaderBlock: standing.block)
                 tell(standing.leader)
                 if standing.leader != nil, mayLead, node.wantsLead { try log.askForLead() }
@@ -195,6 +228,12 @@ final class LogFollower: Sendable {
             waitMilliseconds = limits.logRetryMilliseconds
         }
         state.withLock { $0.nextAt = monotonicNanoseconds() + waitMilliseconds * 1_000_000 }
+    }
+
+    /// Whether its tables have failed for so long that another node is to lead.
+    private var cannotServe: Bool {
+        guard let since = projector.failsSince else { return false }
+        return monotonicNanoseconds() >= since + limits.nodeTablesMilliseconds * 1_000_000
     }
 
     /// Whether this node may take the lead, where nobody has it.
@@ -214,10 +253,8 @@ final class LogFollower: Sendable {
             defer { state.told = error }
             return state.told != error
         }
-        if isNew {
-            node.status.enter(.connecting("\(error)"))
-            report(.logNotFollowed(error))
-        }
+        if state.withLock({ !$0.leads && !$0.isStopped }) { node.status.enter(.connecting("\(error)")) }
+        if isNew { report(.logNotFollowed(error)) }
     }
 
     private func tell(_ leader: LogLeader?) {

@@ -50,7 +50,7 @@ extension Books {
         case .purchase(let purchase):
             if mayClose { settle(purchase.transaction, at: now) }
             return query
-        case .journal, .find, .appStoreWork, .blocks, .head:
+        case .journal, .find, .appStoreWork, .blocks, .head, .stepDown:
             return query
         case .report(var request):
             let time = request.asOf ?? latest

@@ -241,9 +241,12 @@ final class Sequencer: Sendable {
 
     private func add(_ operation: LedgerOperation, to needs: inout Needs, _ fault: StoreError?) {
         if fault != nil && operation.mayWrite { return }
+        if operation.isQuery { needs.isRead = true }
         switch operation {
         case .command(let command, _), .granting(let command, _, _): needs.add(command)
-        case .query(.history(let query)): needs.settled.append(query.account)
+        case .query(.history(let query)):
+            // While nothing can be made durable, nothing that has expired is posted for a read.
+            if fault == nil { needs.expiring.append(query.account) }
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .promote, .refused: break
         }

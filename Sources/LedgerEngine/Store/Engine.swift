@@ -296,7 +296,7 @@ package final class Engine: Store, @unchecked Sendable {
             if let node, !leadsShared() {
                 return following.commit(
                     needs, each: each, isLast: isLast, on: &decider,
-                    fault: isBelievedToWork ? node.refusal : lookFault(), decide, done: done)
+                    fault: isBelievedToWork ? node.refusal : needs.isRead ? lookFault() : nil, decide, done: done)
             }
             do throws(StoreError) {
                 if let lack = standbys.fault() { throw lack }
@@ -536,7 +536,11 @@ package final class Engine: Store, @unchecked Sendable {
         try log.settle()
         let result = during {
             Result {
-                try follower.read(through: log.head?.number ?? 0)
+                // A batch that was decided while this node followed may not be answered yet.
+                appender.awaitIdle()
+                let end = log.head?.number ?? 0
+                try follower.check(end: end)
+                try follower.read(through: end)
                 let first = try leader.beginTerm(configuration.ledger) { [now] _ in now() }
                 projector.add(first)
                 appender.restart(at: first.head)
@@ -547,7 +551,14 @@ package final class Engine: Store, @unchecked Sendable {
                 report(.leads(first.head))
             }
         }
-        try result.get()
+        do {
+            try result.get()
+        } catch {
+            // Whoever could lead is not kept from it by who cannot.
+            follower.abstain(hasFailed: true)
+            node?.log.giveBack()
+            throw error
+        }
         // The catalog's new currencies are in a block before anything uses them; where that fails, in a later one.
         _ = try? run(Needs()) { _ in }
     }
@@ -580,6 +591,8 @@ package final class Engine: Store, @unchecked Sendable {
         standby?.stop()
         follower?.stop()
         appender.stop()
+        // Another node may lead while the tables are brought up to here.
+        node?.log.giveBack()
         projector.stop()
         ownStandbys?.stop()
         decider.lose()

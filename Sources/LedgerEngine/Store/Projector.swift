@@ -26,6 +26,8 @@ final class Projector: Sendable {
         /// Why the last step failed, and when it is tried again.
         var failure: StoreError?
         var retryAt: UInt64 = 0
+        /// Since when every step has failed.
+        var failsSince: UInt64?
         var isStopping = false
     }
 
@@ -88,10 +90,14 @@ final class Projector: Sendable {
         if let failure { throw failure }
     }
 
+    /// Since when the projection cannot be written; `nil` where it can.
+    var failsSince: UInt64? { state.withLock { $0.failsSince } }
+
     /// Forgets a failure: what made the projection fail is over.
     func retry() {
         state.withLock { state in
             state.failure = nil
+            state.failsSince = nil
             state.retryAt = 0
         }
         state.wakeAll()
@@ -200,6 +206,7 @@ final class Projector: Sendable {
         let hadFailed = state.withLock { state in
             let hadFailed = state.failure != nil
             state.failure = failure
+            state.failsSince = failure.map { _ in state.failsSince ?? monotonicNanoseconds() }
             if failure == nil {
                 if let last = step.last { state.projected = last.number }
                 // The time of what is left begins anew with what came last.

@@ -5,7 +5,7 @@ package struct Outlet: Sendable {
     let id: ObjectIdentifier
     /// Carries something out on the loop. Called from any thread, and for a session under its lock: there it must not
     /// be carried out before this returns.
-    let execute: @Sendable (@escaping @Sendable () -> Void) -> Void
+    package let execute: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     package init(id: ObjectIdentifier, execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         self.id = id

@@ -54,8 +54,8 @@ package struct Method: Sendable {
         return asked
     }
 
-    /// Whether a node that follows may pass a request of this method on to the one that leads. What concerns standbys is
-    /// meant for the service that is asked.
+    /// Whether a node that follows may pass a request of this method on to the one that leads. What concerns standbys
+    /// is meant for the service that is asked.
     package var isRelayed: Bool { self != Methods.blocks.method && self != Methods.promote.method }
 
     /// Whether a connection of these roles may call the method, where it has authenticated.

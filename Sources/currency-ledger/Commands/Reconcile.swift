@@ -27,15 +27,19 @@ struct AppleReportOptions: ParsableArguments {
     @Flag(help: "Pass over products in Financial Reports that the ledger never sold: those of the vendor's other apps.")
     var ownProducts = false
 
-    /// Apple's files and the ledger's purchases, side by side.
+    /// How Apple's files and the ledger's purchases are compared.
     /// - Parameter asOf: by when the purchases were posted; `nil` for now.
-    func reconciliation(
-        _ files: [AppleEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?
-    ) -> Reconciliation {
-        Reconciliation(
-            files: files.map { ($0.name, ReportInput(path: $0.path)) }, purchases: purchases.all,
-            options: Reconciliation.Options(
-                zone: zone.zone, app: app, products: ownProducts ? purchases.products : nil, knownThrough: asOf))
+    func comparison(with purchases: BookedPurchases, asOf: Timestamp?) -> Reconciliation.Options {
+        Reconciliation.Options(
+            zone: zone.zone, app: app, products: ownProducts ? purchases.products : nil, knownThrough: asOf)
+    }
+}
+
+extension Reconciliation {
+    /// Apple's files and the ledger's purchases, side by side.
+    fileprivate init(_ files: [AppleEvidence.Kept], _ purchases: BookedPurchases, _ options: Options) {
+        self.init(
+            files: files.map { ($0.name, ReportInput(path: $0.path)) }, purchases: purchases.all, options: options)
     }
 }
 
@@ -78,9 +82,9 @@ extension Reconcile {
             let kept = try evidence.files()
             guard !kept.isEmpty else { throw Failure("\(options.evidence): has no reports, and none were given") }
             let purchases = try await place.withReports { try await BookedPurchases($0, asOf: nil) }
-            let reconciliation = options.reconciliation(kept, purchases, asOf: nil)
+            let comparison = options.comparison(with: purchases, asOf: nil)
             let findings = AppleFinding.all(
-                reconciliation, purchases.importedRefunds, zone: options.zone.zone)
+                Reconciliation(kept, purchases, comparison), purchases.importedRefunds, comparison)
             let writer = try OutputFile(output)
             switch format {
             case .text:
@@ -182,7 +186,7 @@ extension Reconcile {
             _ kept: [AppleEvidence.Kept], _ purchases: BookedPurchases, asOf: Timestamp?,
             checking: ([Reconciliation.File]) throws -> Void
         ) rethrows -> Proceeds {
-            let reconciliation = options.reconciliation(kept, purchases, asOf: asOf)
+            let reconciliation = Reconciliation(kept, purchases, options.comparison(with: purchases, asOf: asOf))
             try checking(reconciliation.files)
             return Proceeds(reconciliation.settlement, purchases.all)
         }

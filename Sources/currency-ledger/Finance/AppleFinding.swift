@@ -1,4 +1,5 @@
 import AppleReports
+import Ledger
 
 /// One thing that came of holding the ledger against Apple's reports.
 struct AppleFinding: CustomStringConvertible {
@@ -66,16 +67,16 @@ struct AppleFinding: CustomStringConvertible {
 
     /// - Parameters:
     ///   - refunds: what explains refunds of Apple's which are not among the purchases that were compared.
-    ///   - zone: by whose midnights the reports count days.
+    ///   - options: how the files were compared.
     static func all(
-        _ reconciliation: Reconciliation, _ refunds: [ImportedRefund], zone: ReportZone
+        _ reconciliation: Reconciliation, _ refunds: [ImportedRefund], _ options: Reconciliation.Options
     ) -> [AppleFinding] {
         let files = reconciliation.files
         // A refund is in reports of both kinds, and explains what is in each.
         let ofSales = ImportedRefunds.explanations(
-            of: reconciliation.match.differences.map(row), by: refunds, zone: zone)
+            of: reconciliation.match.differences.map { row($0, options) }, by: refunds)
         let ofPayments = ImportedRefunds.explanations(
-            of: reconciliation.settlement.unassigned.map(row), by: refunds, zone: zone)
+            of: reconciliation.settlement.unassigned.map { row($0, options.zone) }, by: refunds)
         let differences = zip(reconciliation.match.differences, ofSales).map { of($0, $1) }
         let unassigned = zip(reconciliation.settlement.unassigned, ofPayments).map { of($0, files, $1) }
         return files.flatMap(of) + reconciliation.match.lines.compactMap(of) + differences
@@ -118,7 +119,11 @@ struct AppleFinding: CustomStringConvertible {
         if let imported, imported.units == difference.units {
             return finding(of: difference, .imported, imported.transactions, "\(difference): \(imported)")
         }
-        let ofImported = imported.map { "\($0.units) \($0); of the rest " } ?? ""
+        if let imported {
+            return finding(
+                of: difference, .difference, imported.transactions,
+                "\(difference): \(part(imported)), and nothing of ours explains the rest")
+        }
         let explanation = difference.explanation
         let transactions = explanation?.transactions ?? []
         let more = (explanation?.count ?? 0) - transactions.count
@@ -128,23 +133,35 @@ struct AppleFinding: CustomStringConvertible {
             : (explanation?.isExact == true ? "" : "among ") + transactions.joined(separator: " ")
                 + (more > 0 ? " and \(more) more" : "")
         return finding(
-            of: difference, difference.isNatural ? .aroundMidnight : .difference,
-            transactions + (imported?.transactions ?? []), "\(difference): \(ofImported)\(ours)")
+            of: difference, difference.isNatural ? .aroundMidnight : .difference, transactions,
+            "\(difference): \(ours)")
     }
 
-    /// What imported purchases may explain: that Apple took more back.
-    private static func row(_ difference: SalesDifference) -> ImportedRefunds.Row? {
-        guard difference.direction == .refunded else { return nil }
+    private static func part(_ imported: ImportedRefunds.Explanation) -> String {
+        "at least \(imported.units) \(imported) (how many units each had the ledger does not know)"
+    }
+
+    /// What imported purchases may explain: that Apple took more back, and no transactions that were compared say why.
+    /// Near midnight is for these what it is for all others. What the report has twice is not explained by anything.
+    private static func row(_ difference: SalesDifference, _ options: Reconciliation.Options) -> ImportedRefunds.Row? {
+        guard difference.direction == .refunded, difference.explanation == nil else { return nil }
         switch difference.kind {
-        case .missingInBooks, .moreInReport, .doubledInReport:
+        case .missingInBooks, .moreInReport:
+            let days = options.zone.times(of: difference.days)
+            let near = options.nearMidnightMilliseconds
             return ImportedRefunds.Row(
-                product: difference.key.product, units: difference.units, days: difference.days)
-        case .missingInReport, .fewerInReport, .price, .otherDay, .dayWithoutReport: return nil
+                product: difference.key.product, units: difference.units, days: days,
+                near: days.lowerBound - near..<days.upperBound + near + 1)
+        case .doubledInReport, .missingInReport, .fewerInReport, .price, .otherDay, .dayWithoutReport: return nil
         }
     }
 
-    private static func row(_ rest: Settlement.Unassigned) -> ImportedRefunds.Row? {
-        rest.isReturn ? ImportedRefunds.Row(product: rest.key.product, units: rest.units, days: rest.days) : nil
+    /// The days beside count as they do where payments are divided among purchases.
+    private static func row(_ rest: Settlement.Unassigned, _ zone: ReportZone) -> ImportedRefunds.Row? {
+        guard rest.isReturn else { return nil }
+        let beside = rest.days.lowerBound.advanced(by: -1)...rest.days.upperBound.advanced(by: 1)
+        return ImportedRefunds.Row(
+            product: rest.key.product, units: rest.units, days: zone.times(of: rest.days), near: zone.times(of: beside))
     }
 
     private static func finding(
@@ -172,9 +189,9 @@ struct AppleFinding: CustomStringConvertible {
         let isExplained = imported?.units == rest.units
         let what = rest.isReturn ? "takes back" : "pays"
         let of = rest.isReturn ? "refunds" : "purchases"
-        let none = "the ledger has no such \(of)"
         let ours =
-            imported.map { isExplained ? "\($0)" : "\($0.units) \($0); of the rest \(none)" } ?? "and \(none)"
+            imported.map { isExplained ? "\($0)" : "\(part($0)), and the ledger has no \(of) that explain the rest" }
+            ?? "and the ledger has no such \(of)"
         return AppleFinding(
             kind: isExplained ? .imported : .unassigned, file: name, line: rest.source.line, key: rest.key,
             direction: rest.isReturn ? .refunded : .sold, units: rest.units, basis: .settled, money: rest.share,
@@ -227,5 +244,11 @@ struct AppleFinding: CustomStringConvertible {
             reported.map { "\($0)" }, basis?.rawValue, money.map { "\($0)" }, moneyCurrency,
             transactions.joined(separator: " "), description,
         ]
+    }
+}
+
+extension ReportZone {
+    fileprivate func times(of days: ClosedRange<CivilDay>) -> Range<Timestamp> {
+        start(of: days.lowerBound)..<start(of: days.upperBound.advanced(by: 1))
     }
 }

@@ -1,12 +1,13 @@
-import AppleReports
 import Ledger
 
 /// A refund of a purchase that was carried over from other books. These books have neither its storefront nor its
 /// price, so no row of Apple's is paired with it; but it explains one of its product and day.
+///
+/// How many units were bought they do not have either: other books say what is left of a purchase, and it stands here
+/// with a quantity of 1. So a refund explains one unit of a row. It may have been of more.
 struct ImportedRefund {
     let transaction: String
     let product: String
-    let units: Int64
     /// In milliseconds since the UNIX epoch.
     let time: Timestamp
 }
@@ -17,125 +18,119 @@ extension ImportedRefund {
         guard line.integer("revoked") > 0, let time = line.optionalInteger("revocationDate"),
             let transaction = line.text("transactionId"), let product = line.text("product")
         else { return nil }
-        self.init(transaction: transaction, product: product, units: line.integer("quantity"), time: time)
+        self.init(transaction: transaction, product: product, time: time)
     }
 }
 
-/// Finds which imported refunds explain what Apple took back and our books do not have: each explains one row, once.
+/// Finds which imported refunds explain what Apple took back and our books do not have: each explains one unit of one
+/// row.
 ///
-/// Rows that are explained wholly come first, then those of which a part is; in each of these refunds of a row's own
-/// days come before those of the days beside, where Apple may count what is near to midnight. So a refund that a row
-/// needs is not used up by a row that has others.
+/// Rows of one unit come first, and as many of them are explained as can be: those whose time ends first go first, and
+/// each takes the earliest refund that is left, which the others need least. Then come rows of more units, those of
+/// fewer first, as far as they are explained wholly, and at last what is left explains parts of the others; of these
+/// another choice might explain more. In the end of each turn a row that took a refund from beside its days gives it up
+/// for one of its days, where one is left: so nothing is lost by it.
 struct ImportedRefunds {
     /// What Apple took back.
     struct Row {
         let product: String
         /// Positive.
         let units: Int64
-        let days: ClosedRange<CivilDay>
+        /// The times of the row's days.
+        let days: Range<Timestamp>
+        /// These, and those beside them that Apple may count on these days.
+        let near: Range<Timestamp>
     }
 
     /// What explains a row, or a part of it.
     struct Explanation: CustomStringConvertible {
-        /// The ids, by time.
+        /// The ids, by time. Each explains one unit.
         let transactions: [String]
-        /// Their units.
-        let units: Int64
+
+        /// How many units are explained, at least.
+        var units: Int64 { Int64(transactions.count) }
 
         var description: String { "of imported purchases \(transactions.joined(separator: " "))" }
     }
 
-    private struct Open {
-        let refund: ImportedRefund
-        let day: CivilDay
-        var isTaken = false
-    }
+    /// Of one product, by time.
+    private let refunds: [ImportedRefund]
+    private var free: FreePlaces
 
-    /// By product, and in each by time.
-    private var open: [String: [Open]] = [:]
-
-    /// - Parameter zone: by whose midnights Apple's reports count days.
-    private init(_ refunds: [ImportedRefund], zone: ReportZone) {
-        for refund in refunds.sorted(by: { ($0.time, $0.transaction) < ($1.time, $1.transaction) }) {
-            open[refund.product, default: []].append(Open(refund: refund, day: zone.day(at: refund.time)))
-        }
+    /// - Parameter refunds: of one product.
+    private init(_ refunds: [ImportedRefund]) {
+        self.refunds = refunds.sorted { ($0.time, $0.transaction) < ($1.time, $1.transaction) }
+        free = FreePlaces(count: refunds.count)
     }
 
     /// Explains rows.
-    /// - Parameters:
-    ///   - rows: in their order; `nil` for what no refund can explain.
-    ///   - zone: by whose midnights Apple's reports count days.
+    /// - Parameter rows: `nil` for what no refund can explain.
     /// - Returns: of each row what explains it; `nil` where nothing does.
-    static func explanations(
-        of rows: [Row?], by refunds: [ImportedRefund], zone: ReportZone
-    ) -> [Explanation?] {
-        var refunds = ImportedRefunds(refunds, zone: zone)
+    static func explanations(of rows: [Row?], by refunds: [ImportedRefund]) -> [Explanation?] {
+        var explanations = [Explanation?](repeating: nil, count: rows.count)
+        let ofProducts = Dictionary(grouping: refunds, by: \.product)
+        let numbered = rows.enumerated().compactMap { number, row in row.map { (number: number, row: $0) } }
+        for (product, rows) in Dictionary(grouping: numbered, by: \.row.product) {
+            guard let refunds = ofProducts[product] else { continue }
+            var explaining = ImportedRefunds(refunds)
+            for (row, places) in zip(rows, explaining.takeRefunds(for: rows.map(\.row))) where !places.isEmpty {
+                explanations[row.number] = Explanation(
+                    transactions: places.sorted().map { explaining.refunds[$0].transaction })
+            }
+        }
+        return explanations
+    }
+
+    /// - Parameter rows: of the product.
+    /// - Returns: for each row the places of the refunds that explain it.
+    private mutating func takeRefunds(for rows: [Row]) -> [[Int]] {
         var taken = [[Int]](repeating: [], count: rows.count)
-        for isPart in [false, true] {
-            for daysBeside in [0, 1] {
-                for case (let place, let row?) in rows.enumerated() {
-                    let rest = row.units - refunds.units(of: taken[place], row.product)
-                    if rest > 0 { taken[place] += refunds.take(rest, for: row, daysBeside: daysBeside, orPart: isPart) }
-                }
-            }
+        let inOrder = rows.indices.sorted {
+            (rows[$0].units, rows[$0].near.upperBound, $0) < (rows[$1].units, rows[$1].near.upperBound, $1)
         }
-        return zip(rows, taken).map { row, places in
-            guard let row, !places.isEmpty else { return nil }
-            return Explanation(
-                transactions: places.sorted().compactMap { refunds.open[row.product]?[$0].refund.transaction },
-                units: refunds.units(of: places, row.product))
-        }
-    }
-
-    private func units(of places: [Int], _ product: String) -> Int64 {
-        places.reduce(0) { $0 + (open[product]?[$1].refund.units ?? 0) }
-    }
-
-    /// Takes refunds that make up units of a row.
-    /// - Parameters:
-    ///   - daysBeside: on how many days before and after the row's they may be.
-    ///   - orPart: whether as many as possible are taken where they do not make up all.
-    /// - Returns: their places among those of the product; none where they do not.
-    private mutating func take(_ units: Int64, for row: Row, daysBeside: Int, orPart: Bool) -> [Int] {
-        guard let ofProduct = open[row.product] else { return [] }
-        let days = row.days.lowerBound.advanced(by: -daysBeside)...row.days.upperBound.advanced(by: daysBeside)
-        let candidates = ofProduct.indices.filter { !ofProduct[$0].isTaken && days.contains(ofProduct[$0].day) }
-        // Those of the row's own days, and the earlier ones, are taken first.
-        let (own, beside) = (
-            candidates.filter { row.days.contains(ofProduct[$0].day) },
-            candidates.filter { !row.days.contains(ofProduct[$0].day) }
-        )
-        let taken = Self.places(own + beside, upTo: units) { ofProduct[$0].refund.units }
-        guard orPart || self.units(of: taken, row.product) == units else { return [] }
-        for place in taken { open[row.product]?[place].isTaken = true }
-        return taken
-    }
-
-    /// Of rows with more units, and of which not all refunds are, none are picked: people have to.
-    private static let unitsMax: Int64 = 100_000
-
-    /// Which of some places have together the most units that do not pass a bound, earlier ones preferred.
-    private static func places(_ places: [Int], upTo bound: Int64, units: (Int) -> Int64) -> [Int] {
-        let places = places.filter { units($0) > 0 && units($0) <= bound }
-        let all = places.reduce(0) { min($0 + units($1), bound + 1) }
-        if all <= bound { return places }
-        guard bound <= unitsMax else { return [] }
-        // Of each sum that can be had, the place that was added to make it.
-        var added = [Int?](repeating: nil, count: Int(bound) + 1)
-        for place in places where added[Int(bound)] == nil {
-            let own = Int(units(place))
-            // Downwards, so that a place is added once.
-            for sum in stride(from: Int(bound), through: own, by: -1)
-            where added[sum] == nil && (sum == own || added[sum - own] != nil) {
-                added[sum] = place
-            }
-        }
-        var sum = added.lastIndex { $0 != nil } ?? 0
-        var taken: [Int] = []
-        while let place = added[sum] {
-            taken.append(place)
-            sum -= Int(units(place))
+        let more = inOrder.drop { rows[$0].units == 1 }
+        for (turn, isPart) in [(inOrder[..<more.startIndex], false), (more, false), (more, true)] {
+            for row in turn where taken[row].isEmpty { taken[row] = take(for: rows[row], isPart: isPart) }
+            // Backwards: what a row gives up is mostly of the days before its own, which rows before it may have.
+            for row in turn.reversed() { preferDays(of: rows[row], to: &taken[row]) }
         }
         return taken
+    }
+
+    /// Takes the earliest refunds that explain a row.
+    /// - Parameter isPart: whether as many as there are may be less than all.
+    private mutating func take(for row: Row, isPart: Bool) -> [Int] {
+        let near = places(row.near)
+        let count = Int64(free.count(in: near))
+        guard isPart || count >= row.units else { return [] }
+        return (0..<min(count, row.units)).compactMap { _ in
+            guard let place = free.first(in: near) else { return nil }
+            free.take(place)
+            return place
+        }
+    }
+
+    /// Puts refunds of a row's days, where some are left, in the place of those from beside.
+    private mutating func preferDays(of row: Row, to taken: inout [Int]) {
+        let days = places(row.days)
+        for index in taken.indices where !days.contains(taken[index]) {
+            guard let place = free.first(in: days) else { return }
+            free.take(place)
+            free.free(taken[index])
+            taken[index] = place
+        }
+    }
+
+    private func places(_ times: Range<Timestamp>) -> Range<Int> {
+        place(ofFirstSince: times.lowerBound)..<place(ofFirstSince: times.upperBound)
+    }
+
+    private func place(ofFirstSince time: Timestamp) -> Int {
+        var (low, high) = (0, refunds.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if refunds[middle].time < time { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

@@ -35,6 +35,7 @@ package final class SharedMemoryLog: SharedLog {
         var leads = false
         var isCutOff = false
         var isHeld = false
+        var isFull = false
         var waiting = 0
         /// Whether the block is there, of each append that fails with `unknown`.
         var unknown: [Bool] = []
@@ -63,6 +64,9 @@ package final class SharedMemoryLog: SharedLog {
     /// Appends that begin from now on wait until ``release()``.
     package func hold() { plan.withLock { $0.isHeld = true } }
     package func release() { plan.withLock { $0.isHeld = false } }
+
+    /// Whether nothing can be appended.
+    package func fill(_ isFull: Bool) { plan.withLock { $0.isFull = isFull } }
 
     /// How many appends wait.
     package var waiting: Int { plan.withLock { $0.waiting } }
@@ -140,6 +144,7 @@ package final class SharedMemoryLog: SharedLog {
         do throws(LogError) {
             try checkIsReached()
             try checkLeads()
+            if plan.withLock({ $0.isFull }) { throw LogError(.notAppended, "the test's store is full") }
             try store.state.withLock { (state) throws(LogError) in
                 guard block.number == (state.blocks.last?.number ?? 0) + 1,
                     state.blocks.last.map({ $0.hash == block.previous }) ?? true

@@ -95,7 +95,7 @@ struct AuditedStore {
         for name in needs.accounts {
             if let player = index.players[name] { load(player) }
         }
-        for name in needs.wallets + needs.settled {
+        for name in needs.wallets + needs.expiring {
             if let player = index.players[name] { load(player, withLots: false) }
         }
         for key in needs.keys {

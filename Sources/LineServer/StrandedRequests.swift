@@ -1,0 +1,77 @@
+import Ledger
+import LedgerEngine
+import LedgerWire
+import NIOCore
+
+/// What the ledger here has of one connection and has not answered, of a ledger that another node may come to lead
+/// meanwhile: what it does not carry out for that reason is passed on to that node, as if it had led before.
+///
+/// That is done only with the last requests of the connection, and only with all of them together: once one behind them
+/// was answered otherwise, to carry them out would change the order in which they were sent.
+struct StrandedRequests {
+    private struct Kept {
+        /// `nil` for what is not passed on.
+        var request: LedgerRequest?
+        var client: String?
+    }
+
+    /// What becomes of the next answers.
+    struct Outcome {
+        var answers: [Answer]
+        /// What is to be passed on in the place of answers, and in whose name.
+        var relayed: [LedgerRequest] = []
+        var client: String?
+    }
+
+    private var unanswered = CircularBuffer<Kept>()
+    /// The answers from the first on by which another node leads; those behind are waited for.
+    private var held: [Answer] = []
+
+    /// Whether answers are waited for before anything else begins.
+    var isWaiting: Bool { !held.isEmpty }
+
+    /// The ledger is handed a request.
+    /// - Parameter request: `nil` for one that is not passed on.
+    mutating func append(_ request: LedgerRequest?, client: String?) {
+        unanswered.append(Kept(request: request, client: client))
+    }
+
+    /// The ledger's next answers.
+    /// - Parameter isLedElsewhere: whether another node leads.
+    mutating func take(_ answers: [Answer], isLedElsewhere: () -> Bool) -> Outcome {
+        if held.isEmpty {
+            let first = answers.indices.first { isStranded($0, answers[$0]) }
+            guard let first, isLedElsewhere() else {
+                unanswered.removeFirst(answers.count)
+                return Outcome(answers: answers)
+            }
+            unanswered.removeFirst(first)
+            held = Array(answers[first...])
+            return settle(behind: Array(answers[..<first]))
+        }
+        held += answers
+        return settle(behind: [])
+    }
+
+    /// - Parameter answers: those before.
+    private mutating func settle(behind answers: [Answer]) -> Outcome {
+        if held.count < unanswered.count { return Outcome(answers: answers) }
+        defer { (held, unanswered) = ([], []) }
+        let clients = Set(unanswered.map(\.client))
+        if clients.count == 1, held.indices.allSatisfy({ isStranded($0, held[$0]) }) {
+            return Outcome(
+                answers: answers, relayed: unanswered.compactMap(\.request), client: unanswered.first?.client)
+        }
+        return Outcome(answers: answers + held)
+    }
+
+    /// Whether a request changed nothing because this node does not lead, and may be passed on.
+    private func isStranded(_ index: Int, _ answer: Answer) -> Bool {
+        let place = unanswered.index(unanswered.startIndex, offsetBy: index)
+        guard unanswered[place].request != nil, case .failure(.store(let error)) = answer else { return false }
+        switch error.kind {
+        case .notLeader, .notReady, .unavailable: return true
+        case .unknown, .corrupt: return false
+        }
+    }
+}
