@@ -63,7 +63,7 @@ import Testing
         try #"{"currencies": {"gems": {}}, "products": {}}"#.write(
             toFile: folder.path("catalog.json"), atomically: true, encoding: .utf8)
         try """
-        {"path": "source", "listen": ["unix:\(folder.path("socket"))"],
+        {"path": "source", "listen": ["unix:\(folder.path("socket"))"], "insecureLoopback": true,
          "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "catalog": "catalog.json"}
         """.write(toFile: folder.path("old.json"), atomically: true, encoding: .utf8)
         let old = try BuiltCommand.run(["serve", "--config", folder.path("old.json")], killedAfter: 5_000)
