@@ -120,8 +120,11 @@ package final class LineService: Service {
         }
 
         for listener in listeners { await close(listener) }
+        async let handingOver: Void = services.ledgers.handOver(
+            after: configuration.limits.handOverMilliseconds)
         let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
+        await handingOver
         services.notices.close()
         if late > 0 {
             logger.warning("connections were closed with requests unanswered", metadata: ["connections": "\(late)"])

@@ -124,7 +124,11 @@ enum Composition {
                 own.passing.map { NodeRelay(node, own, $0, ledger: settings.name, logger: logger) }
             }
         }
-        let member = ServedLedgers.Member(name: settings.name, app: signatures.app, ledger: ledger, relay: relay) {
+        // One that leads no more, or never did, has nothing to give.
+        let handOver: (@Sendable () -> Void)? = node == nil ? nil : { _ = try? store.stepDown() }
+        let member = ServedLedgers.Member(
+            name: settings.name, app: signatures.app, ledger: ledger, relay: relay, handOver: handOver
+        ) {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
                 engine: store.engine, currencies: catalog.currencies.keys.sorted(),
