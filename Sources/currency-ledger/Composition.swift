@@ -125,7 +125,7 @@ enum Composition {
             }
         }
         // One that leads no more, or never did, has nothing to give.
-        let handOver: (@Sendable () -> Void)? = node == nil ? nil : { _ = try? store.stepDown() }
+        let handOver = node.map { _ in { @Sendable () -> Void in _ = try? store.stepDown() } }
         let member = ServedLedgers.Member(
             name: settings.name, app: signatures.app, ledger: ledger, relay: relay, handOver: handOver
         ) {
