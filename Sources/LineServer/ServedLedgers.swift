@@ -46,8 +46,8 @@ package struct ServedLedgers: Sendable {
         return { [members] in members[$0].relay?.isNeeded ?? false }
     }
 
-    /// Gives the leads of all ledgers to other nodes, once what clients have asked is mostly answered: another node leads
-    /// before the last client has closed its connection.
+    /// Gives the leads of all ledgers to other nodes, once what clients have asked is mostly answered: another node
+    /// leads before the last client has closed its connection.
     /// - Parameter milliseconds: how long that is waited for.
     func handOver(after milliseconds: Int64) async {
         let handOvers = members.compactMap(\.handOver)

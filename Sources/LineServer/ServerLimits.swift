@@ -147,7 +147,7 @@ package struct ServerLimits: Sendable {
     /// How long after its last reply a connection that the server closes may still send: closed with bytes unread it
     /// would be reset, and the client would lose replies that are on their way.
     package var lingerMilliseconds: Int64 = 1_000
-    /// How long a shutdown waits for what was accepted to be answered before another node takes the lead: a batch or two.
+    /// How long a shutdown waits for what was accepted to be answered before another node takes the lead: some batches.
     package var handOverMilliseconds: Int64 = 50
     /// How long a shutdown waits for replies to be written before it closes connections all the same.
     package var shutdownMilliseconds: Int64 = 10_000

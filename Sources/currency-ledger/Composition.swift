@@ -374,7 +374,11 @@ enum Composition {
             let block = try log.standing().block
             if block >= head.number { break }
             let words = "the database that is read has block \(block), and the tables have block \(head.number)"
-            if !hasTold { logger.warning("\(words): it is waited for") }
+            if !hasTold {
+                logger.warning(
+                    "the database that is read is behind this node's tables, and is waited for",
+                    metadata: ["block": "\(block)", "tables": "\(head.number)"])
+            }
             hasTold = true
             try progress(words)
             Thread.sleep(forTimeInterval: 0.2)
