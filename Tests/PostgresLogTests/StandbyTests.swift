@@ -166,7 +166,7 @@ import Testing
         try Self.wait(
             session,
             for: """
-                EXISTS (SELECT FROM pg_stat_activity
+                (SELECT count(*) > 1 FROM pg_stat_activity
                     WHERE application_name = 'currency-ledger a' AND query LIKE '%renewals, backend_pid%')
                 """)
         try Self.require("another", session)

@@ -117,7 +117,7 @@ import Testing
         let (source, game) = try source(60, seed: 13)
         try game.close()
         try copy(source)
-        let named = "(SELECT min(id) FROM block WHERE octet_length(redactable) > 0 AND get_byte(redactable, 0) = 1)"
+        let named = "(SELECT min(id) FROM block WHERE octet_length(redactable) > 20)"
         let session = try ledger.session()
         let number = try session.run("SELECT \(named)")[0][0]
         try session.run(
@@ -152,7 +152,7 @@ import Testing
         while let step = try inspection.next() {
             if case .block = step { blocks += 1 } else { Issue.record("\(step)") }
         }
-        #expect(blocks == 3)
+        #expect(try blocks == source.blocks().count && blocks > 2)
     }
 
     /// Another node led the source while it was copied for the last time, or a block came that nobody saw.
