@@ -121,7 +121,7 @@ private struct AuditRun {
         let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
         var evidence: EvidenceCheck?
-        while let chunk = Chunk(log, findings, bytesMax: AuditLimits.chunkBytes) {
+        while let chunk = try Chunk(log, findings, bytesMax: AuditLimits.chunkBytes) {
             let blocks = workers.map(chunk.blocks) { [hash] in CheckedBlock($0, hash) }
             // Those of the chunk before.
             workers.wait()
@@ -160,7 +160,7 @@ private struct AuditRun {
         guard !replay.nameless.isEmpty, let head = replay.head else { return [] }
         let log = try audit.openLog()
         var erased: Set<PlayerID> = []
-        while let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes) {
+        while let chunk = try Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes) {
             for sealed in chunk.blocks where sealed.number > head.number {
                 erased.formUnion(CheckedBlock(sealed, hash).block?.rows.erasures.map(\.account) ?? [])
             }
@@ -235,7 +235,7 @@ private struct AuditRun {
         let log = try audit.openLog()
         let workers = Workers(configuration.jobs)
         while (replay.head?.number ?? 0) < last,
-            let chunk = Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes)
+            let chunk = try Chunk(log, Findings(), bytesMax: AuditLimits.chunkBytes)
         {
             for block in workers.map(chunk.blocks, { [hash] in CheckedBlock($0, hash) })
             where block.sealed.number <= last {
@@ -303,10 +303,10 @@ private struct Chunk {
     private var lost: [ClosedRange<BlockNumber>] = []
 
     /// `nil` at the end of the log.
-    init?(_ log: any LogInspector, _ findings: Findings, bytesMax: Int) {
+    init?(_ log: any LogInspector, _ findings: Findings, bytesMax: Int) throws(LogError) {
         var bytes = 0
         var isEmpty = true
-        while bytes < bytesMax, let step = log.next() {
+        while bytes < bytesMax, let step = try log.next() {
             isEmpty = false
             switch step {
             case .block(let block):

@@ -36,9 +36,10 @@ public struct RetryPolicy: Hashable, Sendable {
         guard reconnects else { return self }
         let cap = min(capMilliseconds, ClientLimits.nodesRetryCapMilliseconds)
         let more = cap > 0 ? Int(capMilliseconds / cap) : 1
+        let (attempts, isTooMany) = attemptsMax.multipliedReportingOverflow(by: count * more)
         return RetryPolicy(
-            attemptsMax: attemptsMax * count * more, baseMilliseconds: min(baseMilliseconds, cap),
-            capMilliseconds: cap)
+            attemptsMax: isTooMany ? .max : attempts, baseMilliseconds: min(baseMilliseconds, cap), capMilliseconds: cap
+        )
     }
 
     /// Whether a lost connection is made anew.

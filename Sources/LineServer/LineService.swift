@@ -135,8 +135,11 @@ package final class LineService: Service {
 
         services.watch.beginShutdown()
         for listener in listeners { await close(listener) }
+        async let handingOver: Void = services.ledgers.handOver(
+            after: configuration.limits.handOverMilliseconds)
         let late = await services.connections.drain(
             timeout: .milliseconds(configuration.limits.shutdownMilliseconds), timer: group.next())
+        await handingOver
         services.notices.close()
         // The last, so that somebody who watches sees how the rest ends.
         for listener in watched { await close(listener) }

@@ -15,6 +15,8 @@ package struct ServedLedgers: Sendable {
         package var info: @Sendable () -> LedgerInfo
         /// Passes on what another node has to carry out; `nil` where clients are told to ask that node.
         package var relay: (any LeaderRelay)?
+        /// Gives the lead to another node, where this one leads, and may block; `nil` where there are no others.
+        package var handOver: (@Sendable () -> Void)?
         /// Where its files are; `nil` where it has none.
         package var folder: String?
         /// Adds figures, under the labels of the ledger, that are not the engine's.
@@ -22,10 +24,12 @@ package struct ServedLedgers: Sendable {
 
         package init(
             name: LedgerName? = nil, app: App, ledger: RunningLedger, relay: (any LeaderRelay)? = nil,
-            folder: String? = nil, measure: @escaping @Sendable (inout Exposition, [Label]) -> Void = { _, _ in },
+            handOver: (@Sendable () -> Void)? = nil, folder: String? = nil,
+            measure: @escaping @Sendable (inout Exposition, [Label]) -> Void = { _, _ in },
             info: @escaping @Sendable () -> LedgerInfo
         ) {
             self.relay = relay
+            self.handOver = handOver
             self.folder = folder
             self.measure = measure
             self.name = name
@@ -49,6 +53,16 @@ package struct ServedLedgers: Sendable {
     var isLedElsewhere: (@Sendable (Int) -> Bool)? {
         if members.allSatisfy({ $0.relay == nil }) { return nil }
         return { [members] in members[$0].relay?.isNeeded ?? false }
+    }
+
+    /// Gives the leads of all ledgers to other nodes, once what clients have asked is mostly answered: another node
+    /// leads before the last client has closed its connection.
+    /// - Parameter milliseconds: how long that is waited for.
+    func handOver(after milliseconds: Int64) async {
+        let handOvers = members.compactMap(\.handOver)
+        if handOvers.isEmpty { return }
+        try? await Task.sleep(for: .milliseconds(milliseconds))
+        for handOver in handOvers { handOver() }
     }
 
     var directory: LedgerDirectory { LedgerDirectory(members.map { ($0.name, $0.app) }) }

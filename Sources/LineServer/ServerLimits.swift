@@ -162,6 +162,8 @@ package struct ServerLimits: Sendable {
     package var readyBehindMilliseconds: Int64 = 30_000
     /// Bytes that a disk must have left: one segment of the log, which has 64 MiB.
     package var readyDiskBytes: UInt64 = 64 << 20
+    /// How long a shutdown waits for what was accepted to be answered before another node takes the lead: some batches.
+    package var handOverMilliseconds: Int64 = 50
     /// How long a shutdown waits for replies to be written before it closes connections all the same.
     package var shutdownMilliseconds: Int64 = 10_000
 

@@ -33,6 +33,8 @@ package struct PostgresLeader: Hashable, Sendable {
     /// The leader's session: a process of the server, and when it began, in the server's microseconds.
     var backendPID: Int64
     var backendStart: Int64
+    /// Where the ledger is since it was moved away from here; empty while it is here.
+    package var movedTo = ""
 }
 
 /// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks. Whoever
@@ -50,10 +52,11 @@ struct LeaseWatch {
     private var first: (leader: PostgresLeader, time: UInt64)?
 
     /// - Parameters:
-    ///   - node: whose own lease need not be waited for: it is this node's, before it started anew.
+    ///   - reign: that which this process took last: of its own lease it knows itself. Another of the same name is as
+    ///     any other: it may be cut off, and not know yet that this one was started in its place.
     ///   - now: a time after the row was read.
-    mutating func see(_ leader: PostgresLeader, node: String, at now: UInt64) -> Finding {
-        if leader.leaseMilliseconds == 0 || leader.node == node { return .over }
+    mutating func see(_ leader: PostgresLeader, reign: Int64, at now: UInt64) -> Finding {
+        if leader.leaseMilliseconds == 0 || leader.reign == reign { return .over }
         guard let first else {
             first = (leader, now)
             return .runs

@@ -55,8 +55,9 @@ final class PostgresConnection {
     /// - Parameters:
     ///   - settings: libpq's keywords and values, in their order; of a keyword that is there twice the last one counts,
     ///     and a `dbname` that is a URI stands for all that it says.
-    /// - Throws: ``PostgresFault`` `lost`, with libpq's words, in which no password is.
+    /// - Throws: ``PostgresFault`` `lost`, with libpq's words: of a URI that it can read it says no password.
     init(_ settings: [(keyword: String, value: String)]) throws(PostgresFault) {
+        for setting in settings where setting.keyword == "dbname" { try PostgresConnection.check(uri: setting.value) }
         var keywords: [UnsafeMutablePointer<CChar>?] = settings.map { strdup($0.keyword) }
         var values: [UnsafeMutablePointer<CChar>?] = settings.map { strdup($0.value) }
         defer { for text in keywords + values { free(text) } }
@@ -84,6 +85,28 @@ final class PostgresConnection {
 
     deinit { PQfinish(connection) }
 
+    /// Refuses a URI of which libpq would say a part that may be a password: one that it cannot read, or whose
+    /// password has an `@` that is taken for the one before the host.
+    private static func check(uri: String) throws(PostgresFault) {
+        let isURI = uri.hasPrefix("postgresql://") || uri.hasPrefix("postgres://")
+        var words: UnsafeMutablePointer<CChar>?
+        guard isURI, let options = PQconninfoParse(uri, &words) else {
+            PQfreemem(words)
+            throw PostgresFault(
+                .lost,
+                "the database's URI cannot be read: it is postgresql://user@host/database, with %XX for characters "
+                    + "that mean something in it")
+        }
+        defer { PQconninfoFree(options) }
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if strcmp(keyword, "host") == 0, let host = option.pointee.val, String(cString: host).contains("@") {
+                throw PostgresFault(.lost, "the database's URI has an @ within its host: one before it is %40")
+            }
+            option += 1
+        }
+    }
+
     /// The server's version, as 150018 for 15.18.
     var serverVersion: Int { Int(PQserverVersion(connection)) }
 
@@ -105,14 +128,9 @@ final class PostgresConnection {
     ) throws(PostgresFault) -> PostgresRows {
         try prepare(statement, milliseconds: milliseconds)
         try begin()
-        let code = PostgresConnection.withPointers(values.map(\.sent)) { pointers, counts in
-            let formats = [Int32](repeating: 1, count: values.count)
-            return PQsendQueryPrepared(
-                connection, statement.name, Int32(values.count), pointers, counts, formats, 1)
-        }
-        try check(code)
+        try send(statement, values)
         let rows = try answer(within: milliseconds)
-        if !warnings.words.isEmpty { throw PostgresFault(.warned, warnings.words.joined(separator: "; ")) }
+        try checkWarnings()
         return rows
     }
 
@@ -130,6 +148,21 @@ final class PostgresConnection {
     func begin() throws(PostgresFault) {
         guard isUsable else { throw PostgresFault(.lost, "the session was lost before") }
         warnings.words = []
+    }
+
+    /// Sends a statement that is prepared.
+    func send(_ statement: Statement, _ values: [Value]) throws(PostgresFault) {
+        let code = PostgresConnection.withPointers(values.map(\.sent)) { pointers, counts in
+            let formats = [Int32](repeating: 1, count: values.count)
+            return PQsendQueryPrepared(
+                connection, statement.name, Int32(values.count), pointers, counts, formats, 1)
+        }
+        try check(code)
+    }
+
+    /// Whether all that was carried out since ``begin()`` was carried out as it has to be.
+    func checkWarnings() throws(PostgresFault) {
+        if !warnings.words.isEmpty { throw PostgresFault(.warned, warnings.words.joined(separator: "; ")) }
     }
 
     func check(_ code: Int32) throws(PostgresFault) {
@@ -153,19 +186,24 @@ final class PostgresConnection {
                 // The first failure says why; those behind it follow from it.
                 if last?.fault == nil { last = rows }
             }
-            guard let last else { throw PostgresFault(.lost, words) }
-            if let fault = last.fault {
-                let isOver = PQstatus(connection) != CONNECTION_OK || ["FATAL", "PANIC"].contains(fault.severity)
-                throw isOver ? PostgresFault(.lost, fault.words) : fault
-            }
-            guard isUsable, PQtransactionStatus(connection) == (isInTransaction ? PQTRANS_INTRANS : PQTRANS_IDLE) else {
-                throw PostgresFault(.lost, "the server's answer is not whole: \(words)")
-            }
-            return last
+            return try checked(last)
         } catch {
             if case .lost = error.kind { isLost = true }
             throw error
         }
+    }
+
+    /// The last result of a statement, where it is an answer and the session goes on.
+    func checked(_ last: PostgresRows?) throws(PostgresFault) -> PostgresRows {
+        guard let last else { throw PostgresFault(.lost, words) }
+        if let fault = last.fault {
+            let isOver = PQstatus(connection) != CONNECTION_OK || ["FATAL", "PANIC"].contains(fault.severity)
+            throw isOver ? PostgresFault(.lost, fault.words) : fault
+        }
+        guard isUsable, PQtransactionStatus(connection) == (isInTransaction ? PQTRANS_INTRANS : PQTRANS_IDLE) else {
+            throw PostgresFault(.lost, "the server's answer is not whole: \(words)")
+        }
+        return last
     }
 
     func pause(for events: Int32, until end: UInt64) throws(PostgresFault) {
@@ -252,7 +290,7 @@ final class PostgresRows {
     func text(_ row: Int, _ column: Int32) -> String { String(decoding: bytes(row, column), as: UTF8.self) }
 
     /// Why it is no answer.
-    fileprivate var fault: PostgresFault? {
+    var fault: PostgresFault? {
         switch PQresultStatus(result) {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: nil
         default: PostgresFault(of: result)

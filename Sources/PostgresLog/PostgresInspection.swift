@@ -40,8 +40,8 @@ package final class PostgresInspection: LogInspector {
         }
     }
 
-    package func next() -> LogStep? {
-        while steps.isEmpty, let head, number <= head.number { readRows(through: head.number) }
+    package func next() throws(LogError) -> LogStep? {
+        while steps.isEmpty, let head, number <= head.number { try readRows(through: head.number) }
         return steps.isEmpty ? nil : steps.removeFirst()
     }
 
@@ -58,7 +58,7 @@ package final class PostgresInspection: LogInspector {
     // MARK: - The tables
 
     private func inspectTables() throws(PostgresFault) {
-        let ledger = try reader.run(schema.ledger, primary: false)
+        let ledger = try reader.run(schema.ledger)
         let format = ledger.count == 1 ? ledger.number(0, 0) : 0
         let partitionBlocks = ledger.count == 1 ? ledger.number(0, 2) : 0
         if ledger.count == 1 { identity = Digest(Array(ledger.bytes(0, 1))) }
@@ -67,15 +67,15 @@ package final class PostgresInspection: LogInspector {
             damage("the table \(schema.name).ledger names the form \(format), which this version does not know")
         }
         if ledger.count == 1, identity == nil { damage("the table \(schema.name).ledger does not say whose it is") }
-        head = try LogHead(try reader.run(schema.head, primary: false)) { words in
+        head = try LogHead(try reader.run(schema.head)) { words in
             PostgresFault(.decided(.corrupt), words)
         }
         try inspectLeader()
-        inspect(try reader.run(schema.tables, primary: false), partitionBlocks: partitionBlocks)
+        inspect(try reader.run(schema.tables), partitionBlocks: partitionBlocks)
     }
 
     private func inspectLeader() throws(PostgresFault) {
-        let rows = try reader.run(schema.leader, primary: false)
+        let rows = try reader.run(schema.leader)
         guard let leader = PostgresLeader(rows) else {
             return damage("the table \(schema.name).leader has \(rows.count) rows; it has one")
         }
@@ -123,10 +123,10 @@ package final class PostgresInspection: LogInspector {
     // MARK: - The rows
 
     /// Reads the rows from the next block on, as many as one step takes.
-    private func readRows(through last: BlockNumber) {
+    private func readRows(through last: BlockNumber) throws(LogError) {
         do throws(PostgresFault) {
             let sizes = try reader.run(
-                schema.sizesFound, [.number(number - 1), .number(last)], primary: false)
+                schema.sizesFound, [.number(number - 1), .number(last)])
             guard sizes.count > 0 else { return lose(through: last, "missing") }
             var count = 0
             var bytes: Int64 = 0
@@ -136,6 +136,10 @@ package final class PostgresInspection: LogInspector {
             } while count < sizes.count && bytes + sizes.number(count, 1) <= PostgresInspection.stepBytes
             try readRows(from: sizes.number(0, 0), through: sizes.number(count - 1, 0))
         } catch {
+            // That the server is gone is no damage.
+            guard error.kind != .lost, !error.isOfShutdown else {
+                throw error.reading("reading block \(number) in \(schema.name).block")
+            }
             lose(through: last, "unread: \(error.words)")
         }
     }
@@ -143,9 +147,9 @@ package final class PostgresInspection: LogInspector {
     private func readRows(from first: BlockNumber, through last: BlockNumber) throws(PostgresFault) {
         let rows: PostgresRows
         do throws(PostgresFault) {
-            rows = try reader.run(schema.read, [.number(first - 1), .number(last)], primary: false)
+            rows = try reader.run(schema.read, [.number(first - 1), .number(last)])
         } catch {
-            guard error.kind != .lost else { throw error }
+            guard error.kind != .lost, !error.isOfShutdown else { throw error }
             // A page that cannot be read fails all rows that are read with it.
             guard first == last else {
                 for number in first...last { try readRows(from: number, through: number) }

@@ -11,7 +11,7 @@ extension PostgresLog {
         let schema = PostgresSchema(name: configuration.schema)
         let reader = PostgresReader(configuration, schema, hash: hash)
         do throws(PostgresFault) {
-            let rows = try reader.run(schema.ledger, primary: false)
+            let rows = try reader.run(schema.ledger)
             guard rows.count == 1, let identity = Digest(Array(rows.bytes(0, 1))) else {
                 throw PostgresFault(.decided(.corrupt), "its table ledger does not say whose it is")
             }

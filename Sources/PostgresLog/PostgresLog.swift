@@ -31,17 +31,15 @@ package final class PostgresLog: SharedLog {
     /// What this node knows of the lease of another that leads, whoever looks.
     private final class Watch: Sendable {
         private let lease = Mutex(LeaseWatch())
-        private let node: String
         private let now: @Sendable () -> UInt64
 
-        init(_ node: String, _ now: @escaping @Sendable () -> UInt64) {
-            self.node = node
-            self.now = now
-        }
+        init(_ now: @escaping @Sendable () -> UInt64) { self.now = now }
 
-        /// - Parameter leader: the row, as it was just read.
-        func see(_ leader: PostgresLeader) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, node: node, at: now()) }
+        /// - Parameters:
+        ///   - leader: the row, as it was just read.
+        ///   - reign: that which this process took last.
+        func see(_ leader: PostgresLeader, reign: Int64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, reign: reign, at: now()) }
         }
     }
 
@@ -84,7 +82,7 @@ package final class PostgresLog: SharedLog {
     package static func isThere(_ configuration: PostgresLogConfiguration) throws(LogError) -> Bool {
         let schema = PostgresSchema(name: configuration.schema)
         do throws(PostgresFault) {
-            let session = try PostgresConnection(configuration.settings(writing: false))
+            let session = try PostgresConnection(configuration.settings(writing: configuration.right == .leading))
             try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
             return try session.run(schema.isThere, milliseconds: configuration.answerMilliseconds).flag(0, 0)
         } catch {
@@ -123,7 +121,7 @@ package final class PostgresLog: SharedLog {
         let schema = PostgresSchema(name: configuration.schema)
         let reader = PostgresReader(configuration, schema, hash: hash)
         do throws(PostgresFault) {
-            let rows = try reader.run(schema.ledger, primary: false)
+            let rows = try reader.run(schema.ledger)
             guard rows.count == 1, rows.number(0, 0) == PostgresSchema.format else {
                 throw PostgresFault(
                     .decided(.corrupt),
@@ -134,10 +132,12 @@ package final class PostgresLog: SharedLog {
                     .decided(.corrupt),
                     "the schema \(schema.name) has the ledger of another app or environment")
             }
-            let head = try LogHead(try reader.run(schema.head, primary: false)) { words in
+            let head = try LogHead(try reader.run(schema.head)) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
-            let watch = Watch(configuration.node, now)
+            let leader = PostgresLeader(try reader.run(schema.leader))
+            if let moved = leader.flatMap(configuration.refusal) { throw PostgresFault(.decided(.corrupt), moved) }
+            let watch = Watch(now)
             let writer = PostgresWriter(
                 configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
             return PostgresLog(
@@ -159,7 +159,7 @@ package final class PostgresLog: SharedLog {
     package func leader() throws(LogError) -> PostgresLeader? {
         try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
-            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader, primary: false)) } catch {
+            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader)) } catch {
                 throw error.reading("asking who leads")
             }
         }
@@ -171,26 +171,27 @@ package final class PostgresLog: SharedLog {
         let (leader, block, weight, wantedBy) = try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.standing, primary: false)
+                let rows = try reader.run(schema.standing)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
-                return (leader, rows.number(0, 7), Int(clamping: rows.number(0, 8)), rows.text(0, 9))
+                if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
+                return (leader, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }
         }
-        let isOver = watch.see(leader) == .over
         let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        // A server that is behind tells of a leader before this one.
-        let isOther = leader.node != configuration.node && leader.reign > reign
-        if isOther, isBound {
+        let isOver = watch.see(leader, reign: reign) == .over
+        if leader.reign > reign, isBound {
             writer.withLock { writer in
                 guard let writer, leader.reign > writer.reign else { return }
                 writer.follow()
                 note(writer)
             }
         }
+        // This one may have taken the lead meanwhile.
+        let isOther = leader.reign > known.withLock { $0.reign }
         let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
             leader: isOver || !isOther ? nil : other, block: block,
@@ -287,7 +288,7 @@ package final class PostgresLog: SharedLog {
         try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.redactableBytes, [.number(number)], primary: true)
+                let rows = try reader.run(schema.redactableBytes, [.number(number)])
                 guard rows.count == 1 else {
                     throw PostgresFault(.decided(.corrupt), "it is not there")
                 }
@@ -303,6 +304,13 @@ package final class PostgresLog: SharedLog {
             writer.release()
             note(writer)
         }
+    }
+
+    /// Gives the lead back, and notes durably where the ledger is from now on; no node leads it here then, nor reads.
+    /// - Parameter place: what it is called, without a password; empty where the ledger is here again.
+    /// - Throws: ``LogError``: `superseded` where another led meanwhile, or appended something.
+    package func note(movedTo place: String) throws(LogError) {
+        try write { (writer) throws(LogError) in try writer.note(movedTo: place) }
     }
 
     package func close() {

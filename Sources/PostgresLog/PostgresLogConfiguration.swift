@@ -25,6 +25,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     package var leaseMilliseconds: Int
     /// Whether nobody leads without a synchronous standby that has what is acknowledged.
     package var requireSynchronousStandby: Bool
+    /// Whether the log may be used though it says that the ledger was moved elsewhere: by commands, and by no node.
+    package var opensMoved = false
     /// How long an append waits for the server, its standby included, before nobody knows its end.
     package var answerMilliseconds: Int
     /// How many blocks go into one partition; fixed when the log is made.
@@ -62,10 +64,16 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
             && !name.hasPrefix("pg_")
     }
 
+    /// Why a log is not used, where the ledger is elsewhere now.
+    func refusal(of leader: PostgresLeader) -> String? {
+        if leader.movedTo.isEmpty || opensMoved { return nil }
+        return "the ledger was moved away from the schema \(schema): it is in \(leader.movedTo) now"
+    }
+
     /// What libpq is told, in its order: what stands before the URI is a default, which the URI may say otherwise; what
     /// stands behind it holds.
     /// - Parameter writing: whether only a server will do that takes writes: of several hosts, the primary. Otherwise
-    ///   the URI says which will do (`target_session_attrs`), and any where it says nothing.
+    ///   the URI says which will do (`target_session_attrs`), and the first that can be reached where it says nothing.
     func settings(writing: Bool) -> [(keyword: String, value: String)] {
         [
             ("connect_timeout", "\(PostgresLogLimits.connectSeconds)"),
@@ -83,7 +91,8 @@ package struct PostgresLogConfiguration: Hashable, Sendable {
     func beginning(writing: Bool) -> String {
         """
         SET search_path = pg_catalog; SET client_min_messages = warning; SET statement_timeout = 0;
-        SET idle_session_timeout = 0;
+        SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+        SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
         SET lock_timeout = \(PostgresLogLimits.lockMilliseconds); SET plan_cache_mode = force_generic_plan;
         SET default_transaction_isolation = 'read committed';
         SET tcp_keepalives_idle = \(PostgresLogLimits.keepaliveSeconds);
@@ -126,6 +135,16 @@ package enum PostgresLogLimits {
 
     /// Nobody holds the leader's row longer than a commit takes, except a leader that stalls.
     static let lockMilliseconds = 3000
+
+    /// How long a commit that has returned may be on no synchronous standby, where one is required: what others commit
+    /// at the same time reaches it a moment later, and so does a setting that changes which standby it is.
+    static let standbyMilliseconds: UInt64 = 1000
+
+    /// How long the next partition waits for a lock, and all appends with it: much shorter than a lease.
+    static let nextPartitionLockMilliseconds = 100
+
+    /// How soon the next partition is tried again. A quarter of a partition lasts longer than that.
+    static let nextPartitionMilliseconds: UInt64 = 3000
 
     /// How long the end of the former leader's session is waited for. Its place in the chain is safe without that.
     static let endingMilliseconds: Int64 = 3000

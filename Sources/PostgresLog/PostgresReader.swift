@@ -1,15 +1,17 @@
 #if Postgres
 import Ledger
 
-/// The session that reads blocks. One thread at a time uses it: `PostgresLog` has it under a lock. It may be one with a
-/// standby, and begins anew where it was lost.
+/// The session that reads blocks. One thread at a time uses it: `PostgresLog` has it under a lock. It begins anew
+/// where it was lost.
+///
+/// A node that may lead reads from the primary alone, and from nowhere while there is none: a standby may be behind.
+/// A node that asked it how the log stands would answer what is out of date, and take a former leader for the leader.
+/// Any other node reads from wherever the URI says, which may be a standby.
 final class PostgresReader {
     private let configuration: PostgresLogConfiguration
     private let schema: PostgresSchema
     private let hash: HashFunction
     private var session: PostgresConnection?
-    /// Whether the session is one with the primary.
-    private var isOfPrimary = false
 
     init(_ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, hash: @escaping HashFunction) {
         self.configuration = configuration
@@ -18,14 +20,13 @@ final class PostgresReader {
     }
 
     /// Carries a statement out, in a new session where the one that there is was lost.
-    /// - Parameter primary: whether only the primary will do, which alone has the leader's last block for certain.
     func run(
-        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value] = [], primary: Bool
+        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value] = []
     ) throws(PostgresFault) -> PostgresRows {
         var attempts = 0
         while true {
             attempts += 1
-            let session = try session(primary: primary)
+            let session = try begun()
             do throws(PostgresFault) {
                 return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
             } catch {
@@ -38,21 +39,14 @@ final class PostgresReader {
         }
     }
 
-    /// A node that may lead reads from the primary, where there is one: a standby may be behind.
-    private func session(primary: Bool) throws(PostgresFault) -> PostgresConnection {
-        if let session, session.isUsable, isOfPrimary || !primary { return session }
+    /// The session, which is begun where there is none that can be used.
+    private func begun() throws(PostgresFault) -> PostgresConnection {
+        if let session, session.isUsable { return session }
         session = nil
-        do {
-            isOfPrimary = primary || configuration.right == .leading
-            session = try PostgresConnection(configuration.settings(writing: isOfPrimary))
-        } catch {
-            guard isOfPrimary, !primary else { throw error }
-            isOfPrimary = false
-            session = try PostgresConnection(configuration.settings(writing: false))
-        }
-        guard let session else { throw PostgresFault(.lost, "no session was begun") }
-        try session.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
-        return session
+        let begun = try PostgresConnection(configuration.settings(writing: configuration.right == .leading))
+        try begun.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
+        session = begun
+        return begun
     }
 
     /// The version of the server that was read last, as 150018 for 15.18; 0 where none was.
@@ -70,7 +64,7 @@ final class PostgresReader {
             let after = max(0, number) + BlockNumber(blocks.count)
             let count = try countThatFits(after, bytesMax - bytes, through: last ?? .max, isFirst: blocks.isEmpty)
             guard count > 0 else { return blocks }
-            let rows = try read(schema.read, after, through: after + count, primary: last != nil)
+            let rows = try read(schema.read, after, through: after + count)
             for row in 0..<rows.count {
                 let block = try block(rows, row, number: after + BlockNumber(row) + 1, after: blocks.last)
                 bytes += block.byteCount
@@ -93,7 +87,7 @@ final class PostgresReader {
         let end = min(last, after + max(rows, 1))
         guard after < end else { return 0 }
         if isFirst, end == after + 1 { return 1 }
-        let sizes = try read(schema.sizes, after, through: end, primary: last != .max)
+        let sizes = try read(schema.sizes, after, through: end)
         var bytes = 0
         for row in 0..<sizes.count {
             let number = after + BlockNumber(row) + 1
@@ -108,10 +102,10 @@ final class PostgresReader {
     }
 
     private func read(
-        _ statement: PostgresConnection.Statement, _ after: BlockNumber, through last: BlockNumber, primary: Bool
+        _ statement: PostgresConnection.Statement, _ after: BlockNumber, through last: BlockNumber
     ) throws(LogError) -> PostgresRows {
         do {
-            return try run(statement, [.number(after), .number(last)], primary: primary)
+            return try run(statement, [.number(after), .number(last)])
         } catch {
             throw error.reading("reading block \(after + 1)")
         }

@@ -21,10 +21,10 @@ extension PostgresSchema {
                         + (SELECT count(*) FROM pg_rewrite r WHERE r.ev_class = c.oid),
                     coalesce(pg_get_expr(c.relpartbound, c.oid), '')
                 FROM pg_class c
-                WHERE c.relnamespace = '\(name)'::regnamespace AND (
+                WHERE c.relnamespace = '\(sql)'::regnamespace AND (
                     c.relname IN ('ledger', 'leader', 'block')
                     OR EXISTS (SELECT FROM pg_inherits h
-                        WHERE h.inhrelid = c.oid AND h.inhparent = '\(name).block'::regclass))
+                        WHERE h.inhrelid = c.oid AND h.inhparent = '\(sql).block'::regclass))
                 ORDER BY c.relname
                 """)
     }
@@ -36,7 +36,8 @@ extension PostgresSchema {
         case "leader":
             """
             one boolean, term bigint, node text, address text, backend_pid integer, \
-            backend_start timestamp with time zone, lease_ms bigint, renewals bigint, renewed timestamp with time zone
+            backend_start timestamp with time zone, lease_ms bigint, renewals bigint, \
+            renewed timestamp with time zone, weight bigint, wanted_by text, moved_to text
             """
         default:
             """
@@ -56,7 +57,7 @@ extension PostgresSchema {
         Statement(
             name: "sizes_found",
             text: """
-                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(name).block
+                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(sql).block
                 WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id LIMIT \(PostgresLogLimits.readRowsMax)
                 """)
     }

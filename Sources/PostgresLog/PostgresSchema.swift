@@ -13,18 +13,23 @@ struct PostgresSchema {
 
     let name: String
 
+    /// As statements say it: names that are allowed may mean something in SQL.
+    var sql: String { PostgresSchema.quoted(name) }
+
+    static func quoted(_ name: String) -> String { "\"\(name)\"" }
+
     // MARK: - Making
 
     /// - Parameter compression: for bodies, where the server has it.
     func making(identity: String, partitionBlocks: Int64, compression: String?) -> String {
         """
-        CREATE SCHEMA \(name);
-        CREATE TABLE \(name).ledger (
+        CREATE SCHEMA \(sql);
+        CREATE TABLE \(sql).ledger (
             one boolean PRIMARY KEY DEFAULT true CHECK (one),
             format bigint NOT NULL,
             identity bytea NOT NULL,
             partition_blocks bigint NOT NULL);
-        CREATE TABLE \(name).leader (
+        CREATE TABLE \(sql).leader (
             one boolean PRIMARY KEY DEFAULT true CHECK (one),
             term bigint NOT NULL,
             node text NOT NULL,
@@ -35,8 +40,9 @@ struct PostgresSchema {
             renewals bigint NOT NULL,
             renewed timestamptz NOT NULL,
             weight bigint NOT NULL,
-            wanted_by text NOT NULL) WITH (fillfactor = 10);
-        CREATE TABLE \(name).block (
+            wanted_by text NOT NULL,
+            moved_to text NOT NULL) WITH (fillfactor = 10);
+        CREATE TABLE \(sql).block (
             id bigint PRIMARY KEY,
             term bigint NOT NULL,
             time timestamptz NOT NULL,
@@ -44,11 +50,12 @@ struct PostgresSchema {
             hash bytea NOT NULL,
             body bytea \(compression.map { "COMPRESSION \($0) " } ?? "")NOT NULL,
             redactable bytea NOT NULL) PARTITION BY RANGE (id);
-        INSERT INTO \(name).ledger (format, identity, partition_blocks)
+        INSERT INTO \(sql).ledger (format, identity, partition_blocks)
             VALUES (\(PostgresSchema.format), decode('\(identity)', 'hex'), \(partitionBlocks));
-        INSERT INTO \(name).leader (
-                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed, weight, wanted_by)
-            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch', 1, '');
+        INSERT INTO \(sql).leader (
+                term, node, address, backend_pid, backend_start, lease_ms, renewals, renewed, weight, wanted_by,
+                moved_to)
+            VALUES (0, '', '', 0, 'epoch', 0, 0, 'epoch', 1, '', '');
         \(makingPartition(0, blocks: partitionBlocks))
         """
     }
@@ -57,8 +64,8 @@ struct PostgresSchema {
     /// nobody from reading or appending. Rows of up to a page stay in it: those that are larger go to its TOAST table.
     func makingPartition(_ partition: Int64, blocks: Int64) -> String {
         """
-        CREATE TABLE \(name).block_\(partition) (LIKE \(name).block INCLUDING ALL) WITH (toast_tuple_target = 8160);
-        ALTER TABLE \(name).block ATTACH PARTITION \(name).block_\(partition)
+        CREATE TABLE \(sql).block_\(partition) (LIKE \(sql).block INCLUDING ALL) WITH (toast_tuple_target = 8160);
+        ALTER TABLE \(sql).block ATTACH PARTITION \(sql).block_\(partition)
             FOR VALUES FROM (\(partition * blocks + 1)) TO (\((partition + 1) * blocks + 1));
         """
     }
@@ -71,25 +78,26 @@ struct PostgresSchema {
 
     /// Whether the ledger has the partition.
     var partitionIsThere: Statement {
-        Statement(name: "partition", text: "SELECT to_regclass('\(name).block_' || $1::bigint) IS NOT NULL")
+        Statement(name: "partition", text: "SELECT to_regclass('\(sql).block_' || $1::bigint) IS NOT NULL")
     }
 
     /// Whether there is a ledger.
     var isThere: Statement {
-        Statement(name: "is_there", text: "SELECT to_regclass('\(name).ledger') IS NOT NULL")
+        Statement(name: "is_there", text: "SELECT to_regclass('\(sql).ledger') IS NOT NULL")
     }
 
     // MARK: - Leading
 
     var ledger: Statement {
-        Statement(name: "ledger", text: "SELECT format, identity, partition_blocks FROM \(name).ledger")
+        Statement(name: "ledger", text: "SELECT format, identity, partition_blocks FROM \(sql).ledger")
     }
 
     var leader: Statement {
         Statement(
             name: "leader",
             text: """
-                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start FROM \(name).leader
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start, moved_to
+                FROM \(sql).leader
                 """)
     }
 
@@ -98,9 +106,9 @@ struct PostgresSchema {
         Statement(
             name: "standing",
             text: """
-                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start,
-                    coalesce((SELECT b.id FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0), weight, wanted_by
-                FROM \(name).leader
+                SELECT term, node, address, lease_ms, renewals, backend_pid, backend_start, moved_to,
+                    coalesce((SELECT b.id FROM \(sql).block b ORDER BY b.id DESC LIMIT 1), 0), weight, wanted_by
+                FROM \(sql).leader
                 """)
     }
 
@@ -119,10 +127,8 @@ struct PostgresSchema {
         Statement(
             name: "take",
             text: """
-                UPDATE \(name).leader SET
-                    term = greatest(
-                        term, coalesce((SELECT b.term FROM \(name).block b ORDER BY b.id DESC LIMIT 1), 0)) + 1,
-                    node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
+                UPDATE \(sql).leader SET
+                    term = \(highestTerm) + 1, node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
                     backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
                     lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp(), weight = $6::bigint,
                     wanted_by = ''
@@ -136,7 +142,7 @@ struct PostgresSchema {
         Statement(
             name: "renew",
             text: """
-                UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
+                UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
                 """)
     }
 
@@ -144,7 +150,12 @@ struct PostgresSchema {
     var askForLead: Statement {
         Statement(
             name: "ask_for_lead",
-            text: "UPDATE \(name).leader SET wanted_by = $2::text WHERE term = $1::bigint AND wanted_by = ''")
+            text: "UPDATE \(sql).leader SET wanted_by = $2::text WHERE term = $1::bigint AND wanted_by = ''")
+    }
+
+    /// No less than the term of any block: blocks that were copied here have the terms of their first log.
+    private var highestTerm: String {
+        "greatest(term, coalesce((SELECT b.term FROM \(sql).block b ORDER BY b.id DESC LIMIT 1), 0))"
     }
 
     /// Gives the lead back, so that the next leader does not wait.
@@ -152,7 +163,20 @@ struct PostgresSchema {
         Statement(
             name: "release",
             text: """
-                UPDATE \(name).leader SET lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                UPDATE \(sql).leader SET
+                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                WHERE term = $1::bigint
+                """)
+    }
+
+    /// The same, and says where the ledger is from now on; nowhere else where $2 is empty.
+    var move: Statement {
+        Statement(
+            name: "move",
+            text: """
+                UPDATE \(sql).leader SET
+                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp(),
+                    moved_to = $2::text
                 WHERE term = $1::bigint
                 """)
     }
@@ -169,10 +193,22 @@ struct PostgresSchema {
                 """)
     }
 
+    /// Up to where the server has made its write-ahead log durable, which is behind every commit that has returned, and
+    /// up to where a synchronous standby has. 0 where there is none, or this role is not shown one.
+    var replication: Statement {
+        Statement(
+            name: "replication",
+            text: """
+                SELECT pg_current_wal_flush_lsn(),
+                    coalesce(max(flush_lsn) FILTER (WHERE sync_state IN ('sync', 'quorum')), '0/0')
+                FROM pg_stat_replication
+                """)
+    }
+
     // MARK: - Blocks
 
     var head: Statement {
-        Statement(name: "head", text: "SELECT id, term, hash FROM \(name).block ORDER BY id DESC LIMIT 1")
+        Statement(name: "head", text: "SELECT id, term, hash FROM \(sql).block ORDER BY id DESC LIMIT 1")
     }
 
     private static let columns = "id, term, time, previous, hash, body, redactable"
@@ -182,7 +218,7 @@ struct PostgresSchema {
     /// The block before it must be there, and commits must wait for a standby where that is required ($7).
     private var conditions: String {
         """
-        ($1 = 1 OR EXISTS (SELECT FROM \(name).block WHERE id = $1 - 1 AND hash = $3))
+        ($1 = 1 OR EXISTS (SELECT FROM \(sql).block WHERE id = $1 - 1 AND hash = $3))
         AND (NOT $7::boolean OR current_setting('synchronous_standby_names') <> '')
         """
     }
@@ -192,20 +228,21 @@ struct PostgresSchema {
         Statement(
             name: "append",
             text: """
-                INSERT INTO \(name).block (\(PostgresSchema.columns))
+                INSERT INTO \(sql).block (\(PostgresSchema.columns))
                 SELECT \(PostgresSchema.values) WHERE \(conditions)
                 """)
     }
 
-    /// Appends a block and renews the lease, both or neither.
+    /// Appends a block and renews the lease. Where another leads it does neither; where the block is not appended for
+    /// another reason, the lease is renewed all the same.
     var appendRenewing: Statement {
         Statement(
             name: "append_renewing",
             text: """
                 WITH renewal AS (
-                    UPDATE \(name).leader SET renewals = renewals + 1, renewed = clock_timestamp()
+                    UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp()
                     WHERE term = $8::bigint RETURNING term)
-                INSERT INTO \(name).block (\(PostgresSchema.columns))
+                INSERT INTO \(sql).block (\(PostgresSchema.columns))
                 SELECT \(PostgresSchema.values) FROM renewal WHERE \(conditions)
                 """)
     }
@@ -215,8 +252,8 @@ struct PostgresSchema {
         Statement(
             name: "refusal",
             text: """
-                SELECT term, node, address, (SELECT hash FROM \(name).block WHERE id = $1::bigint - 1)
-                FROM \(name).leader
+                SELECT term, node, address, (SELECT hash FROM \(sql).block WHERE id = $1::bigint - 1)
+                FROM \(sql).leader
                 """)
     }
 
@@ -224,14 +261,14 @@ struct PostgresSchema {
         Statement(
             name: "redact",
             text: """
-                UPDATE \(name).block SET redactable = $2::bytea
+                UPDATE \(sql).block SET redactable = $2::bytea
                 WHERE id = $1::bigint AND octet_length(redactable) = octet_length($2::bytea)
                 """)
     }
 
     var redactableBytes: Statement {
         Statement(
-            name: "redactable_bytes", text: "SELECT octet_length(redactable) FROM \(name).block WHERE id = $1::bigint")
+            name: "redactable_bytes", text: "SELECT octet_length(redactable) FROM \(sql).block WHERE id = $1::bigint")
     }
 
     /// The sizes of the blocks after $1 up to $2. Those that are kept in pieces are not put together for it.
@@ -239,7 +276,7 @@ struct PostgresSchema {
         Statement(
             name: "sizes",
             text: """
-                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(name).block
+                SELECT id, octet_length(body)::bigint + octet_length(redactable) FROM \(sql).block
                 WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
                 """)
     }
@@ -249,7 +286,7 @@ struct PostgresSchema {
         Statement(
             name: "read",
             text: """
-                SELECT id, term, previous, hash, body, redactable FROM \(name).block
+                SELECT id, term, previous, hash, body, redactable FROM \(sql).block
                 WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id
                 """)
     }

@@ -19,7 +19,7 @@ final class PostgresWriter {
     private let partitionBlocks: Int64
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
@@ -28,11 +28,14 @@ final class PostgresWriter {
     private(set) var lease: Lease
     /// The last block for which there is a partition, as far as this session knows.
     private var partitionedThrough: BlockNumber = 0
+    /// When the next partition may be tried again that could not be made.
+    private var nextPartitionAt: UInt64 = 0
 
     /// - Parameter now: a monotonic clock, in nanoseconds.
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
-        now: @escaping @Sendable () -> UInt64, see: @escaping @Sendable (PostgresLeader) -> LeaseWatch.Finding
+        now: @escaping @Sendable () -> UInt64,
+        see: @escaping @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -90,7 +93,8 @@ final class PostgresWriter {
     private func awaitLead(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
         while true {
             let leader = try leader(session)
-            switch see(leader) {
+            if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
+            switch see(leader, reign) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -124,7 +128,7 @@ final class PostgresWriter {
 
     private func take(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
         let begin = now()
-        let taken = try run(
+        let taken = try commit(
             session, schema.take,
             [
                 .number(former.reign), .number(former.renewals), .text(configuration.node),
@@ -134,7 +138,7 @@ final class PostgresWriter {
         guard taken.count == 1 else { throw follow(try leader(session)) }
         let rows = try run(session, schema.head)
         let head = try LogHead(rows, refuse)
-        try makePartitions(from: (head?.number ?? 0) + 1, session)
+        try makePartition(of: (head?.number ?? 0) + 1, session)
         reign = taken.number(0, 0)
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
         self.head = head
@@ -146,7 +150,7 @@ final class PostgresWriter {
         guard case .leads = state, let session, lease.isDue(at: now()) else { return }
         let begin = now()
         do throws(PostgresFault) {
-            guard try run(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
+            guard try commit(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
             lease.renew(begin)
         } catch {
             throw doubt(error, "renewing the lease")
@@ -173,6 +177,26 @@ final class PostgresWriter {
         state = .follows
     }
 
+    /// Gives the lead back, and notes where the ledger is from now on: no node leads here then.
+    /// - Parameter place: empty where it is here again.
+    /// - Throws: ``LogError``: `superseded` where another led meanwhile, or appended something.
+    func note(movedTo place: String) throws(LogError) {
+        guard case .leads = state, let session else { throw notSettled("that the ledger was moved is not noted") }
+        do throws(PostgresFault) {
+            guard try commit(session, schema.move, [.number(reign), .text(place)]).changed == 1 else {
+                throw superseded()
+            }
+            let last = try LogHead(try run(session, schema.head), refuse)
+            guard last == head else {
+                throw PostgresFault(
+                    .decided(.superseded), "block \(last?.number ?? 0) of another leader has come meanwhile")
+            }
+        } catch {
+            throw doubt(error, "noting that the ledger was moved")
+        }
+        follow()
+    }
+
     // MARK: - Appending
 
     func append(_ block: SealedBlock) throws(LogError) {
@@ -185,10 +209,14 @@ final class PostgresWriter {
             throw error
         }
         do throws(PostgresFault) {
-            try makePartitions(from: number, session)
+            try makePartition(of: number, session)
+            try makeNextPartition(after: number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
-            guard try insert(block, renews: renews, session) else { throw try reason(block, session) }
+            let statement = insertion(of: block, renews: renews)
+            guard try commit(session, statement.text, statement.values).changed == 1 else {
+                throw try reason(block, session)
+            }
             if renews { lease.renew(begin) }
         } catch {
             if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }
@@ -216,17 +244,22 @@ final class PostgresWriter {
         head = former
         do throws(PostgresFault) {
             for number in stride(from: first.number, to: last.number, by: Int(partitionBlocks)) {
-                try makePartitions(from: number, session)
+                try makePartition(of: number, session)
             }
-            try makePartitions(from: last.number, session)
+            try makePartition(of: last.number, session)
+            try makeNextPartition(after: last.number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
             try session.beginTransaction(milliseconds: configuration.answerMilliseconds)
             for block in blocks {
-                let isInserted = try insert(block, renews: renews && block.number == first.number, session)
+                let statement = insertion(of: block, renews: renews && block.number == first.number)
+                let isInserted = try run(session, statement.text, statement.values).changed == 1
                 if !isInserted { throw try reason(block, session) }
             }
             try session.commitTransaction(milliseconds: configuration.answerMilliseconds)
+            if configuration.requireSynchronousStandby {
+                try awaitStandby(try run(session, schema.replication), session)
+            }
             if renews { lease.renew(begin) }
         } catch {
             throw doubt(error, "appending blocks \(first.number) to \(last.number)")
@@ -252,17 +285,15 @@ final class PostgresWriter {
         return nil
     }
 
-    /// - Returns: whether it was inserted.
-    private func insert(
-        _ block: SealedBlock, renews: Bool, _ session: PostgresConnection
-    ) throws(PostgresFault) -> Bool {
+    private func insertion(
+        of block: SealedBlock, renews: Bool
+    ) -> (text: PostgresConnection.Statement, values: [PostgresConnection.Value]) {
         var values: [PostgresConnection.Value] = [
             .number(block.number), .number(block.term), .bytes(block.previous.bytes), .bytes(block.hash.bytes),
             .bytes(block.body), .bytes(block.redactable), .flag(configuration.requireSynchronousStandby),
         ]
         if renews { values.append(.number(reign)) }
-        let rows = try run(session, renews ? schema.appendRenewing : schema.append, values)
-        return rows.changed == 1
+        return (renews ? schema.appendRenewing : schema.append, values)
     }
 
     /// Why a statement inserted nothing.
@@ -321,7 +352,7 @@ final class PostgresWriter {
         }
         let changed: Int
         do throws(PostgresFault) {
-            changed = try run(session, schema.redact, [.number(number), .bytes(redactable)]).changed
+            changed = try commit(session, schema.redact, [.number(number), .bytes(redactable)]).changed
         } catch {
             throw doubt(error, "redacting block \(number)")
         }
@@ -332,26 +363,34 @@ final class PostgresWriter {
 
     // MARK: - Partitions
 
-    /// Makes the partition of a block, and the next one while there is a quarter of this one left. Where the next one
-    /// cannot be made, it is tried again at the next block.
-    private func makePartitions(from number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
-        if number > partitionedThrough || self.session == nil {
-            try makePartition((number - 1) / partitionBlocks, session)
-        }
+    /// Makes the partition of a block, where there is none.
+    private func makePartition(of number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
+        guard number > partitionedThrough || self.session == nil else { return }
+        try makePartition((number - 1) / partitionBlocks, PostgresLogLimits.lockMilliseconds, session)
+    }
+
+    /// Makes the next partition while there is a quarter of this one left. Attaching it waits for whoever has the
+    /// table (an ANALYZE, say), and all appends wait with it: so it is given up soon, and not tried at each block.
+    private func makeNextPartition(after number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
         let next = (number + partitionBlocks / 4) / partitionBlocks
-        guard next * partitionBlocks >= partitionedThrough else { return }
+        guard next * partitionBlocks >= partitionedThrough, now() >= nextPartitionAt else { return }
         do throws(PostgresFault) {
-            try makePartition(next, session)
+            try makePartition(next, PostgresLogLimits.nextPartitionLockMilliseconds, session)
         } catch {
             if error.kind == .lost { throw error }
+            nextPartitionAt = now() + PostgresLogLimits.nextPartitionMilliseconds * 1_000_000
         }
     }
 
-    private func makePartition(_ partition: Int64, _ session: PostgresConnection) throws(PostgresFault) {
+    private func makePartition(
+        _ partition: Int64, _ lockMilliseconds: Int, _ session: PostgresConnection
+    ) throws(PostgresFault) {
         if try !run(session, schema.partitionIsThere, [.number(partition)]).flag(0, 0) {
             do throws(PostgresFault) {
                 try session.run(
-                    schema.makingPartition(partition, blocks: partitionBlocks),
+                    // For this transaction only.
+                    "SET LOCAL lock_timeout = \(lockMilliseconds); "
+                        + schema.makingPartition(partition, blocks: partitionBlocks),
                     milliseconds: configuration.answerMilliseconds)
             } catch {
                 guard error.code == PostgresCode.duplicateTable else { throw error }
@@ -360,15 +399,59 @@ final class PostgresWriter {
         partitionedThrough = (partition + 1) * partitionBlocks
     }
 
-    /// Carries a statement out, and again where another transaction was in its way.
+    // MARK: - Statements
+
+    /// Carries out a statement that changes a row. Where a synchronous standby is required, it has the change when this
+    /// returns.
+    private func commit(
+        _ session: PostgresConnection, _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value]
+    ) throws(PostgresFault) -> PostgresRows {
+        guard configuration.requireSynchronousStandby else { return try run(session, statement, values) }
+        let (rows, replication) = try again { () throws(PostgresFault) in
+            try session.run(
+                statement, values, then: schema.replication, milliseconds: configuration.answerMilliseconds)
+        }
+        if rows.changed > 0 { try awaitStandby(replication, session) }
+        return rows
+    }
+
+    /// Waits until a synchronous standby has everything that was durable here when the server was asked.
+    ///
+    /// That a commit returned does not say it: whoever empties `synchronous_standby_names` while commits wait has all
+    /// of them return with success and without a warning. Where commits waited as they have to, the standby has at
+    /// least that commit, and at most what others committed just now is on its way.
+    /// - Parameter replication: asked behind the commit.
+    /// - Throws: ``PostgresFault`` `warned` where none has it.
+    private func awaitStandby(
+        _ replication: PostgresRows, _ session: PostgresConnection
+    ) throws(PostgresFault) {
+        let committed = replication.number(0, 0)
+        var replication = replication
+        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        while replication.number(0, 1) < committed {
+            guard monotonicNanoseconds() < end else {
+                throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
+            }
+            pause(milliseconds: 1)
+            replication = try run(session, schema.replication)
+        }
+    }
+
     private func run(
         _ session: PostgresConnection, _ statement: PostgresConnection.Statement,
         _ values: [PostgresConnection.Value] = []
     ) throws(PostgresFault) -> PostgresRows {
+        try again { () throws(PostgresFault) in
+            try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+        }
+    }
+
+    /// Carries something out, and again where another transaction was in its way.
+    private func again<Answer>(_ body: () throws(PostgresFault) -> Answer) throws(PostgresFault) -> Answer {
         var attempts = 1
         while true {
             do throws(PostgresFault) {
-                return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+                return try body()
             } catch {
                 guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
                 attempts += 1
@@ -388,6 +471,7 @@ extension PostgresLeader {
         renewals = rows.number(0, 4)
         backendPID = rows.number(0, 5)
         backendStart = rows.number(0, 6)
+        movedTo = rows.text(0, 7)
     }
 }
 

@@ -24,7 +24,12 @@ extension Composition {
         }
         let to = try target.open(identity)
         defer { to.close() }
-        let summary = try LogCopy(from: .init(from, "\(source)"), to: .init(to, "\(target)")).run(progress: progress)
-        return (summary, isFinal ? false : try source.isLed(from))
+        let copy = LogCopy(from: .init(from, "\(source)"), to: .init(to, "\(target)"), hash: sha256)
+        let summary = try copy.run(progress: progress)
+        guard isFinal else { return (summary, try source.isLed(from)) }
+        // It fails where another has led meanwhile: then the target may lack what that one appended.
+        try source.note(movedTo: target, from)
+        try target.note(movedTo: nil, to)
+        return (summary, false)
     }
 }

@@ -129,9 +129,11 @@ enum Composition {
                 own.passing.map { NodeRelay(node, own, $0, ledger: settings.name, logger: logger) }
             }
         }
+        // One that leads no more, or never did, has nothing to give.
+        let handOver = node.map { _ in { @Sendable () -> Void in _ = try? store.stepDown() } }
         let member = ServedLedgers.Member(
-            name: settings.name, app: signatures.app, ledger: ledger, relay: relay, folder: settings.path,
-            measure: appStore.add
+            name: settings.name, app: signatures.app, ledger: ledger, relay: relay, handOver: handOver,
+            folder: settings.path, measure: appStore.add
         ) {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
@@ -178,6 +180,9 @@ enum Composition {
             logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
         }
         try folder.check()
+        if let place = try folder.movedTo() {
+            throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
+        }
         let log = try FileLog.open(
             folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
         for notice in log.notices { logger.notice("\(notice)") }
@@ -315,6 +320,7 @@ enum Composition {
             let projection = try tables.open()
             let engine: Engine
             do {
+                if let node { try awaitBlocks(of: projection, in: node.log, logger: logger, progress) }
                 engine = try Engine(
                     log: log, projection: projection, renewal: tables.renewal, configuration: configuration,
                     following: following, node: node, standbys: standbys, entries: entries,
@@ -322,6 +328,14 @@ enum Composition {
                     readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
+                    if node != nil, case .nameOwed(let words) = event {
+                        // No mark of it is kept that another node would find.
+                        return logger.error(
+                            """
+                            a name that was to be erased is in the log still, and no start of a node erases it: see \
+                            "When something is wrong" on the page Nodes
+                            """, metadata: ["error": "\(words)"])
+                    }
                     report(event)
                 }
             } catch {
@@ -354,6 +368,31 @@ enum Composition {
             }
             return try engine()
         }
+    }
+
+    /// Waits until the server that a replica reads has the blocks that its tables have: a standby of the database may
+    /// be behind the one that was read before. A node that may lead reads from the primary, which is behind nothing.
+    private static func awaitBlocks(
+        of tables: SQLiteProjection, in log: any SharedLog, logger: Logger,
+        _ progress: @Sendable (String) throws -> Void
+    ) throws {
+        guard !log.mayLead, let head = try tables.state().head else { return }
+        var hasTold = false
+        while true {
+            let block = try log.standing().block
+            if block >= head.number { break }
+            let words = "the database that is read has block \(block), and the tables have block \(head.number)"
+            if !hasTold {
+                logger.warning(
+                    "the database that is read is behind this node's tables, and is waited for",
+                    metadata: ["block": "\(block)", "tables": "\(head.number)"])
+            }
+            hasTold = true
+            try progress(words)
+            Thread.sleep(forTimeInterval: 0.2)
+        }
+        // From here on it is what the log is known to have.
+        _ = try log.read(after: head.number - 1, bytesMax: 0)
     }
 
     /// Why tables of which nothing is damaged cannot be used.

@@ -50,7 +50,9 @@ enum LogPlace: CustomStringConvertible {
     private static func reading(_ uri: String, schema: String) -> PostgresLogConfiguration {
         // A name of its own: two runs must not take each other for themselves.
         let node = "command \(ProcessInfo.processInfo.hostName) \(getpid())"
-        return PostgresLogConfiguration(uri: uri, schema: schema, node: node, right: .reading)
+        var configuration = PostgresLogConfiguration(uri: uri, schema: schema, node: node, right: .reading)
+        configuration.opensMoved = true
+        return configuration
     }
     #endif
 
@@ -118,6 +120,20 @@ enum LogPlace: CustomStringConvertible {
         case .postgres(var configuration):
             configuration.right = .leading
             return try PostgresLog.open(configuration, identity: identity, hash: Composition.sha256)
+        #endif
+        }
+    }
+
+    /// Notes, durably when it returns, where the ledger is from now on: no service is started here then.
+    /// - Parameters:
+    ///   - place: `nil` where it is here.
+    ///   - log: as it was opened here; it can no more be appended to.
+    func note(movedTo place: LogPlace?, _ log: any BlockLog) throws {
+        switch self {
+        case .folder(let folder):
+            if let place { try folder.note(movedTo: "\(place)") } else { try folder.forgetMoving() }
+        #if Postgres
+        case .postgres: try (log as? PostgresLog)?.note(movedTo: place.map { "\($0)" } ?? "")
         #endif
         }
     }

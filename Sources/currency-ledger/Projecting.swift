@@ -181,7 +181,7 @@ private final class ProjectingRun {
     /// The block up to which the tables in PostgreSQL are exact.
     var block: BlockNumber? { tables.head?.number }
 
-    /// Brings both forward to the last block that there is now.
+    /// Brings both forward to the last block that there is when this begins.
     /// - Returns: how many rows were written.
     func bringForward() throws -> Int64 {
         if case .folder(let folder) = source, hasChanged(folder) {
@@ -189,8 +189,10 @@ private final class ProjectingRun {
             log.close()
             log = try source.openForReading(identity)
         }
+        // Blocks that come meanwhile are for the next time: whoever is written to all the time is never at its end.
+        let end = try lastBlock()
         // Tables without rows are filled in one go; the folder's must have what PostgreSQL's have.
-        while tables.head == nil || (ownHead?.number ?? 0) < (tables.head?.number ?? 0) {
+        while (ownHead?.number ?? 0) < (tables.head?.number ?? end) {
             let blocks = try Projecting.step(log, after: ownHead?.number ?? 0)
             if blocks.isEmpty { break }
             if let head = tables.head, let last = blocks.last, last.number > head.number {
@@ -203,9 +205,9 @@ private final class ProjectingRun {
         var rows: Int64 = 0
         var changes = TableChanges(after: head, tables.position)
         var next = head.number
-        while true {
+        while next < end {
             let blocks = try Projecting.step(log, after: next)
-            guard let last = blocks.last else { return rows }
+            guard let last = blocks.last else { break }
             next = last.number
             for block in blocks { changes.add(try Block(opening: block, checks: .bodyOnly, evidence: .leftOut)) }
             let missing = blocks.filter { $0.number > ownHead?.number ?? 0 }
@@ -216,6 +218,11 @@ private final class ProjectingRun {
                 changes = TableChanges(after: tables.head, tables.position)
             }
         }
+        return rows
+    }
+
+    private func lastBlock() throws -> BlockNumber {
+        try (log as? any SharedLog)?.standing().block ?? log.head?.number ?? 0
     }
 
     /// Whether the folder's log may have more blocks than when this was asked last. The head file is written with each;

@@ -17,21 +17,21 @@ import Testing
 
     @Test func aChallengerWaitsAWholeLeaseFromItsFirstLook() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 100 * Self.second) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 101 * Self.second - 1) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 101 * Self.second) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 100 * Self.second) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 101 * Self.second - 1) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 101 * Self.second) == .over)
     }
 
     @Test func aRenewalIsRespected() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), node: "b", at: 0) == .runs)
-        #expect(watch.see(Self.leader(renewals: 6), node: "b", at: 2 * Self.second) == .renewed)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 0) == .runs)
+        #expect(watch.see(Self.leader(renewals: 6), reign: 2, at: 2 * Self.second) == .renewed)
     }
 
     @Test func nobodyWaitsForALeadThatWasGivenBackOrForItsOwn() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5, lease: 0), node: "b", at: 0) == .over)
-        #expect(watch.see(Self.leader(renewals: 5), node: "a", at: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5, lease: 0), reign: 2, at: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 3, at: 0) == .over)
     }
 
     @Test func aLeaderCountsItsLeaseFromBeforeItAskedAndOnLessThanAllOfIt() {
@@ -120,6 +120,40 @@ import Testing
         #expect(monotonicNanoseconds() - begin < 500_000_000)
         #expect(try b.readAll() == [first, second])
         #expect(second.term == 2)
+    }
+
+    /// A node is started anew elsewhere, while the one that it replaces is cut off and answers reads still.
+    @Test func theLeaseOfAnotherProcessOfTheSameNameIsWaitedFor() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 5)
+        let old = try ledger.open(ledger.configuration(folder: proxy.folder))
+        let new = try ledger.open()
+        defer {
+            old.close()
+            new.close()
+        }
+        let first = try old.leadWithTestBlock(&random)
+        proxy.hold()
+        // It says that it leads as long as its lease runs.
+        let isTaken = Mutex(false)
+        let isAnswered = Mutex(false)
+        inThread {
+            while true {
+                let wasTaken = isTaken.withLock { $0 }
+                guard logError({ try old.confirmLead() }) == nil else { return }
+                if wasTaken { return isAnswered.withLock { $0 = true } }
+                pause(milliseconds: 1)
+            }
+        }
+        #expect(try new.standing().leader?.node == "a")
+        let second = try leadPatiently(new, &random)
+        isTaken.withLock { $0 = true }
+        proxy.release()
+        pause(milliseconds: 50)
+        #expect(!isAnswered.withLock { $0 }, "two processes led at once")
+        #expect(try new.readAll() == [first, second])
     }
 
     /// Its node stalls in a transaction that holds the leader's row; no timeout of the server's ends that.

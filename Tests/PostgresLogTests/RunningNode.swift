@@ -6,7 +6,7 @@ import Testing
 /// A ledger of several nodes: a folder with their configurations, and a schema of its own.
 final class NodeStudio: Sendable {
     let folder: String
-    private let schema: String
+    let schema: String
     let server: PostgresServer
 
     init() throws {

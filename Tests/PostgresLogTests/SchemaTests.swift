@@ -39,6 +39,37 @@ import Testing
         #expect(logError { _ = try ledger.open(configuration) }?.kind == .unknown)
     }
 
+    @Test func nothingOfAURIThatCannotBeReadIsSaid() throws {
+        let ledger = try TestLedger()
+        let uris = [
+            "postgresql://u:top%zzsecret@localhost/x", "postgresql://u:topsecret@[localhost/x",
+            "postgresql://u:top@secret@localhost/x", "pg://u:topsecret@localhost/x", "user=u password='topsecret",
+        ]
+        for uri in uris {
+            var configuration = ledger.configuration()
+            configuration.uri = uri
+            let error = try #require(logError { _ = try ledger.open(configuration) })
+            #expect(error.kind == .unknown && error.description.contains("the database's URI"), "\(error)")
+            #expect(!error.description.contains("secret"), "\(error)")
+        }
+    }
+
+    /// They mean something in SQL.
+    @Test func anyNameThatIsAllowedNamesASchema() throws {
+        let server = try PostgresServer.shared.get()
+        for name in ["order", "user", "select"] {
+            let configuration = PostgresLogConfiguration(uri: server.uri(), schema: name, node: "a")
+            try PostgresLog.create(configuration, identity: TestLedger.identity)
+            let log = try PostgresLog.open(configuration, identity: TestLedger.identity, hash: testSHA256)
+            var random = SplitMix64(seed: 10)
+            let block = try log.leadWithTestBlock(&random)
+            #expect(try log.readAll() == [block])
+            log.close()
+            let inspection = try PostgresInspection(configuration, hash: testSHA256)
+            #expect(inspection.head == block.head)
+        }
+    }
+
     @Test func namesOfSchemasAreChecked() {
         #expect(PostgresLogConfiguration.isSchema("games_2"))
         for name in ["", "Games", "a b", "a;b", "2a", "pg_games", String(repeating: "a", count: 49)] {
@@ -89,6 +120,34 @@ import Testing
         let partitions = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'block'::regclass"
         #expect(try ledger.session().run(partitions) == [["4"]])
         #expect(try ledger.session().run("SELECT count(*) FROM block_3") == [["5"]])
+    }
+
+    /// As an ANALYZE of the table does.
+    @Test func whoeverHasTheTableKeepsNobodyFromAppendingAndLeading() throws {
+        let ledger = try TestLedger(partitionBlocks: 40)
+        let log = try ledger.open()
+        defer { log.close() }
+        var blocks = try Self.filled(log, 28, seed: 8)
+        let other = try ledger.session()
+        try other.run("BEGIN")
+        try other.run("LOCK TABLE block IN SHARE UPDATE EXCLUSIVE MODE")
+        var random = SplitMix64(seed: 9)
+        let begin = monotonicNanoseconds()
+        // The next partition is due, and cannot be made.
+        for _ in 0..<6 {
+            blocks.append(TestBlock.after(blocks.last?.head, bodyBytes: 100, redactableBytes: 10, &random))
+            try log.append(blocks[blocks.count - 1])
+        }
+        log.giveBack()
+        blocks.append(try log.leadWithTestBlock(&random))
+        #expect(monotonicNanoseconds() - begin < 2_500_000_000, "each of them waited for the table")
+        #expect(try ledger.session().run("SELECT to_regclass('block_1') IS NULL") == [["t"]])
+        try other.run("COMMIT")
+        while blocks.count < 45 {
+            blocks.append(TestBlock.after(blocks.last?.head, bodyBytes: 100, redactableBytes: 10, &random))
+            try log.append(blocks[blocks.count - 1])
+        }
+        #expect(try log.readAll() == blocks)
     }
 
     @Test func bodiesAreCompressedWithLZ4() throws {

@@ -8,9 +8,12 @@ import Testing
 
 /// A primary and a synchronous standby, both real.
 @Suite(.serialized) struct PostgresStandbyTests {
-    private static func configuration(_ ledger: TestLedger, folder: String? = nil) -> PostgresLogConfiguration {
-        var configuration = ledger.configuration(folder: folder)
+    /// - Parameter leaseMilliseconds: so long that no renewal waits for a standby in place of what the test does.
+    private static func configuration(_ ledger: TestLedger, leaseMilliseconds: Int = 60_000) -> PostgresLogConfiguration
+    {
+        var configuration = ledger.configuration()
         configuration.requireSynchronousStandby = true
+        configuration.leaseMilliseconds = leaseMilliseconds
         return configuration
     }
 
@@ -79,8 +82,7 @@ import Testing
         let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
         let outcome = Mutex<LogError??>(.none)
         inThread { outcome.withLock { $0 = .some(logError { try log.append(next) }) } }
-        let waits = "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')"
-        try Self.wait(session, for: waits)
+        try Self.wait(session, for: Self.waits)
         let follower = try ledger.open(ledger.configuration(node: "b"))
         defer { follower.close() }
         #expect(follower.head == first.head, "a block was seen that is not durable")
@@ -92,6 +94,102 @@ import Testing
         try Self.wait(session, for: Self.streams)
         let term = try log.leadWithTestBlock(&random)
         #expect(try log.readAll() == [first, next, term])
+    }
+
+    private static let waits = "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')"
+
+    /// Begins something in a thread, and has the server end the wait of all commits once it waits for its standby: they
+    /// return with success and without a warning, and what they did is on one machine only.
+    private static func losingTheStandby(
+        _ session: PlainSession, _ body: @escaping @Sendable () throws -> Void
+    ) throws -> LogError? {
+        let outcome = Mutex<LogError??>(.none)
+        inThread { outcome.withLock { $0 = .some(logError(body)) } }
+        try wait(session, for: waits)
+        try require("", session)
+        while outcome.withLock({ $0 }) == nil { pause(milliseconds: 1) }
+        return outcome.withLock { $0 } ?? nil
+    }
+
+    /// As a cluster manager does that is not told to be strict, when the last standby is gone.
+    @Test func aBlockThatNoStandbyHasIsNotAcknowledgedWhenCommitsAreToldToWaitNoMore() throws {
+        let server = try PostgresServer()
+        defer { server.stop() }
+        let standby = try PostgresServer(standbyOf: server)
+        defer { standby.stop() }
+        let ledger = try TestLedger(on: server)
+        let session = try ledger.session()
+        let log = try ledger.open(Self.configuration(ledger))
+        defer { log.close() }
+        var random = SplitMix64(seed: 5)
+        var blocks: [SealedBlock] = []
+        // One block, several in a transaction, and a name that is erased.
+        for round in 0..<3 {
+            try Self.require("standby", session)
+            try Self.wait(session, for: Self.streams)
+            blocks.append(try log.leadWithTestBlock(&random))
+            let next = TestBlock.after(blocks.last?.head, bodyBytes: 10, redactableBytes: 4, &random)
+            let second = TestBlock.after(next.head, bodyBytes: 10, redactableBytes: 0, &random)
+            if round == 2 { try log.append(next) }
+            try Self.require("another", session)
+            let error = try Self.losingTheStandby(session) { [blocks] in
+                switch round {
+                case 0: try log.append(next)
+                case 1: try log.append([next, second])
+                default: try log.redact(BlockNumber(blocks.count + 1), [0, 0, 0, 0])
+                }
+            }
+            #expect(error?.kind == .unknown, "round \(round): \(error as Any)")
+            blocks += round == 1 ? [next, second] : [next]
+        }
+        try Self.require("standby", session)
+        try Self.wait(session, for: Self.streams)
+        _ = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll().count == blocks.count + 1)
+    }
+
+    @Test func aLeadThatNoStandbyKnowsOfIsNeitherTakenNorRenewed() throws {
+        let server = try PostgresServer()
+        defer { server.stop() }
+        let standby = try PostgresServer(standbyOf: server)
+        defer { standby.stop() }
+        let ledger = try TestLedger(on: server)
+        let session = try ledger.session()
+        try Self.require("standby", session)
+        try Self.wait(session, for: Self.streams)
+        // While it is waited for that this lease is over, the standby goes.
+        try session.run("UPDATE leader SET term = 1, node = 'z', lease_ms = 2000")
+        let log = try ledger.open(Self.configuration(ledger, leaseMilliseconds: 1000))
+        defer { log.close() }
+        let outcome = Mutex<LogError??>(.none)
+        inThread { outcome.withLock { $0 = .some(logError { try log.settle() }) } }
+        try Self.wait(
+            session,
+            for: """
+                (SELECT count(*) > 1 FROM pg_stat_activity
+                    WHERE application_name = 'currency-ledger a' AND query LIKE '%renewals, backend_pid%')
+                """)
+        try Self.require("another", session)
+        try Self.wait(session, for: Self.waits)
+        try Self.require("", session)
+        while outcome.withLock({ $0 }) == nil { pause(milliseconds: 1) }
+        let taken = outcome.withLock { $0 } ?? nil
+        #expect(taken?.description.contains("none has what was committed") == true, "\(taken as Any)")
+
+        try Self.require("standby", session)
+        try Self.wait(session, for: Self.streams)
+        var random = SplitMix64(seed: 6)
+        // Whose lease the row names it does not know: it waits for it as for another's.
+        var block: SealedBlock?
+        for _ in 0..<20 where block == nil { block = try? log.leadWithTestBlock(&random) }
+        #expect(block != nil)
+        // It is idle, and renews its lease by itself.
+        try Self.require("another", session)
+        try Self.wait(session, for: Self.waits)
+        try Self.require("", session)
+        // What was renewed before that is over by then.
+        pause(milliseconds: 1500)
+        #expect(logError { try log.confirmLead() } != nil, "a lead was renewed of which no standby knows")
     }
 
     /// As a primary does that its cluster has demoted, before it ends its sessions (25006).
@@ -151,8 +249,18 @@ import Testing
         defer { follower.close() }
         #expect(try follower.readAll() == blocks)
 
+        let other = try ledger.open(ledger.configuration(node: "b", folder: hosts))
+        defer { other.close() }
+        #expect(try other.standing().block == 21)
+
         // The primary's machine loses power.
         server.stop()
+        for node in [log, other] {
+            let error = logError { _ = try node.standing() }
+            #expect(error?.kind == .unknown, "a standby was asked how the log stands")
+        }
+        #expect(logError { _ = try other.read(after: 20, bytesMax: 0) }?.kind == .unknown)
+        #expect(logError { _ = try ledger.open(ledger.configuration(node: "c", folder: hosts)) }?.kind == .unknown)
         let lost = TestBlock.after(blocks.last?.head, bodyBytes: 10, redactableBytes: 0, &random)
         let kind = try #require(logError { try log.append(lost) }).kind
         #expect([.unknown, .notAppended].contains(kind))
@@ -162,6 +270,8 @@ import Testing
         let term = try log.leadWithTestBlock(&random)
         #expect(try log.readAll() == blocks + [term])
         #expect(try follower.read(after: 21, bytesMax: 0) == [term])
+        #expect(try other.standing().block == 22)
+        #expect(try other.standing().leader?.node == "a")
     }
 }
 #endif

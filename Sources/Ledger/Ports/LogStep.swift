@@ -20,5 +20,6 @@ package protocol LogInspector: AnyObject {
     var head: LogHead? { get }
 
     /// What comes next; `nil` at the end.
-    func next() -> LogStep?
+    /// - Throws: ``LogError`` `unknown` where the log cannot be read now, which says nothing of what is in it.
+    func next() throws(LogError) -> LogStep?
 }

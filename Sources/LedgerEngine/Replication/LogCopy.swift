@@ -36,13 +36,15 @@ package struct LogCopy {
 
     private let source: Place
     private let target: Place
+    private let hash: HashFunction
 
     /// - Parameters:
     ///   - source: is only read, up to the block that is its last one now.
     ///   - target: nobody else leads it meanwhile.
-    package init(from source: Place, to target: Place) {
+    package init(from source: Place, to target: Place, hash: @escaping HashFunction) {
         self.source = source
         self.target = target
+        self.hash = hash
     }
 
     /// - Parameter progress: told up to which block of which it is.
@@ -73,8 +75,8 @@ package struct LogCopy {
         for block in blocks {
             let opened: Block
             do throws(BlockError) {
-                // Its own hash was checked by the log that it was read from.
-                opened = try Block(opening: block, checks: .bodyOnly, evidence: .leftOut)
+                // The names too: no hash of the target's would tell that one was damaged in the source.
+                opened = try Block(opening: block, checks: .hashes(hash), evidence: .leftOut)
             } catch {
                 throw LogError(.corrupt, "block \(block.number) of \(source.name): \(error)")
             }

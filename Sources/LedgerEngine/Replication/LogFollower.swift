@@ -125,7 +125,12 @@ final class LogFollower: Sendable {
     func look() throws {
         if let unseen = state.withLock({ $0.unseen }), monotonicNanoseconds() < unseen.until { throw unseen.reason }
         do {
-            try read(through: log.standing().block)
+            try reading.withLock { _ in
+                let end = try log.standing().block
+                // Nobody reads further meanwhile.
+                try check(end: end)
+                try readOn(through: end)
+            }
         } catch {
             let until = monotonicNanoseconds() + limits.logRetryMilliseconds * 1_000_000
             state.withLock { $0.unseen = (error, until) }
@@ -134,19 +139,18 @@ final class LogFollower: Sendable {
     }
 
     /// Has every block here up to one.
-    func read(through number: BlockNumber) throws {
-        try reading.withLock { _ in
-            try check(end: number)
-            while appender.head.number < number {
-                let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
-                if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
-                for block in read { try hand(block) }
-            }
+    func read(through number: BlockNumber) throws { try reading.withLock { _ in try readOn(through: number) } }
+
+    private func readOn(through number: BlockNumber) throws {
+        while appender.head.number < number {
+            let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
+            if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
+            for block in read { try hand(block) }
         }
     }
 
     /// - Throws: ``LogError`` where the log ends before what was read from it.
-    private func check(end number: BlockNumber) throws(LogError) {
+    func check(end number: BlockNumber) throws(LogError) {
         guard appender.head.number <= number else {
             throw LogError(
                 .unknown,
@@ -210,7 +214,7 @@ final class LogFollower: Sendable {
                 try takeLead()
             } else {
                 node.follow(standing.leader)
-                try read(through: standing.block)
+                if standing.block < appender.head.number { try look() } else { try read(through: standing.block) }
                 node.status.note(block: appender.head.number, leaderBlock: standing.block)
                 tell(standing.leader)
                 if standing.leader != nil, mayLead, node.wantsLead { try log.askForLead() }
@@ -249,10 +253,8 @@ final class LogFollower: Sendable {
             defer { state.told = error }
             return state.told != error
         }
-        if isNew {
-            node.status.enter(.connecting("\(error)"))
-            report(.logNotFollowed(error))
-        }
+        if state.withLock({ !$0.leads && !$0.isStopped }) { node.status.enter(.connecting("\(error)")) }
+        if isNew { report(.logNotFollowed(error)) }
     }
 
     private func tell(_ leader: LogLeader?) {

@@ -546,7 +546,9 @@ package final class Engine: Store, @unchecked Sendable {
             Result {
                 // A batch that was decided while this node followed may not be answered yet.
                 appender.awaitIdle()
-                try follower.read(through: log.head?.number ?? 0)
+                let end = log.head?.number ?? 0
+                try follower.check(end: end)
+                try follower.read(through: end)
                 let first = try leader.beginTerm(configuration.ledger) { [now] _ in now() }
                 projector.add(first)
                 appender.restart(at: first.head)

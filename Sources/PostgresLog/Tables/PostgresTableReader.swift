@@ -20,7 +20,7 @@ package final class PostgresTableReader: TableReader, @unchecked Sendable {
 
     /// - Throws: ``StoreError`` where there are no such tables, or they cannot be read.
     package init(_ configuration: PostgresLogConfiguration) throws {
-        schema = configuration.schema
+        schema = PostgresSchema.quoted(configuration.schema)
         do {
             session = try PostgresConnection(configuration.settings(writing: false))
             try session.run(

@@ -27,6 +27,8 @@ package final class PostgresTables {
     package private(set) var position: LastNumbers
 
     private let session: PostgresConnection
+    private let name: String
+    /// As statements say it.
     private let schema: String
     private let tables: [String: Table]
 
@@ -37,7 +39,8 @@ package final class PostgresTables {
     /// - Throws: ``StoreError``: `corrupt` where they are another ledger's, or of another form, or the schema has other
     ///   things; `unavailable` where the server cannot be reached.
     package init(_ configuration: PostgresLogConfiguration, ledger: BlockRows.LedgerRow) throws {
-        schema = configuration.schema
+        name = configuration.schema
+        schema = PostgresSchema.quoted(name)
         do {
             session = try PostgresConnection(configuration.settings(writing: true))
             try session.run(configuration.beginning(writing: true), milliseconds: PostgresTables.milliseconds)
@@ -81,7 +84,7 @@ package final class PostgresTables {
             let row = try PostgresTables.state(session, schema, nil)
             (head, position) = (row.head, row.position)
         } catch {
-            throw PostgresTables.storeError(error, "writing the tables in the schema \(schema)")
+            throw PostgresTables.storeError(error, "writing the tables in the schema \(name)")
         }
         return batch.rows
     }

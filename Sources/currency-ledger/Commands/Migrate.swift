@@ -11,7 +11,8 @@ struct Migrate: ParsableCommand {
             target, which is made where there is none. Names that were erased in the source are erased in the target.
 
             Run it beside the service first: that copies nearly all. Then stop the service, run it with --final, which \
-            copies the rest and lets no service in meanwhile, and start the service on the target.
+            copies the rest, lets no service in meanwhile, and notes in the source where the ledger is now, so that \
+            none is started there again. Then start the service on the target.
 
             It may be interrupted and run again at any time, and goes on behind the last block that the target has. A \
             target with another ledger, or with blocks that the source has not, is refused.
@@ -25,7 +26,7 @@ struct Migrate: ParsableCommand {
 
     @Flag(
         help: """
-            This is the last run: it is refused while a service has the source open, and lets none open it meanwhile.
+            This is the last run: it is refused while a service has the source open, and lets none open it any more.
             """)
     var final = false
 

@@ -149,12 +149,21 @@ import Testing
         #expect(try findings() == [])
     }
 
+    @Test func aServerThatIsGoneIsNoDamage() throws {
+        let proxy = try FaultyProxy(of: ledger.server)
+        var configuration = ledger.configuration(node: "auditor", folder: proxy.folder)
+        configuration.right = .reading
+        let inspection = try PostgresInspection(configuration, hash: testSHA256)
+        proxy.stop()
+        #expect(logError { _ = try inspection.next() }?.kind == .unknown)
+    }
+
     @Test func theBlocksThatItHandsOverAreThoseThatANodeReads() throws {
         var configuration = ledger.configuration(node: "auditor")
         configuration.right = .reading
         let inspection = try PostgresInspection(configuration, hash: testSHA256)
         var blocks: [SealedBlock] = []
-        while let step = inspection.next() { if case .block(let block) = step { blocks.append(block) } }
+        while let step = try inspection.next() { if case .block(let block) = step { blocks.append(block) } }
         #expect(try blocks == ledger.blocks())
         #expect(inspection.head == blocks.last?.head && inspection.identity == RandomGame.identity)
     }

@@ -21,7 +21,8 @@ import Testing
     private func copy(_ source: TestFolder) throws -> LogCopy.Summary {
         let (from, to) = (try source.openForReading(), try ledger.open())
         defer { to.close() }
-        return try LogCopy(from: .init(from, "the folder"), to: .init(to, "the schema")).run { _, _ in }
+        return try LogCopy(from: .init(from, "the folder"), to: .init(to, "the schema"), hash: testSHA256)
+            .run { _, _ in }
     }
 
     private func source(_ commands: Int, seed: UInt64) throws -> (TestFolder, RandomGame) {
@@ -53,7 +54,8 @@ import Testing
 
         let back = try TestFolder(folder.path("back"))
         let (from, to) = (try ledger.open(), try back.open())
-        let summary = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back")).run { _, _ in }
+        let summary = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back"), hash: testSHA256)
+            .run { _, _ in }
         (from.close(), to.close())
         #expect(summary.blocks == Int64(blocks.count))
         #expect(summary.bytes == blocks.reduce(0) { $0 + Int64($1.byteCount) })
@@ -110,6 +112,83 @@ import Testing
         #expect(try ledger.blocks().count == common + 1)
     }
 
+    /// In PostgreSQL no checksum covers it but that of its page.
+    @Test func aNameThatIsDamagedInTheSourceIsNotCopied() throws {
+        let (source, game) = try source(60, seed: 13)
+        try game.close()
+        try copy(source)
+        let named = "(SELECT min(id) FROM block WHERE octet_length(redactable) > 20)"
+        let session = try ledger.session()
+        let number = try session.run("SELECT \(named)")[0][0]
+        try session.run(
+            "UPDATE block SET redactable = set_byte(redactable, 20, (get_byte(redactable, 20) + 1) % 256) "
+                + "WHERE id = \(number)")
+        let back = try TestFolder(folder.path("back"))
+        let (from, to) = (try ledger.open(), try back.open())
+        let error = logError {
+            let copy = LogCopy(from: .init(from, "the schema"), to: .init(to, "back"), hash: testSHA256)
+            _ = try copy.run { _, _ in }
+        }
+        from.close()
+        to.close()
+        #expect(error?.kind == .corrupt, "\(error as Any)")
+        #expect(error?.description.hasPrefix("block \(number) of ") == true)
+        #expect(try back.blocks().isEmpty || back.blocks().count < Int(number) ?? 0)
+    }
+
+    /// Each start of a service is a term of its own, and a log that blocks are copied to has had one leader.
+    @Test func aCopyOfALogThatWasStartedOftenIsWhole() throws {
+        let source = try TestFolder(folder.path("source"))
+        for seed in 1...3 as ClosedRange<UInt64> {
+            let game = try RandomGame(try source.open(), seed: seed)
+            try game.close()
+        }
+        #expect(try source.blocks().last?.term == 3)
+        try copy(source)
+        var configuration = ledger.configuration(node: "auditor")
+        configuration.right = .reading
+        let inspection = try PostgresInspection(configuration, hash: testSHA256)
+        var blocks = 0
+        while let step = try inspection.next() {
+            if case .block = step { blocks += 1 } else { Issue.record("\(step)") }
+        }
+        #expect(try blocks == source.blocks().count && blocks > 2)
+    }
+
+    /// Another node led the source while it was copied for the last time, or a block came that nobody saw.
+    @Test func aSourceThatWasLedByAnotherMeanwhileIsNotMovedAway() throws {
+        let node = try ledger.open(ledger.configuration(node: "b"))
+        defer { node.close() }
+        var random = SplitMix64(seed: 12)
+        _ = try node.leadWithTestBlock(&random)
+        node.giveBack()
+        var configuration = ledger.configuration(node: "command")
+        configuration.opensMoved = true
+        let from = try ledger.open(configuration)
+        defer { from.close() }
+        let session = try ledger.session()
+        let changes = [
+            "UPDATE leader SET term = term + 1, node = 'c'",
+            "INSERT INTO block SELECT id + 1, term, time, previous, hash, body, redactable FROM block",
+        ]
+        for change in changes {
+            try from.settle()
+            try session.run(change)
+            #expect(logError { try from.note(movedTo: "elsewhere") }?.kind == .superseded, "\(change)")
+        }
+        try session.run("DELETE FROM block WHERE id = 2")
+        try from.settle()
+        try from.note(movedTo: "elsewhere")
+        let said = "the ledger was moved away from the schema \(ledger.schema): it is in elsewhere now"
+        // One that waited for the lead, and one that is started.
+        #expect(logError { _ = try node.standing() }?.description.contains(said) == true)
+        #expect(logError { try node.settle() }?.description.contains(said) == true)
+        #expect(logError { _ = try ledger.open() }?.description.contains(said) == true)
+        try from.settle()
+        try from.note(movedTo: "")
+        try node.settle()
+    }
+
     @Test func aTargetThatANodeLeadsIsRefused() throws {
         let (source, game) = try source(10, seed: 10)
         try game.close()
@@ -129,7 +208,7 @@ import Testing
         let back = try TestFolder(folder.path("back"))
         let (from, to) = (try ledger.open(), try back.open())
         let error = logError {
-            _ = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back")).run { _, _ in }
+            _ = try LogCopy(from: .init(from, "the schema"), to: .init(to, "back"), hash: testSHA256).run { _, _ in }
         }
         (from.close(), to.close())
         #expect(error?.kind == .corrupt && error?.description.hasPrefix("block 5 in ") == true)

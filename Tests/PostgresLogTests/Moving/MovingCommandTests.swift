@@ -59,11 +59,26 @@ import Testing
         #expect(said.contains("up to block \(last.number), \(last.hash.hexadecimal): "), "\(said)")
         #expect(said.contains("start the service on the schema \(log)"), "\(said)")
         try audit(place(log))
+        #expect(try source.folder.movedTo() == "the schema \(log)")
+        try #"{"currencies": {"gems": {}}, "products": {}}"#.write(
+            toFile: folder.path("catalog.json"), atomically: true, encoding: .utf8)
+        try """
+        {"path": "source", "listen": ["unix:\(folder.path("socket"))"], "insecureLoopback": true,
+         "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "catalog": "catalog.json"}
+        """.write(toFile: folder.path("old.json"), atomically: true, encoding: .utf8)
+        let old = try BuiltCommand.run(["serve", "--config", folder.path("old.json")], killedAfter: 5_000)
+        #expect(old.output.contains("it is in the schema \(log) now"), "a service was started on what was left")
         // A second run has nothing to do.
         #expect(try command("migrate", source.folder.path, place(log), "--final").contains(": 0 blocks (0 bytes)"))
         _ = try command("migrate", place(log), folder.path("back"), "--final")
         #expect(try blocks(in: folder.path("back")) == source.blocks())
         try audit(folder.path("back"))
+        let node = PostgresLogConfiguration(uri: server.uri(), schema: log, node: "a")
+        let left = logError { _ = try PostgresLog.open(node, identity: RandomGame.identity, hash: testSHA256) }
+        #expect(left?.description.contains("it is in \(folder.path("back")) now") == true, "\(left as Any)")
+        // And there once more.
+        _ = try command("migrate", folder.path("back"), place(log), "--final")
+        try PostgresLog.open(node, identity: RandomGame.identity, hash: testSHA256).close()
         let verified = try ChainVerifier.isThere ? ChainVerifier.run(folder.path("back")).status : 0
         #expect(verified == 0)
     }

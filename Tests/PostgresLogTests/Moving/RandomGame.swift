@@ -138,6 +138,7 @@ extension TestLedger {
     func blocks() throws -> [SealedBlock] {
         var configuration = configuration(node: "reader")
         configuration.right = .reading
+        configuration.opensMoved = true
         let log = try open(configuration)
         defer { log.close() }
         return try log.readAll()
