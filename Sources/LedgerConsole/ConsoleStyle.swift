@@ -58,6 +58,8 @@ enum ConsoleStyle {
         .statement .kind { font-weight: 600; }
         .statement .product, .statement .what, .statement .who { overflow-wrap: anywhere; }
         .statement .when { min-width: 8.5rem; }
+        .statement .product { min-width: 11rem; }
+        .statement .product > bdi { word-break: break-word; }
         .statement .amount { display: block; white-space: nowrap; }
         .statement .code { color: var(--quiet); font-size: .82em; }
         .statement .in .amount { color: var(--good); }
@@ -99,7 +101,7 @@ enum ConsoleStyle {
           .statement .in, .statement .out { order: 1; }
           .statement .who { order: 3; grid-column: 1 / -1; display: flex; gap: .5rem; font-size: .85em; }
           .statement .none, .statement .product:empty { display: none; }
-          .statement .none + .none + .balance { grid-column: 2; }
+          .statement td.number.none + td.number.none + .balance { grid-column: 2; }
         }
         @media (max-width: 30rem) {
           .console h1 { font-size: 1.5rem; }

@@ -215,7 +215,8 @@ enum Composition {
     ///   may have too few files open.
     private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
         let server = ServerConfiguration(
-            listen: settings.listen, listenHTTP: settings.listenHTTP, listenMetrics: settings.listenMetrics,
+            listen: settings.listen, listenHTTP: settings.listenHTTP, listenConsole: settings.listenConsole,
+            listenMetrics: settings.listenMetrics,
             access: settings.access, tls: tls(settings),
             needsCertificatesOverHTTP: settings.httpClientCertificates,
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,

@@ -9,15 +9,18 @@ struct FindPage {
 
     /// What is asked, in this order.
     static func queries(_ text: String) -> [LedgerRequest] {
-        let text = trimmed(text)
-        return [
-            AccountName(text).map { .find(.account($0)) }, RequestKey(text).map { .find(.key($0)) },
-            TransactionID(text).map { .find(.transaction($0)) },
-        ].compactMap { $0 }
+        let short = trimmed(text)
+        // A name may begin or end with a space, and more often that was copied with it.
+        let names = short == text ? [text] : [text, short]
+        return names.compactMap { AccountName($0).map { .find(.account($0)) } }
+            + [RequestKey(short).map { .find(.key($0)) }, TransactionID(short).map { .find(.transaction($0)) }]
+            .compactMap { $0 }
     }
 
+    /// Without white space of ASCII before and behind it.
     private static func trimmed(_ text: String) -> String {
-        String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+        let blank: Set<Character> = [" ", "\t", "\r", "\n", "\r\n"]
+        return String(text.drop { blank.contains($0) }.reversed().drop { blank.contains($0) }.reversed())
     }
 
     func outcome(_ answers: ConsoleAnswers) -> ConsoleOutcome {
@@ -30,7 +33,10 @@ struct FindPage {
         }
         if found.count == 1 { return .found(layout.address(found[0].page)) }
         return .page(
-            layout.document("Found", of: FindPage.trimmed(text), status: found.isEmpty ? 404 : 200) { page in
+            layout.document(
+                found.isEmpty ? "Nothing found" : "Found", of: FindPage.trimmed(text),
+                status: found.isEmpty ? 404 : 200
+            ) { page in
                 if found.isEmpty {
                     page.element("p", ["class": "notice", "role": "status"], "The ledger knows nothing of this name.")
                     return HomePage.writeNotFound(&page)

@@ -26,6 +26,13 @@ package struct LoginPage {
                 main.element("h1", "Ledger console")
                 if let words { main.element("p", ["class": "notice", "role": "status", "id": "why"], words) }
                 main.element("form", ["method": "post", "action": "/login"]) { form in
+                    // By it a browser keeps the token, where its user wants that.
+                    form.empty(
+                        "input",
+                        [
+                            "type": "text", "name": "user", "value": "ledger console", "autocomplete": "username",
+                            "hidden": "hidden", "readonly": "readonly",
+                        ])
                     form.element("label", ["for": "token"], "Your token")
                     form.empty(
                         "input",

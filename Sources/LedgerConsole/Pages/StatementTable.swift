@@ -41,7 +41,8 @@ struct StatementTable {
             }
             row.element("td", ["role": "cell", "class": "what"]) { what(entry, &$0) }
             row.element("td", ["role": "cell", "class": "product"]) { product(entry, &$0) }
-            row.element("td", ["role": "cell", "class": "who"]) { cell in
+            let who = entry.actor == nil ? "who none" : "who"
+            row.element("td", ["role": "cell", "class": who]) { cell in
                 StatementTable.label("Who asked", &cell)
                 if let actor = entry.actor {
                     cell.name(actor)

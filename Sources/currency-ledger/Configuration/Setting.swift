@@ -4,6 +4,7 @@ enum Setting: String, CaseIterable {
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
+    case consoleListen = "console.listen"
     case metricsListen = "metrics.listen"
     case socketMode
     case insecurePlaintext
@@ -78,7 +79,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .metricsListen, .anchors: .texts
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors: .texts
         case .tokens: .object
         }
     }
@@ -87,8 +88,9 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey,
-            .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+        case .path, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
+            .tlsCertificate, .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID,
+            .environment, .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
@@ -107,6 +109,7 @@ enum Setting: String, CaseIterable {
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
+        case .consoleListen: "--console-listen"
         case .metricsListen: "--metrics-listen"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
@@ -166,8 +169,8 @@ enum Setting: String, CaseIterable {
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
-        case .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
+            .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
             false
         }
     }
