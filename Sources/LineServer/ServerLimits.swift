@@ -154,8 +154,9 @@ package struct ServerLimits: Sendable {
     /// Sessions of the console that one token has at the same time; a further one ends its oldest. A team that shares a
     /// token signs in from a few browsers each.
     package var consoleSessionsPerTokenMax = 64
-    /// Bytes of a form that is sent to the console: the longest token (1 KiB), each byte of it in three.
-    package var consoleBodyBytesMax = 4 << 10
+    /// Bytes of a form that is sent to the console: the longest token (1 KiB), each byte of it in three,
+    /// and the address of the page that is shown behind it.
+    package var consoleBodyBytesMax = 8 << 10
     /// Connections that watch the service at the same time, and for how long each may: a few programs do, now and then,
     /// and one asks for metrics again after some seconds. A further one is closed without a word.
     package var watchersMax = 16

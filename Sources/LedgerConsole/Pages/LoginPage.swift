@@ -17,8 +17,13 @@ package struct LoginPage {
     }
 
     let reason: Reason
+    /// What was asked for, which is shown behind it.
+    let next: ConsoleCall?
 
-    package init(_ reason: Reason) { self.reason = reason }
+    package init(_ reason: Reason, before next: ConsoleCall? = nil) {
+        self.reason = reason
+        self.next = next
+    }
 
     package var document: ConsoleDocument {
         ConsoleLayout.document(title: "Sign in", status: status) { page in
@@ -41,6 +46,9 @@ package struct LoginPage {
                             "maxlength": "\(WireLimits.tokenBytesMax)", "autocomplete": "current-password",
                             "autofocus": "autofocus",
                         ])
+                    if let next {
+                        form.empty("input", ["type": "hidden", "name": "next", "value": next.address])
+                    }
                     form.element("button", ["type": "submit"], "Sign in")
                 }
                 main.element(

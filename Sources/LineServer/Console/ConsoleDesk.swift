@@ -27,9 +27,11 @@ struct ConsoleDesk: Sendable {
     ]
 
     func response(_ document: ConsoleDocument, to visit: ConsoleVisit, isKeptAlive: Bool) -> HTTPResponse {
-        response(
+        // RFC 9110 §15.5.2: whoever is no browser is told what would be shown elsewhere.
+        let more = document.status == 401 ? [("www-authenticate", "Bearer")] : []
+        return response(
             HTTPResponseStatus(statusCode: Int(document.status)), document.bytes, "text/html; charset=utf-8", visit,
-            isKeptAlive: isKeptAlive)
+            more, isKeptAlive: isKeptAlive)
     }
 
     func response(_ asset: ConsoleAsset, to visit: ConsoleVisit) -> HTTPResponse {
@@ -51,10 +53,11 @@ struct ConsoleDesk: Sendable {
     }
 
     private func response(
-        _ status: HTTPResponseStatus, _ bytes: [UInt8], _ type: String, _ visit: ConsoleVisit, isKeptAlive: Bool
+        _ status: HTTPResponseStatus, _ bytes: [UInt8], _ type: String, _ visit: ConsoleVisit,
+        _ more: [(String, String)] = [], isKeptAlive: Bool
     ) -> HTTPResponse {
         var response = HTTPResponse(
-            status, ByteBuffer(bytes: bytes), ConsoleDesk.headers, type: type, isKeptAlive: isKeptAlive)
+            status, ByteBuffer(bytes: bytes), more + ConsoleDesk.headers, type: type, isKeptAlive: isKeptAlive)
         if visit.method == .HEAD { response.leaveOutBody() }
         return response
     }

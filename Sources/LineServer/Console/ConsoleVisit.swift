@@ -66,11 +66,17 @@ struct ConsoleVisit {
 
     /// The token that the form has; `nil` where it has none that could be one.
     var token: String? {
-        guard let text = String(validating: body, as: UTF8.self), let token = ConsoleForm(text)?["token"],
-            token.utf8.count <= WireLimits.tokenBytesMax
-        else { return nil }
+        guard let token = form?["token"], token.utf8.count <= WireLimits.tokenBytesMax else { return nil }
         return token
     }
+
+    /// Where it leads who has signed in: a page of the console's, whatever the form says.
+    var next: String {
+        guard let next = form?["next"], let call = try? ConsoleCall(target: next) else { return "/" }
+        return call.address
+    }
+
+    private var form: ConsoleForm? { String(validating: body, as: UTF8.self).flatMap { ConsoleForm($0) } }
 
     /// Whether a form stands on a page of the console's: its origin is whom the request is for (RFC 6454 §7), or the
     /// browser says so itself (W3C Fetch Metadata §2.3).

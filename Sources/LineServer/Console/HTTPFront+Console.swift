@@ -39,7 +39,7 @@ extension HTTPFront {
                 return show(LoginPage(error.retryable ? .noPlace : .wrongToken).document, to: visit, context)
             }
             guard case .token(let digest) = credential else { preconditionFailure("a token is shown by its digest") }
-            respond(console.redirect(to: "/", secret: console.sessions.begin(digest), visit), visit, context)
+            respond(console.redirect(to: visit.next, secret: console.sessions.begin(digest), visit), visit, context)
         case .signOut:
             if let secret = visit.secret { console.sessions.end(secret) }
             respond(console.redirect(to: "/login", secret: "", visit), visit, context)
@@ -57,7 +57,7 @@ extension HTTPFront {
         if let error = connection.begin(.requests, from: credential) {
             let reason: LoginPage.Reason =
                 error.retryable ? .noPlace : visit.secret == nil ? .needed : .sessionEnded
-            return show(LoginPage(reason).document, to: visit, context)
+            return show(LoginPage(reason, before: call).document, to: visit, context)
         }
         var visit = visit
         if visit.view == nil {
