@@ -95,7 +95,8 @@ struct Decider {
         damaged: (StoreError) -> Void, _ decide: (inout Books, [StoreError?]) -> Result
     ) throws(StoreError) -> (Result, Block?, NamePlaces) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
-        if failure == nil { followCatalog(&books) }
+        // Who follows has no term, and adds nothing.
+        if failure == nil && term > 0 { followCatalog(&books) }
         unprojected.release(through: projected, of: decided, from: &books)
         let known = books.players.count
         var faults: [StoreError?]
