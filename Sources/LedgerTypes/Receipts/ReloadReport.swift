@@ -9,8 +9,9 @@ public struct ReloadReport: Hashable, Sendable {
     /// does.
     public var faults: [String]
 
-    /// Lines of each list, and bytes of a line; what is beyond them stands in the service's log.
+    /// Lines of each list; more stand in the service's log.
     public static let linesMax = 100
+    /// Bytes of a line, as UTF-8.
     public static let lineBytesMax = 400
 
     /// Lines that are too long are cut, and lines that are too many left out.

@@ -17,9 +17,9 @@ struct Serve: AsyncParsableCommand {
             Tokens have no flag, which everyone on the machine could see: the configuration (or LEDGER_TOKENS, as \
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
-            everything. SIGHUP has the configuration read again, \
-            as "currency-ledger reload" does: the catalog, the tokens, the certificates for TLS and the log's level. The token with which a standby \
-            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
+            everything. SIGHUP has the configuration read again, as "currency-ledger reload" does: the catalog, the \
+            tokens, the certificates for TLS and the log's level. The token with which a standby comes to its leader \
+            is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
             ask is node.token, or LEDGER_NODE_TOKEN. Where the log is that nodes share, which may \
             have a password, is node.log, or LEDGER_NODE_LOG.
             """)

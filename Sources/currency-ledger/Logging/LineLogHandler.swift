@@ -5,8 +5,8 @@ import LineServer
 import Logging
 import StrictJSON
 
-/// Writes one line an event, whatever stands in it: what is no seen character, as a line's end in a reason that somebody
-/// else has worded, is escaped. So nobody writes lines of their own.
+/// Writes one line an event, whatever stands in it: what is no seen character, as a line's end in a reason that
+/// somebody else has worded, is escaped. So nobody writes lines of their own.
 struct LineLogHandler: LogHandler {
     let label: String
     let output: LogOutput
