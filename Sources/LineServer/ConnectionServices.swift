@@ -20,6 +20,7 @@ final class ConnectionServices: Sendable {
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
     let requests: RequestFigures.Table
+    let reloads = Reloads()
     let watch: Watch
     /// Of the console.
     let sessions: ConsoleSessions
@@ -61,7 +62,11 @@ final class ConnectionServices: Sendable {
         sessions = ConsoleSessions(tokens: tokens, limits: configuration.limits, clock: configuration.clock)
         let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
         watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
-        requests = RequestFigures.Table(ledgers: ledgers.members.count)
+        requests = RequestFigures.Table(ledgers: ledgers.members.count) { [notices, directory] method, place, time in
+            var details: Logger.Metadata = ["milliseconds": "\(time / 1_000_000)"]
+            if let name = place.flatMap({ directory.name(at: $0) }) { details["ledger"] = "\(name)" }
+            notices.note(.slowRequest, "\(method)", details)
+        }
         watch = Watch(
             ledgers, limits: configuration.limits, requests: requests, connections: connections, notices: notices,
             certificates: certificates)

@@ -42,7 +42,9 @@ extension ServerTests {
         @Test func whoHasNotSignedInIsAskedForATokenAndSeesNothingElse() async throws {
             try await serve { server, browser in
                 try await Self.ask(server, Requests.grant("k", "player-1", 5))
-                for target in ["/", "/statement?account=player-1", "/find?q=player-1", "/circulation", "/entry?entry=1"] {
+                for target in [
+                    "/", "/statement?account=player-1", "/find?q=player-1", "/circulation", "/entry?entry=1",
+                ] {
                     let page = try await browser.get(target)
                     #expect(page.status == 401 && page.body.contains(#"action="/login""#), "\(target)")
                     #expect(!page.body.contains("gems") && page.headers["www-authenticate"] == "Bearer", "\(target)")
@@ -220,11 +222,14 @@ extension ServerTests {
                 for token in ["p", "g", "f"] {
                     var visitor = browser
                     _ = try await visitor.signIn(token)
-                    for target in ["/statement?account=player-1", "/purchase?transactionId=7", "/circulation", "/entry?entry=1"] {
+                    for target in [
+                        "/statement?account=player-1", "/purchase?transactionId=7", "/circulation", "/entry?entry=1",
+                    ] {
                         statuses[token, default: []].append(try await visitor.get(target).status)
                     }
                 }
-                #expect(statuses == ["p": [200, 200, 403, 403], "g": [200, 403, 403, 403], "f": [200, 200, 200, 200]])
+                #expect(
+                    statuses == ["p": [200, 200, 403, 403], "g": [200, 403, 403, 403], "f": [200, 200, 200, 200]])
             }
         }
 
@@ -243,7 +248,8 @@ extension ServerTests {
                     #expect(!policy.contains("script-src") && !policy.contains("unsafe"))
                     #expect(page.headers["x-content-type-options"] == "nosniff")
                     #expect(page.headers["cache-control"] == "no-store")
-                    #expect(page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
+                    #expect(
+                        page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
                     #expect(!page.body.contains("<script") && !page.body.contains(" style="))
                 }
             }
@@ -258,7 +264,8 @@ extension ServerTests {
                     server,
                     Requests.call(
                         "grant",
-                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"note":"<b>\u202e"}"#))
+                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"note":"<b>\u202e"}"#
+                    ))
                 _ = try await browser.signIn("f")
                 let statement = try await browser.get("/statement?account=\(ConsoleForm.encoded(name))")
                 #expect(statement.status == 200)
@@ -272,7 +279,8 @@ extension ServerTests {
                 }
                 // It is found by its name, which leads there.
                 let found = try await browser.get("/find?q=\(ConsoleForm.encoded(name))")
-                #expect(found.status == 303 && found.headers["location"]?.hasPrefix("/statement?account=%3Cscript") == true)
+                #expect(
+                    found.status == 303 && found.headers["location"]?.hasPrefix("/statement?account=%3Cscript") == true)
             }
         }
 
@@ -313,7 +321,8 @@ extension ServerTests {
                     Requests.notify(
                         try app.notification("n1", type: "REFUND", transaction: refund, signedDate: date + 10)),
                     Requests.notify(
-                        try app.notification("n2", type: "REFUND_REVERSED", transaction: reversed, signedDate: date + 20)),
+                        try app.notification(
+                            "n2", type: "REFUND_REVERSED", transaction: reversed, signedDate: date + 20)),
                     Requests.notify(
                         try app.notification("n3", type: "REFUND", transaction: again, signedDate: date + 30)))
                 _ = try await browser.signIn("p")
