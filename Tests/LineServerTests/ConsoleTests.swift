@@ -153,7 +153,7 @@ extension ServerTests {
                 var (idle, busy) = (browser, browser)
                 _ = try await idle.signIn("p")
                 _ = try await busy.signIn("p")
-                for hour in 0..<24 {
+                for hour in 0...24 {
                     time.withLockedValue { $0 = UInt64(hour) * 30 * minute }
                     #expect(try await busy.get("/").status == 200, "after \(hour) half hours")
                 }
@@ -264,7 +264,8 @@ extension ServerTests {
                     server,
                     Requests.call(
                         "grant",
-                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"note":"<b>\u202e"}"#
+                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"#
+                            + #""note":"<b>\u202e"}"#
                     ))
                 _ = try await browser.signIn("f")
                 let statement = try await browser.get("/statement?account=\(ConsoleForm.encoded(name))")
@@ -399,6 +400,10 @@ extension ServerTests {
                 #expect(try await browser.get("/statement?account=player-1&ledger=second").status == 200)
                 #expect(try await browser.get("/statement?account=player-1&ledger=main").status == 404)
                 #expect(try await browser.get("/?ledger=third").status == 404)
+                // A token of one ledger has nothing to choose.
+                _ = try await browser.signIn("o")
+                #expect(try await browser.get("/statement?account=player-1").status == 200)
+                #expect(try await browser.get("/statement?account=player-1&ledger=main").status == 403)
             }
         }
 
