@@ -24,6 +24,8 @@ final class Replay {
     private var began = Timestamp.min
     /// The end of the last period that was closed by name.
     private var lastClosing: Timestamp = -1
+    /// The version of the last catalog that decisions follow.
+    private var catalogVersion: Int64 = 0
     /// Why nothing can be computed any more.
     private(set) var isBroken = false
 
@@ -147,6 +149,7 @@ final class Replay {
         note(block, checked.answers)
         checkCalls(block)
         close(block)
+        note(catalogsOf: block)
         position = block.position
         add(sealed, block)
     }
@@ -227,7 +230,7 @@ final class Replay {
             let digest = Digest(of: Array(row.text), hash)
             expect(headers.insert(digest).inserted, number, "header \(row.id) is another's again")
         }
-        if rows.hasLaterRows || !block.skippedSections.isEmpty {
+        if !block.skippedSections.isEmpty {
             fault(number, "it has rows of a later version, which this one cannot compute")
             isBroken = true
         }
@@ -326,6 +329,23 @@ final class Replay {
                 line.add(block.number)
                 line.add(row.time)
                 line.add(row.actor)
+            }
+        }
+    }
+
+    /// Each catalog is another than the one before, by a version of its own.
+    private func note(catalogsOf block: Block) {
+        for row in block.rows.catalogs {
+            expect(
+                row.version == catalogVersion + 1, block.number,
+                "it follows version \(row.version) of the catalog after version \(catalogVersion)")
+            catalogVersion = row.version
+            emit(.catalog) { line in
+                line.add(row.version)
+                line.endKey()
+                line.add(row.digest)
+                line.add(row.time)
+                line.add(block.number)
             }
         }
     }

@@ -20,6 +20,7 @@ final class ConnectionServices: Sendable {
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
     let requests: RequestFigures.Table
+    let reloads = Reloads()
     let watch: Watch
     /// Whether other machines may watch without a certificate: the network between is trusted.
     let trustsNetwork: Bool
@@ -55,7 +56,11 @@ final class ConnectionServices: Sendable {
         hosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenHTTP) }
         let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
         watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
-        requests = RequestFigures.Table(ledgers: ledgers.members.count)
+        requests = RequestFigures.Table(ledgers: ledgers.members.count) { [notices, directory] method, place, time in
+            var details: Logger.Metadata = ["milliseconds": "\(time / 1_000_000)"]
+            if let name = place.flatMap({ directory.name(at: $0) }) { details["ledger"] = "\(name)" }
+            notices.note(.slowRequest, "\(method)", details)
+        }
         watch = Watch(
             ledgers, limits: configuration.limits, requests: requests, connections: connections, notices: notices,
             certificates: certificates)

@@ -4,7 +4,7 @@ package import ServiceLifecycle
 
 /// The service as a whole: ledgers in operation, what stands in front of them, and what works with them by itself.
 package struct LedgerService: Service {
-    private let ledgers: [RunningLedger]
+    package let ledgers: ServedLedgers
     private let agents: [any Service]
     private let group: MultiThreadedEventLoopGroup
     package let lines: LineService
@@ -15,7 +15,7 @@ package struct LedgerService: Service {
     package init(
         ledgers: ServedLedgers, agents: [any Service] = [], group: MultiThreadedEventLoopGroup, lines: LineService
     ) {
-        self.ledgers = ledgers.members.map(\.ledger)
+        self.ledgers = ledgers
         self.agents = agents
         self.group = group
         self.lines = lines
@@ -25,15 +25,15 @@ package struct LedgerService: Service {
     /// - Throws: ``ServerError`` where it cannot listen, `StoreError` where the store cannot be closed.
     package func run() async throws {
         var failure: (any Error)?
-        for ledger in ledgers { ledger.start() }
+        for member in ledgers.members { member.ledger.start() }
         do {
             try await serve()
         } catch {
             failure = error
         }
-        for ledger in ledgers {
+        for member in ledgers.members {
             do {
-                try await ledger.stop()
+                try await member.ledger.stop()
             } catch {
                 failure = failure ?? error
             }

@@ -1,6 +1,7 @@
 package import LedgerEngine
 package import LedgerWire
 package import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 package import NIOPosix
 import ServiceLifecycle
@@ -13,6 +14,8 @@ package final class LineService: Service {
     private let logger: Logger
     private let bound = Announcement<Bound>()
     private let stop: StopSignal
+    /// Held while the configuration is read again.
+    private let reloading = NIOLock()
 
     /// Where it listens.
     private struct Bound {
@@ -67,32 +70,58 @@ package final class LineService: Service {
     /// Whether clients need tokens.
     var needsTokens: Bool { services.tokens.holderWithoutToken == nil }
 
-    /// Replaces what can change while it runs: the tokens, for connections that are open too, and the certificates for
-    /// TLS, for connections to come. Both are read and checked first, and then replaced together. Where something of
-    /// them cannot be used, the log says so, and all stays as it was.
-    /// - Parameter read: reads the settings.
-    package func reload(_ read: () throws -> ServerConfiguration.Renewal) {
-        let checked: (tokens: [Token]?, certificates: ServerCertificates.Checked?)
-        do {
-            checked = try check(try read())
-        } catch {
-            logger.error(
-                "what was read again cannot be used, and the old tokens and certificates stay",
-                metadata: ["error": "\(error)"])
-            return
+    /// From how long on a request is slow.
+    package var slowRequests: SlowNotice { services.requests.slow }
+
+    /// Has clients ask for what ``reload(_:)`` does.
+    /// - Parameter reload: does it; may block.
+    package func takeReloads(_ reload: @escaping @Sendable () -> ReloadReport) { services.reloads.begin(reload) }
+
+    /// Replaces what can change while the service runs: all that is read, or nothing where something of it cannot be
+    /// used. No connection is dropped but those whose client may do less now. One after the other; may block.
+    /// - Parameter read: reads it.
+    /// - Returns: what is different now, or what is wrong.
+    @discardableResult
+    package func reload(_ read: () throws -> ServerConfiguration.Renewal) -> ReloadReport {
+        reloading.withLock {
+            let renewal: ServerConfiguration.Renewal
+            let checked: (tokens: [Token]?, certificates: ServerCertificates.Checked?)
+            do {
+                renewal = try read()
+                checked = try check(renewal)
+            } catch {
+                logger.error(
+                    "what was read again cannot be used, and the old tokens and certificates stay",
+                    metadata: ["error": "\(error)"])
+                return ReloadReport(applied: false, faults: "\(error)".split(separator: "\n").map(String.init))
+            }
+            // In this order: no connection comes under the names of now by the authorities of before.
+            if let new = checked.certificates { services.certificates?.replace(by: new) }
+            renewal.apply()
+            if let tokens = checked.tokens {
+                services.tokens.replace(by: tokens)
+                services.connections.renewIdentities()
+                logger.notice("the tokens were read again", metadata: ["tokens": "\(tokens.count)"])
+            }
+            if let certificates = services.certificates {
+                logger.notice(
+                    "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
+                warnOfCertificates()
+            }
+            for change in renewal.changes { log(change) }
+            return ReloadReport(applied: true, changes: renewal.changes.map(\.description))
         }
-        // In this order: no connection comes under the names of now by the authorities of before.
-        if let new = checked.certificates { services.certificates?.replace(by: new) }
-        if let tokens = checked.tokens {
-            services.tokens.replace(by: tokens)
-            services.connections.renewIdentities()
-            logger.notice("the tokens were read again", metadata: ["tokens": "\(tokens.count)"])
+    }
+
+    private func log(_ change: SettingChange) {
+        var metadata: Logger.Metadata = ["setting": "\(change.setting)"]
+        if let word = change.word {
+            metadata["change"] = "\(word)"
+        } else {
+            metadata["old"] = "\(change.old ?? "default")"
+            metadata["new"] = "\(change.new ?? "default")"
         }
-        if let certificates = services.certificates {
-            logger.notice(
-                "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
-            warnOfCertificates()
-        }
+        logger.notice("a setting is another now", metadata: metadata)
     }
 
     /// What replaces the tokens, where clients need some, and the certificates, where the service speaks TLS.

@@ -35,12 +35,7 @@ struct Listener {
     func bind(_ address: ServerAddress, lacks: [String]) async throws -> ListeningSocket {
         let socket = try await resolve(address)
         guard lacks.isEmpty || socket.isLocal else {
-            throw ServerError(
-                .unprotected,
-                """
-                \(address) can be reached from other machines, and \(lacks.joined(separator: ", and ")), \
-                or listen on 127.0.0.1, [::1] or a Unix-domain socket
-                """)
+            throw ServerError(.unprotected, address, lacks: lacks)
         }
         do {
             switch address {

@@ -1,13 +1,14 @@
 import AppStore
 import FileLog
 import Ledger
+import LedgerEngine
 import LineServer
 import Logging
 
 extension Composition {
     /// What asks the App Store for a ledger; `nil` where that has no key for it.
     static func agent(
-        _ settings: LedgerSettings, _ catalog: Catalog, _ signatures: Signatures, _ member: ServedLedgers.Member,
+        _ settings: LedgerSettings, _ catalog: CatalogInForce, _ signatures: Signatures, _ member: ServedLedgers.Member,
         _ log: any BlockLog, _ figures: AppStoreFigures, _ logger: Logger
     ) -> AppStoreAgent? {
         guard let appStore = settings.appStore, let key = signatures.appStoreKey else { return nil }
@@ -16,7 +17,8 @@ extension Composition {
         return AppStoreAgent(
             settings: appStore, key: key, app: signatures.app, ledger: member.ledger,
             folder: LedgerFolder(settings.path), madeAt: { try madeAt(log) },
-            consumptionDelay: catalog.consumptionDelayMinutes * 60_000, leads: { member.info().standby == nil },
+            consumptionDelay: { catalog.current.catalog.consumptionDelayMinutes * 60_000 },
+            leads: { member.info().standby == nil },
             figures: figures, logger: logger)
     }
 

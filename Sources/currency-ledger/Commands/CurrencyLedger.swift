@@ -11,7 +11,7 @@ struct CurrencyLedger: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Serve.self, Promote.self, StepDown.self,
+            Serve.self, Check.self, Reload.self, Promote.self, StepDown.self,
             Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
             Import.self, Audit.self, Backup.self, Restore.self, Migrate.self, Rebuild.self, Project.self,
             TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,

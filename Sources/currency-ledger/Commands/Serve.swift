@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Ledger
+import LedgerEngine
 import LineServer
 import Logging
 import ServiceLifecycle
@@ -16,8 +17,9 @@ struct Serve: AsyncParsableCommand {
             Tokens have no flag, which everyone on the machine could see: the configuration (or LEDGER_TOKENS, as \
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
-            everything. SIGHUP has the tokens and the certificates for TLS read again. The token with which a standby \
-            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
+            everything. SIGHUP has the configuration read again, as "currency-ledger reload" does: the catalog, the \
+            tokens, the certificates for TLS and the log's level. The token with which a standby comes to its leader \
+            is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
             ask is node.token, or LEDGER_NODE_TOKEN. Where the log is that nodes share, which may \
             have a password, is node.log, or LEDGER_NODE_LOG.
             """)
@@ -182,8 +184,14 @@ struct Serve: AsyncParsableCommand {
         help: "true: Apple is told whose a purchase is, where the app did not say and a credit did. Default: false")
     var appStoreSetAccountTokens: String?
 
+    @Option(help: "How the log is written, to the standard error stream: text or json. Default: text")
+    var logFormat: String?
+
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
+
+    @Option(help: "From how many milliseconds on a request or a commit is told of as slow; 0: never. Default: 1000")
+    var logSlowMilliseconds: String?
 
     private var flags: [Setting: String] {
         [
@@ -201,7 +209,8 @@ struct Serve: AsyncParsableCommand {
             .nodeKey: nodeTlsKey,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
-            .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logFormat: logFormat,
+            .logLevel: logLevel, .logSlow: logSlowMilliseconds,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
             .appStoreSendConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,
@@ -216,28 +225,33 @@ struct Serve: AsyncParsableCommand {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-        let catalogs = try settings.ledgers.map { ledger throws(ConfigurationError) in
-            try CatalogFile.read(ledger.catalog)
-        }
-        var logger = Logger(label: "currency-ledger")
-        logger.logLevel = settings.logLevel
+        let output = LogOutput(settings.logFormat, level: settings.logLevel)
+        let logger = output.logger("currency-ledger")
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
+        let checked = try CheckedConfiguration(settings)
+        let catalogs = checked.catalogs.map { CatalogInForce($0) }
         let scratch = ScratchFolder()
         defer { scratch.remove() }
         let service: LedgerService
         do {
             service = try Composition.service(
-                settings, catalogs: catalogs, create: create, acceptsClock: acceptClock, scratch: scratch,
-                logger: logger)
+                settings, catalogs: catalogs, signatures: checked.signatures, create: create, acceptsClock: acceptClock,
+                scratch: scratch, logger: logger)
         } catch let error as ConfigurationError {
             throw error
         } catch {
             throw Failure("\(error)")
         }
+        let reconfiguration = Reconfiguration(
+            settings, catalogs: catalogs, service: service, output: output, logger: logger
+        ) { [config, flags] in
+            try Settings.load(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+        }
+        service.lines.takeReloads { reconfiguration.reload() }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, settings, catalogs))],
+                services: [service, Reloading(hangups: hangups) { reconfiguration.reload() }],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -245,21 +259,6 @@ struct Serve: AsyncParsableCommand {
             throw Failure("\(error)", exitCode: .configuration)
         } catch {
             throw Failure("\(error)")
-        }
-    }
-}
-
-extension Serve {
-    /// Reads what can change while the service runs.
-    private func reload(
-        _ lines: LineService, _ running: Settings, _ catalogs: [Catalog]
-    ) -> @Sendable () -> Void {
-        { [config, flags] in
-            lines.reload {
-                let settings = try Settings.load(
-                    file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-                return try Composition.renewal(settings, running: running, catalogs: catalogs)
-            }
         }
     }
 }

@@ -52,7 +52,9 @@ enum Setting: String, CaseIterable {
     case appStoreSendConsumption = "appStore.sendConsumption"
     case appStoreFinish = "appStore.finish"
     case appStoreAccountTokens = "appStore.setAccountTokens"
+    case logFormat = "log.format"
     case logLevel = "log.level"
+    case logSlow = "log.slowMilliseconds"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
     /// is written as JSON.
@@ -68,12 +70,12 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
-            .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
+            .headPublicKey, .logFormat, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
             .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeToken, .nodeCA, .nodeCertificate,
             .nodeKey:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
-            .nodeLease, .nodeWeight:
+            .nodeLease, .nodeWeight, .logSlow:
             .integer
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
@@ -91,7 +93,8 @@ enum Setting: String, CaseIterable {
             .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
+            .headPublicKey, .cachedPlayers, .logFormat, .logLevel, .logSlow, .insecureLoopback, .httpClientCertificates,
+            .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
             .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
             .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
@@ -135,7 +138,9 @@ enum Setting: String, CaseIterable {
         case .appStoreSendConsumption: "--app-store-send-consumption"
         case .appStoreFinish: "--app-store-finish"
         case .appStoreAccountTokens: "--app-store-set-account-tokens"
+        case .logFormat: "--log-format"
         case .logLevel: "--log-level"
+        case .logSlow: "--log-slow-milliseconds"
         case .followLeader: "--follow-leader"
         case .followName: "--follow-name"
         case .standbysRequired: "--standbys-required"
@@ -167,7 +172,23 @@ enum Setting: String, CaseIterable {
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
         case .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
+            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow:
+            false
+        }
+    }
+
+    /// Whether a running service takes another value over when it reads its configuration again.
+    var changesWhileRunning: Bool {
+        switch self {
+        // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
+        case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
+        case .path, .listen, .listenHTTP, .httpClientCertificates, .metricsListen, .socketMode, .insecurePlaintext,
+            .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
+            .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
+            .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
+            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
+            .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds,
+            .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .logFormat:
             false
         }
     }

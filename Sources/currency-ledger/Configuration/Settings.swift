@@ -29,7 +29,12 @@ struct Settings: Sendable {
     var access = ServerConfiguration.Access.everyoneOnThisMachine
     /// Those that tokens name, for ``check(against:)``.
     var currenciesOfTokens: [NamedCurrency] = []
+    var logFormat = LogOutput.Format.text
     var logLevel = Logger.Level.info
+    /// From how many milliseconds on a request or a commit is slow, and told; 0 where none is.
+    var slowMilliseconds: Int64 = 1_000
+    /// What was given, as text; nothing of tokens, whose value is an object.
+    var given: [GivenKey: String] = [:]
     /// At least one; with names where they stand in `ledgers`, and then in the order of these.
     var ledgers: [LedgerSettings]
 
@@ -66,6 +71,15 @@ struct Settings: Sendable {
         }
         if !faults.isEmpty { throw ConfigurationError(faults) }
     }
+}
+
+/// Where a setting is given: of the service, or of one of several ledgers.
+struct GivenKey: Hashable, Sendable {
+    let setting: Setting
+    var ledger: String?
+
+    /// As the configuration spells it.
+    var text: String { ledger.map { "ledgers.\($0).\(setting.rawValue)" } ?? setting.rawValue }
 }
 
 /// The settings of one ledger.
