@@ -103,7 +103,7 @@ package struct LogBackup {
             folder: ledger.log, headFile: ledger.headFile, identity: identity, hash: hash, disk: disk)
         guard let head = log.head else { throw LogError(.unknown, "\(ledger.path) has no blocks yet") }
         try syncEnd(log, head)
-        try checkIsOutside()
+        try backup.checkIsOutside(ledger, as: "a backup", disk)
         try makeFolders()
         // No other run, no restore and no service has the backup meanwhile.
         guard let lock = try FileLog.lock(disk, backup.log) else {
@@ -125,37 +125,6 @@ package struct LogBackup {
         guard let segment = try log.catalog.place(of: head.number)?.segment else { return }
         do { try disk.sync(segment.file) } catch {
             throw LogError(.unknown, "syncing segment file \(segment.path): \(error)")
-        }
-    }
-
-    /// A backup within the ledger's own folder would be lost with it, and be taken for a part of it.
-    private func checkIsOutside() throws(LogError) {
-        do {
-            let own = try disk.status(at: ledger.path)
-            var path = backup.path
-            var below: FileStatus?
-            while true {
-                guard let there = try disk.statusIfThere(at: path) else {
-                    let above = LedgerFolder(path).parent
-                    if above == path { return }
-                    path = above
-                    continue
-                }
-                // The root is its own parent. What is no folder is refused where the backup's is made.
-                if there.kind != .directory || below.map(there.isSameFile) == true { return }
-                if there.isSameFile(as: own), path != backup.path {
-                    throw LogError(
-                        .unknown,
-                        "\(backup.path) is within the ledger \(ledger.path); a backup has a folder of its own, "
-                            + "elsewhere")
-                }
-                below = there
-                path += "/.."
-            }
-        } catch let error as LogError {
-            throw error
-        } catch {
-            throw LogError(.unknown, "looking where the backup \(backup.path) is: \(error)")
         }
     }
 
