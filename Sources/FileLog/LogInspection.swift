@@ -95,6 +95,9 @@ package final class LogInspection: LogInspector {
         let firsts = listed.prefix { $0 <= FileLogLimits.blockNumberMax }
         let owner =
             LogInspection.identity(disk, folder, firsts) ?? headFindings.heads.first?.identity
+        if baseFault == nil {
+            do throws(LogError) { _ = try LogBase.read(disk, folder, owner) } catch { baseFault = error }
+        }
         let slots = headFindings.heads.filter { $0.identity == owner }.map(\.head)
         let newest = slots.max { $0.number < $1.number }
         identity = owner
