@@ -3,6 +3,7 @@ import Ledger
 /// An archive, as it is found: which blocks its segment files have.
 struct ArchivedLog {
     let folder: LedgerFolder
+    private let identity: Digest
     /// The block before its first one; `nil` where it begins with block 1.
     let base: LogHead?
     /// Its last block.
@@ -15,7 +16,7 @@ struct ArchivedLog {
 
     /// - Throws: ``LogError`` where there is none, or what is there is no whole archive of this ledger.
     init(_ disk: any Disk, _ folder: LedgerFolder, _ identity: Digest) throws(LogError) {
-        self.folder = folder
+        (self.folder, self.identity) = (folder, identity)
         do {
             guard try disk.statusIfThere(at: folder.path) != nil else {
                 throw LogError(.unknown, "there is no archive at \(folder.path)")
@@ -39,6 +40,14 @@ struct ArchivedLog {
     }
 
     func has(_ number: BlockNumber) -> Bool { first <= number && number <= head.number }
+
+    /// The hash of the last block of a segment, as what comes after it says.
+    /// - Parameter end: the block after that.
+    func hash(before end: BlockNumber, _ disk: any Disk) throws(LogError) -> Digest {
+        if end > head.number { return head.hash }
+        let path = folder.log + "/" + SegmentFile.name(end)
+        return try SegmentFile.open(disk, path, first: end, identity, .reading).header.previous
+    }
 
     /// The segment that has a block of the archive.
     /// - Returns: its first block, and the one with which the next segment begins, here or elsewhere.

@@ -39,7 +39,8 @@ package final class ChainInspection: LogInspector {
         identity = owner
         head = ledger.head
         var found: [ArchivedLog] = []
-        for archive in archives { found.append(try ArchivedLog(disk, archive, owner)) }
+        // A log that begins with block 1 needs none of them.
+        for archive in ledger.base == nil ? [] : archives { found.append(try ArchivedLog(disk, archive, owner)) }
         found.sort { $0.first < $1.first }
         if let end = ledger.base { try found.checkChain(before: end, of: folder.log) }
         let end = ledger.base?.number ?? 0
@@ -148,11 +149,11 @@ package final class ChainInspection: LogInspector {
                 faults.append("the manifest \(path) does not name \(file)")
                 continue
             }
-            let end = archive.segment(of: first).end - 1
-            if entry.last != end || (end == archive.head.number && entry.hash != archive.head.hash) {
-                faults.append("the manifest \(path) names other blocks of \(file) than the archive has")
-            }
             do {
+                let end = archive.segment(of: first).end
+                if try entry.last != end - 1 || entry.hash != archive.hash(before: end, disk) {
+                    faults.append("the manifest \(path) names other blocks of \(file) than the archive has")
+                }
                 let digest = try ArchiveManifest.digest(disk, file, hash)
                 if digest != entry.digest { faults.append("\(file) does not have the SHA-256 of the manifest \(path)") }
             } catch {

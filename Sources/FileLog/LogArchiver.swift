@@ -163,12 +163,14 @@ package struct LogArchiver {
         }
         let found = try ArchivedLog(disk, archive, identity)
         let end = found.head
-        let isSame = try end.number == base?.number ? end == base : log.hash(of: end.number) == end.hash
-        guard end.number >= base?.number ?? 0, found.base?.number ?? 0 <= base?.number ?? 0, isSame else {
+        let archived = base?.number ?? 0
+        var isSame = end == base
+        if end.number > archived { isSame = try log.hash(of: end.number) == end.hash }
+        guard isSame, found.first <= archived + 1 else {
             throw LogError(
                 .superseded,
                 "\(archive.path) ends with block \(end.number), and does not go on with block "
-                    + "\((base?.number ?? 0) + 1), with which \(ledger.path) begins; archive to a new folder")
+                    + "\(archived + 1), with which \(ledger.path) begins; archive to a new folder")
         }
     }
 

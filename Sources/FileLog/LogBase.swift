@@ -1,4 +1,4 @@
-import Ledger
+package import Ledger
 
 /// The last block before those that a log has: the blocks up to it were archived. It stands in the log's folder, in a
 /// file of the head file's form (docs: FileLog.md, "A log that begins later").
@@ -36,5 +36,13 @@ enum LogBase {
     static func write(_ disk: any Disk, _ folder: String, _ base: LogHead, _ identity: Digest) throws(DiskError) {
         try HeadFile.replace(disk, path(folder), base, identity)
         try disk.syncDirectory(folder)
+    }
+}
+
+extension LogInspection {
+    /// Whether blocks of a ledger were archived.
+    /// - Throws: ``LogError``
+    package static func beginsLater(_ ledger: LedgerFolder, _ disk: any Disk = SystemDisk()) throws(LogError) -> Bool {
+        try LogBase.read(disk, ledger.log, nil) != nil
     }
 }

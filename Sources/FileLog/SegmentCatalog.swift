@@ -118,19 +118,12 @@ final class SegmentCatalog: Sendable {
             let archive = try archive(of: number, before: base)
             let (first, end) = archive.segment(of: number)
             let index = try readIndex(archive.folder.log, first, end)
-            guard try index.headHash == hash(before: end, in: archive) else {
+            guard try index.headHash == archive.hash(before: end, disk) else {
                 throw index.segment.corrupt(end - 1, "what follows in the chain does not continue it")
             }
             state.withLock { SegmentCatalog.keep(index, in: &$0.others) }
             return index.place(of: number, base)
         }
-    }
-
-    /// What the block before `end` must have for its hash, as what comes after it says.
-    private func hash(before end: BlockNumber, in archive: ArchivedLog) throws(LogError) -> Digest {
-        if end > archive.head.number { return archive.head.hash }
-        let path = archive.folder.log + "/" + SegmentFile.name(end)
-        return try SegmentFile.open(disk, path, first: end, identity, .reading).header.previous
     }
 
     /// Reads where the blocks from `first` up to the one before `end` stand.

@@ -1,6 +1,7 @@
 /// A setting, by its key in the configuration file.
 enum Setting: String, CaseIterable {
     case path
+    case archive
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
@@ -78,7 +79,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .metricsListen, .anchors: .texts
+        case .listen, .listenHTTP, .metricsListen, .anchors, .archive: .texts
         case .tokens: .object
         }
     }
@@ -87,8 +88,8 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey,
-            .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+        case .path, .archive, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate,
+            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
@@ -104,6 +105,7 @@ enum Setting: String, CaseIterable {
     var flag: String? {
         switch self {
         case .path: "--path"
+        case .archive: "--archive"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
@@ -159,8 +161,8 @@ enum Setting: String, CaseIterable {
     /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
     var isOfLedger: Bool {
         switch self {
-        case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
-            .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+        case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
+            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
