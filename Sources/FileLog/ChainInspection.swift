@@ -162,7 +162,8 @@ package final class ChainInspection: LogInspector {
         }
         let known = Set(archive.firsts)
         for entry in manifest.entries where entry.first <= archive.head.number && !known.contains(entry.first) {
-            faults.append("\(archive.folder.log)/\(SegmentFile.name(entry.first)), which the manifest names, is missing")
+            faults.append(
+                "\(archive.folder.log)/\(SegmentFile.name(entry.first)), which the manifest names, is missing")
         }
         return faults
     }

@@ -6,9 +6,10 @@ package import Ledger
 /// 1. Each block is in the log's folder, or in the archive, or in both. A segment's file is removed only after the
 ///    archive's was written, synced, read again and compared, and after the archive's manifest and head and then the
 ///    log's base file name it, each durably.
-/// 2. What the base file says was archived is not looked at in the log's folder any more, whether or not it was removed.
-/// 3. While a segment is copied, and until it is removed, no name is erased in it: the lock of the redaction's note says
-///    so to the writer.
+/// 2. What the base file says was archived is not looked at in the log's folder any more, whether or not it was
+///    removed.
+/// 3. While a segment is copied, and until it is removed, no name is erased in it: the lock of the redaction's note
+///    says so to the writer.
 /// 4. The archive goes on where it ended: its blocks and the log's are one chain.
 package struct LogArchiver {
     /// A segment that can be archived.
@@ -247,7 +248,8 @@ package struct LogArchiver {
         var head: LogHead?
         while (head?.number ?? 0) < segment.last {
             let after = head?.number ?? segment.first - 1
-            for block in try log.read(after: after, bytesMax: FileLogLimits.copyBytes) where block.number <= segment.last {
+            for block in try log.read(after: after, bytesMax: FileLogLimits.copyBytes)
+            where block.number <= segment.last {
                 guard block.previous == head?.hash ?? place.segment.header.previous else {
                     throw place.segment.corrupt(block.number, "it does not continue the block before it")
                 }

@@ -119,7 +119,8 @@ package struct LogBackup {
         try checkIsContinued(by: log, head, identity)
         let begin = log.catalog.beginning()
         try beginBackup(behind: begin.base, identity)
-        var summary = Summary(first: begin.first, head: head, written: before.written, writtenBytes: before.writtenBytes)
+        var summary = Summary(
+            first: begin.first, head: head, written: before.written, writtenBytes: before.writtenBytes)
         try copy(log, behind: begin.base, identity, &summary) { progress(.copying, $0, head.number) }
         try finish(head, behind: begin.base, identity)
         if !isLast, try isErasedSince(head, identity) { return (summary, true) }

@@ -169,12 +169,10 @@ final class SegmentCatalog: Sendable {
         let (archives, faults) = try archives(before: base)
         if let archive = archives.first(where: { $0.has(number) }) { return archive }
         let place = LedgerFolder(LedgerFolder(folder).parent).archivedTo(number, disk)
-        throw LogError(
-            .archived,
-            ([
-                "block \(number) is not in \(folder) any more: the blocks up to \(base.number) were archived, this one "
-                    + "to \(place ?? "a folder that is not noted"); name the archives' folders, as the page Archive says"
-            ] + faults).joined(separator: "; "))
+        let words =
+            "block \(number) is not in \(folder) any more: the blocks up to \(base.number) were archived, this one to "
+            + "\(place ?? "a folder that is not noted"); name the archives' folders, as the page Archive says"
+        throw LogError(.archived, ([words] + faults).joined(separator: "; "))
     }
 
     /// From which block on all can be read, and the block before that; `nil` before block 1.

@@ -32,7 +32,8 @@ extension Composition {
     ///   - archives: where blocks are that were archived.
     ///   - tables: where the tables are that are compared; `nil`: in the ledger's folder, where it has one.
     static func audit(
-        _ place: LogPlace, archives: [LedgerFolder], tables: String?, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
+        _ place: LogPlace, archives: [LedgerFolder], tables: String?, _ configuration: LedgerAudit.Audit.Configuration,
+        scratch: ScratchFolder
     ) throws -> LedgerAudit.Audit {
         if case .folder(let folder) = place { try folder.check() }
         let tablesPlace = try tables.map { text throws(Failure) in

@@ -16,9 +16,9 @@ extension BlockLog {
     }
 
     /// Reads all blocks up to `head` that can be read, page by page, in their order.
-    /// - Parameter unreadable: told between two pages which blocks are damaged, or in archives that cannot be read here,
-    ///   and what is wrong with the first. Where these are many, as in a file that is damaged where its blocks are
-    ///   found, some that can be read may be among them.
+    /// - Parameter unreadable: told between two pages which blocks are damaged, or in archives that cannot be read
+    ///   here, and what is wrong with the first. Where these are many, as in a file that is damaged where its blocks
+    ///   are found, some that can be read may be among them.
     /// - Throws: ``LogError`` but for `corrupt` and `archived`, or what `body` and `unreadable` threw.
     func readReadablePages(
         through head: BlockNumber, bytesMax: Int, _ body: ([SealedBlock]) throws -> Void,

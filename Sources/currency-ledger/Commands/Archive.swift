@@ -67,7 +67,9 @@ struct Archive: ParsableCommand {
         File.keepFromOthers()
         let folder = LedgerFolder(try place())
         let limit = until.flatMap { Archive.limit($0) } ?? Limit()
-        let archiver = LogArchiver(of: folder, to: LedgerFolder(to), hash: Composition.sha256)
+        // It is noted in the ledger's folder, for whoever looks for it from anywhere.
+        let target = LedgerFolder(URL(fileURLWithPath: to).path)
+        let archiver = LogArchiver(of: folder, to: target, hash: Composition.sha256)
         do {
             try folder.check()
             if try folder.isArchive() { throw Failure("\(folder.path) is an archive itself") }
@@ -98,10 +100,12 @@ struct Archive: ParsableCommand {
 
     private func tell(_ summary: LogArchiver.Summary, _ folder: LedgerFolder) {
         let bytes = summary.segments.reduce(0) { $0 + $1.bytes }
-        Console.print("\(summary.segments.count) segment files (\(bytes) bytes) of \(folder.path) were archived to \(to)")
+        Console.print(
+            "\(summary.segments.count) segment files (\(bytes) bytes) of \(folder.path) were archived to \(to)")
         if let head = summary.head {
             Console.print(
-                "\(to) has blocks \(summary.first) to \(head.number), \(head.hash.hexadecimal); every byte was verified")
+                "\(to) has blocks \(summary.first) to \(head.number), \(head.hash.hexadecimal); every byte was verified"
+            )
         }
         if !summary.segments.isEmpty {
             Console.print("name it by the setting archive, and keep a copy of it elsewhere")

@@ -25,8 +25,8 @@ struct Audit: ParsableCommand {
 
     @Option(
         help: """
-            An archive of the ledger, whose blocks are audited as one chain with it, beside those of the configuration. \
-            May be given several times.
+            An archive of the ledger, whose blocks are audited as one chain with it, beside those of the \
+            configuration. May be given several times.
             """, completion: .directory)
     var archive: [String] = []
 

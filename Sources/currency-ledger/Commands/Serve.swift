@@ -28,7 +28,8 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The ledger's folder. Default: ledger", completion: .directory)
     var path: String?
 
-    @Option(help: "Folders of archives, separated by commas, for blocks that the ledger has not any more. Default: none")
+    @Option(
+        help: "Folders of archives, separated by commas, for blocks that the ledger has not any more. Default: none")
     var archive: String?
 
     @Flag(help: "Make the ledger where there is none. Without it a path that is not there is an error.")

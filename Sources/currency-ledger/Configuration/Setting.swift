@@ -89,7 +89,8 @@ enum Setting: String, CaseIterable {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
         case .path, .archive, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate,
-            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
+            .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
@@ -162,7 +163,8 @@ enum Setting: String, CaseIterable {
     var isOfLedger: Bool {
         switch self {
         case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
-            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey,
+            .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
