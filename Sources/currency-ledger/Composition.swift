@@ -189,8 +189,10 @@ enum Composition {
         if let place = try folder.movedTo() {
             throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
         }
+        if try folder.isArchive() { throw Failure("\(folder.path) is an archive; no service is started on one") }
         let log = try FileLog.open(
-            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
+            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256,
+            archives: archives(settings))
         for notice in log.notices { logger.notice("\(notice)") }
         return log
     }

@@ -13,7 +13,7 @@ struct CurrencyLedger: AsyncParsableCommand {
         subcommands: [
             Serve.self, Check.self, Reload.self, Promote.self, StepDown.self,
             Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
-            Import.self, Audit.self, Backup.self, Restore.self, Migrate.self, Rebuild.self, Project.self,
+            Import.self, Audit.self, Backup.self, Restore.self, Archive.self, Migrate.self, Rebuild.self, Project.self,
             TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 

@@ -30,6 +30,10 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The ledger's folder. Default: ledger", completion: .directory)
     var path: String?
 
+    @Option(
+        help: "Folders of archives, separated by commas, for blocks that the ledger has not any more. Default: none")
+    var archive: String?
+
     @Flag(help: "Make the ledger where there is none. Without it a path that is not there is an error.")
     var create = false
 
@@ -195,7 +199,7 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .listenHTTP: httpListen,
+            .path: path, .archive: archive, .listen: listen, .listenHTTP: httpListen,
             .httpClientCertificates: httpClientCertificates, .metricsListen: metricsListen, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
             .insecurePlaintext: insecurePlaintext ? "true" : nil,

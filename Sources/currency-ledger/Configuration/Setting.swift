@@ -1,6 +1,7 @@
 /// A setting, by its key in the configuration file.
 enum Setting: String, CaseIterable {
     case path
+    case archive
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
@@ -80,7 +81,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .metricsListen, .anchors: .texts
+        case .listen, .listenHTTP, .metricsListen, .anchors, .archive: .texts
         case .tokens: .object
         }
     }
@@ -89,8 +90,9 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey,
-            .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+        case .path, .archive, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate,
+            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
+            .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logFormat, .logLevel, .logSlow, .insecureLoopback, .httpClientCertificates,
@@ -107,6 +109,7 @@ enum Setting: String, CaseIterable {
     var flag: String? {
         switch self {
         case .path: "--path"
+        case .archive: "--archive"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
@@ -164,8 +167,9 @@ enum Setting: String, CaseIterable {
     /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
     var isOfLedger: Bool {
         switch self {
-        case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
-            .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+        case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
+            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey,
+            .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
