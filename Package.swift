@@ -74,6 +74,10 @@ let package = Package(
         .target(
             name: "LedgerSchema", path: "Schema", exclude: ["metrics", "protocol", "verify"],
             resources: [.embedInCode("sqlite")], swiftSettings: settings),
+        .target(name: "LedgerPages", swiftSettings: settings),
+        .target(
+            name: "LedgerConsole", dependencies: ["LedgerPages", "LedgerTypes", "LedgerWire", "StrictJSON"],
+            swiftSettings: settings),
         .target(name: "FileLog", dependencies: ["Ledger"], swiftSettings: settings),
         // Without the trait it is a module without content, and libpq need not be there.
         .target(
@@ -102,7 +106,8 @@ let package = Package(
         .target(
             name: "LineServer",
             dependencies: [
-                "AppStore", "Ledger", "LedgerEngine", "LedgerMetrics", "LedgerWire", "StrictJSON",
+                "AppStore", "Ledger", "LedgerConsole", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
+                "StrictJSON",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -132,8 +137,8 @@ let package = Package(
             name: "currency-ledger",
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
-                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerWire", "LineServer",
-                "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON",
+                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
+                "LineServer", "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -197,6 +202,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
+        .testTarget(
+            name: "LedgerConsoleTests", dependencies: ["LedgerConsole", "LedgerPages", "LedgerTypes", "LedgerWire"],
+            swiftSettings: settings),
         .testTarget(
             name: "LedgerWireTests", dependencies: ["Ledger", "LedgerTestKit", "LedgerWire", "StrictJSON"],
             swiftSettings: settings),

@@ -186,6 +186,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         return state.begin(form, from: credential)
     }
 
+    /// Who its client is; `nil` while nobody knows.
+    var holder: TokenHolder? { state.holder }
+
     /// Nothing more of what comes is looked at, and the connection is closed when all is answered and read.
     func finish() { turn { $0.end(nil) } }
 

@@ -22,10 +22,14 @@ final class ConnectionServices: Sendable {
     let requests: RequestFigures.Table
     let reloads = Reloads()
     let watch: Watch
+    /// Of the console.
+    let sessions: ConsoleSessions
     /// Whether other machines may watch without a certificate: the network between is trusted.
     let trustsNetwork: Bool
     /// By which names it may be asked over HTTP where nobody needs a token; `nil` where somebody does.
     let hosts: LocalHosts?
+    /// The same for the console.
+    let consoleHosts: LocalHosts?
     /// The same for metrics, where nobody needs a certificate.
     let watchHosts: LocalHosts?
     let logger: Logger
@@ -54,6 +58,8 @@ final class ConnectionServices: Sendable {
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
         hosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenHTTP) }
+        consoleHosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenConsole) }
+        sessions = ConsoleSessions(tokens: tokens, limits: configuration.limits, clock: configuration.clock)
         let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
         watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
         requests = RequestFigures.Table(ledgers: ledgers.members.count) { [notices, directory] method, place, time in

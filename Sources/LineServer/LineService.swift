@@ -21,6 +21,7 @@ package final class LineService: Service {
     private struct Bound {
         var lines: [ServerAddress]
         var http: [ServerAddress]
+        var console: [ServerAddress]
         var metrics: [ServerAddress]
     }
 
@@ -60,6 +61,11 @@ package final class LineService: Service {
     /// The same of those addresses where it speaks HTTP.
     package var boundHTTPAddresses: [ServerAddress] {
         get async throws { try await bound.value().http }
+    }
+
+    /// The same of those where it shows the console.
+    package var boundConsoleAddresses: [ServerAddress] {
+        get async throws { try await bound.value().console }
     }
 
     /// The same of those where it tells metrics.
@@ -152,6 +158,7 @@ package final class LineService: Service {
             for address in configuration.listenMetrics { watched.append(try await bind(address, .watching)) }
             for address in configuration.listen { listeners.append(try await bind(address, .lines)) }
             for address in configuration.listenHTTP { listeners.append(try await bind(address, .http)) }
+            for address in configuration.listenConsole { listeners.append(try await bind(address, .console)) }
             announce(listeners.map(\.channel), watched.map(\.channel))
             let looks = lookAtCertificates()
             defer { looks?.cancel() }
@@ -181,7 +188,7 @@ package final class LineService: Service {
     private func bind(_ address: ServerAddress, _ speech: Speech) async throws -> ListeningSocket {
         let lacks: [String]
         switch speech {
-        case .lines, .http: lacks = configuration.protectionLacking
+        case .lines, .http, .console: lacks = configuration.protectionLacking
         case .watching:
             lacks = configuration.watchProtectionLacking(asksClients: services.certificates?.asksClients == true)
         }
@@ -189,13 +196,14 @@ package final class LineService: Service {
     }
 
     /// - Parameters:
-    ///   - listeners: those of the line protocol, and behind them those of HTTP.
+    ///   - listeners: those of the line protocol, behind them those of HTTP, and behind these those of the console.
     ///   - watched: those where metrics are told.
     private func announce(_ listeners: [any Channel], _ watched: [any Channel]) {
         let metrics = watched.compactMap { ServerAddress($0.localAddress) }
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
         let lines = Array(addresses.prefix(configuration.listen.count))
-        let http = Array(addresses.dropFirst(configuration.listen.count))
+        let http = Array(addresses.dropFirst(configuration.listen.count).prefix(configuration.listenHTTP.count))
+        let console = Array(addresses.dropFirst(configuration.listen.count + configuration.listenHTTP.count))
         if !needsTokens {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
@@ -203,9 +211,10 @@ package final class LineService: Service {
         warnOfClientCertificates()
         var metadata: Logger.Metadata = ["addresses": "\(lines.map(\.description).joined(separator: " "))"]
         if !http.isEmpty { metadata["http"] = "\(http.map(\.description).joined(separator: " "))" }
+        if !console.isEmpty { metadata["console"] = "\(console.map(\.description).joined(separator: " "))" }
         if !metrics.isEmpty { metadata["metrics"] = "\(metrics.map(\.description).joined(separator: " "))" }
         logger.info("listening", metadata: metadata)
-        bound.succeed(Bound(lines: lines, http: http, metrics: metrics))
+        bound.succeed(Bound(lines: lines, http: http, console: console, metrics: metrics))
     }
 
     /// Tells the operator, once a day, when the certificate runs out soon; `nil` without TLS.

@@ -158,7 +158,7 @@ struct Listener {
             )
             .childChannelInitializer { channel in
                 if speech == .watching { return watch(channel, certificates, hosts) }
-                let front = speech == .http ? HTTPFront(services, hosts: hosts) : nil
+                let front = speech.front(services, hosts, isTLS: certificates != nil)
                 let handler = ConnectionHandler(
                     services, eventLoop: channel.eventLoop, isTLS: certificates != nil, front: front)
                 let admission = services.connections.admit(handler, channel)
@@ -169,7 +169,7 @@ struct Listener {
                         try pipeline.addHandlers(
                             PlaintextRefusalHandler(services, speech),
                             certificates.makeHandler(
-                                asksClients: speech == .lines || services.needsCertificatesOverHTTP))
+                                asksClients: speech != .http || services.needsCertificatesOverHTTP))
                     }
                     guard admission == .served else {
                         let refusal = RefusalHandler(speech, lingerMilliseconds: limits.lingerMilliseconds)
@@ -190,7 +190,18 @@ extension Speech {
     fileprivate func hosts(_ services: ConnectionServices) -> LocalHosts? {
         switch self {
         case .lines, .http: services.hosts
+        case .console: services.consoleHosts
         case .watching: services.watchHosts
+        }
+    }
+
+    /// What stands before a connection's handler; `nil` where clients speak no HTTP to that.
+    fileprivate func front(_ services: ConnectionServices, _ hosts: LocalHosts?, isTLS: Bool) -> HTTPFront? {
+        switch self {
+        case .lines, .watching: nil
+        case .http: HTTPFront(services, hosts: hosts)
+        case .console:
+            HTTPFront(services, hosts: hosts, console: ConsoleDesk(sessions: services.sessions, isTLS: isTLS))
         }
     }
 }

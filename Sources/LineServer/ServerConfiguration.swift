@@ -56,6 +56,8 @@ package struct ServerConfiguration: Sendable {
     package var listen: [ServerAddress]
     /// Where it speaks HTTP.
     package var listenHTTP: [ServerAddress]
+    /// Where people's browsers read the console.
+    package var listenConsole: [ServerAddress]
     /// Where an operator's programs read metrics and health.
     package var listenMetrics: [ServerAddress]
     package var access: Access
@@ -76,14 +78,15 @@ package struct ServerConfiguration: Sendable {
     package static let socketModeDefault: UInt32 = 0o660
 
     package init(
-        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenMetrics: [ServerAddress] = [], access: Access,
-        tls: TLS? = nil,
+        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [],
+        listenMetrics: [ServerAddress] = [], access: Access, tls: TLS? = nil,
         needsCertificatesOverHTTP: Bool = true, allowsInsecurePlaintext: Bool = false,
         socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
         self.listenHTTP = listenHTTP
+        self.listenConsole = listenConsole
         self.listenMetrics = listenMetrics
         self.access = access
         self.tls = tls

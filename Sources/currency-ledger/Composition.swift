@@ -221,7 +221,8 @@ enum Composition {
 
     static func server(_ settings: Settings, _ limits: ServerLimits = ServerLimits()) -> ServerConfiguration {
         ServerConfiguration(
-            listen: settings.listen, listenHTTP: settings.listenHTTP, listenMetrics: settings.listenMetrics,
+            listen: settings.listen, listenHTTP: settings.listenHTTP, listenConsole: settings.listenConsole,
+            listenMetrics: settings.listenMetrics,
             access: settings.access, tls: tls(settings),
             needsCertificatesOverHTTP: settings.httpClientCertificates,
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,

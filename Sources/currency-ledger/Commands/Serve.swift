@@ -51,6 +51,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Whether clients of HTTP need a certificate too, where --tls-client-ca is given. Default: true")
     var httpClientCertificates: String?
 
+    @Option(help: "Addresses for the browsers of support and finance: read-only pages. Default: none")
+    var consoleListen: String?
+
     @Option(help: "Addresses for an operator's programs: /metrics and /health, without a token. Default: none")
     var metricsListen: String?
 
@@ -200,7 +203,8 @@ struct Serve: AsyncParsableCommand {
     private var flags: [Setting: String] {
         [
             .path: path, .archive: archive, .listen: listen, .listenHTTP: httpListen,
-            .httpClientCertificates: httpClientCertificates, .metricsListen: metricsListen, .socketMode: socketMode,
+            .httpClientCertificates: httpClientCertificates, .consoleListen: consoleListen,
+            .metricsListen: metricsListen, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
             .insecurePlaintext: insecurePlaintext ? "true" : nil,
             .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,

@@ -5,6 +5,7 @@ enum Setting: String, CaseIterable {
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
+    case consoleListen = "console.listen"
     case metricsListen = "metrics.listen"
     case socketMode
     case insecurePlaintext
@@ -81,7 +82,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .metricsListen, .anchors, .archive: .texts
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors, .archive: .texts
         case .tokens: .object
         }
     }
@@ -90,7 +91,8 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .archive, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate,
+        case .path, .archive, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
+            .tlsCertificate,
             .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
             .anchors,
             .catalog,
@@ -113,6 +115,7 @@ enum Setting: String, CaseIterable {
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
+        case .consoleListen: "--console-listen"
         case .metricsListen: "--metrics-listen"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
@@ -175,7 +178,8 @@ enum Setting: String, CaseIterable {
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
-        case .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback,
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
+            .insecureLoopback,
             .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow:
             false
         }
@@ -186,7 +190,8 @@ enum Setting: String, CaseIterable {
         switch self {
         // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
         case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
-        case .path, .listen, .listenHTTP, .httpClientCertificates, .metricsListen, .socketMode, .insecurePlaintext,
+        case .path, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen, .socketMode,
+            .insecurePlaintext,
             .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
             .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
             .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,

@@ -65,6 +65,7 @@ private struct Source {
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
         settings.listenHTTP = given(.listenHTTP)?.compactMap { address($0) } ?? []
+        settings.listenConsole = given(.consoleListen)?.compactMap { address($0) } ?? []
         settings.listenMetrics = given(.metricsListen)?.compactMap { address($0) } ?? []
         settings.httpClientCertificates = boolean(.httpClientCertificates) ?? true
         if let given = scalar(.socketMode) {

@@ -18,6 +18,8 @@ struct Settings: Sendable {
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
     /// Where it speaks HTTP.
     var listenHTTP: [ServerAddress] = []
+    /// Where it shows the console.
+    var listenConsole: [ServerAddress] = []
     /// Where it tells metrics and health.
     var listenMetrics: [ServerAddress] = []
     /// Whether clients of HTTP need a certificate, where others do.
