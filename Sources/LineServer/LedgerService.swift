@@ -1,13 +1,16 @@
-package import LedgerEngine
+import LedgerEngine
+import NIOConcurrencyHelpers
 package import NIOPosix
 package import ServiceLifecycle
 
 /// The service as a whole: ledgers in operation, what stands in front of them, and what works with them by itself.
 package struct LedgerService: Service {
-    private let ledgers: [RunningLedger]
+    package let members: [ServedLedgers.Member]
     private let agents: [any Service]
     private let group: MultiThreadedEventLoopGroup
     package let lines: LineService
+    /// Held while something is asked of its parts, which therefore do not end meanwhile.
+    private let hasParts = NIOLockedValueBox(true)
 
     /// - Parameters:
     ///   - agents: ask the ledgers by themselves. They end at a graceful shutdown, and when their task is cancelled.
@@ -15,7 +18,7 @@ package struct LedgerService: Service {
     package init(
         ledgers: ServedLedgers, agents: [any Service] = [], group: MultiThreadedEventLoopGroup, lines: LineService
     ) {
-        self.ledgers = ledgers.members.map(\.ledger)
+        members = ledgers.members
         self.agents = agents
         self.group = group
         self.lines = lines
@@ -25,12 +28,14 @@ package struct LedgerService: Service {
     /// - Throws: ``ServerError`` where it cannot listen, `StoreError` where the store cannot be closed.
     package func run() async throws {
         var failure: (any Error)?
+        let ledgers = members.map(\.ledger)
         for ledger in ledgers { ledger.start() }
         do {
             try await serve()
         } catch {
             failure = error
         }
+        hasParts.withLockedValue { $0 = false }
         for ledger in ledgers {
             do {
                 try await ledger.stop()
@@ -49,6 +54,34 @@ package struct LedgerService: Service {
             for agent in agents { tasks.addTask { try await agent.run() } }
             defer { tasks.cancelAll() }
             try await lines.run()
+        }
+    }
+
+    /// Parts that answer by themselves, for who wants to know whether the service still works.
+    package enum Part: Sendable {
+        /// The event loops, which wait for nothing but connections.
+        case loops
+        /// The ledgers, each in its one order, which may wait for its disk. A node's order is left out: it may wait
+        /// for the database that the nodes share, for as long as that takes.
+        case ledgers
+    }
+
+    /// Asks each of them for a sign of life.
+    /// - Parameter answered: called by each, on a thread of its own; it must not wait for anything.
+    /// - Returns: how many were asked; none while the service ends.
+    package func ask(_ part: Part, _ answered: @escaping @Sendable () -> Void) -> Int {
+        hasParts.withLockedValue { hasParts in
+            guard hasParts else { return 0 }
+            switch part {
+            case .loops:
+                let loops = Array(group.makeIterator())
+                for loop in loops { loop.execute(answered) }
+                return loops.count
+            case .ledgers:
+                let ledgers = members.filter { $0.handOver == nil }.map(\.ledger)
+                for ledger in ledgers { ledger.probe(answered) }
+                return ledgers.count
+            }
         }
     }
 }

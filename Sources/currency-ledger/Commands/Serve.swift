@@ -212,6 +212,7 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         File.keepFromOthers()
+        let manager = ServiceManager.take()
         // From now on: what is changed while the ledger is being opened is read again when it serves.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
@@ -235,9 +236,15 @@ struct Serve: AsyncParsableCommand {
         } catch {
             throw Failure("\(error)")
         }
+        // The last of them is the first to end: the manager hears at once that the service is stopping.
+        var services: [any Service] = [
+            service,
+            Reloading(hangups: hangups, manager: manager, reload: reload(service.lines, settings, catalogs)),
+        ]
+        if let manager { services.append(Supervision(manager: manager, service: service)) }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups, reload: reload(service.lines, settings, catalogs))],
+                services: services,
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -268,9 +275,14 @@ extension Serve {
 private struct Reloading: Service {
     /// Those that came since the start of the process.
     let hangups: UnixSignalsSequence
+    let manager: ServiceManager?
     let reload: @Sendable () -> Void
 
     func run() async throws {
-        for await _ in hangups.cancelOnGracefulShutdown() { reload() }
+        for await _ in hangups.cancelOnGracefulShutdown() {
+            manager?.reloading()
+            reload()
+            manager?.reloaded()
+        }
     }
 }
