@@ -9,6 +9,24 @@ import SQLiteProjection
 
 /// What commands do with a ledger's folder themselves, beside its service or without one.
 extension Composition {
+    /// Makes a ledger without blocks, in a folder that is absent or empty.
+    static func make(_ folder: LedgerFolder, identity: Digest) throws {
+        try LedgerFolder.create(at: folder.path) { temporary in
+            let made = LedgerFolder(temporary)
+            try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
+        }
+    }
+
+    /// Makes the ledger that a configuration is for.
+    /// - Throws: ``Failure`` where there is something at its place, or nodes are to share its log.
+    static func make(_ settings: LedgerSettings) throws {
+        if settings.node != nil {
+            throw Failure("the log that nodes share is made by the first of them: serve --create")
+        }
+        guard isAbsentOrEmpty(settings.path) else { throw Failure("there is something at \(settings.path)") }
+        try make(LedgerFolder(settings.path), identity: Digest(of: ledger(settings), sha256))
+    }
+
     /// Computes the tables anew from the log, while no service runs.
     /// - Returns: the number of blocks.
     static func rebuild(_ settings: LedgerSettings) throws -> BlockNumber {

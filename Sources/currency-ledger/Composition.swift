@@ -179,10 +179,7 @@ enum Composition {
         let folder = LedgerFolder(settings.path)
         let identity = Digest(of: ledger(settings), sha256)
         if create && isAbsentOrEmpty(folder.path) {
-            try LedgerFolder.create(at: folder.path) { temporary in
-                let made = LedgerFolder(temporary)
-                try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
-            }
+            try make(folder, identity: identity)
             logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
         }
         try folder.check()

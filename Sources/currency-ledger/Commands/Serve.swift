@@ -229,6 +229,7 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         File.keepFromOthers()
+        let manager = ServiceManager.take()
         // From now on: what is changed while the ledger is being opened is read again when it serves.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
@@ -257,9 +258,14 @@ struct Serve: AsyncParsableCommand {
             try Settings.load(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         }
         service.lines.takeReloads { reconfiguration.reload() }
+        // The last of them is the first to end: the manager hears at once that the service is stopping.
+        var services: [any Service] = [
+            service, Reloading(hangups: hangups, manager: manager) { reconfiguration.reload() },
+        ]
+        if let manager { services.append(Supervision(manager: manager, service: service)) }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups) { reconfiguration.reload() }],
+                services: services,
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -275,9 +281,14 @@ struct Serve: AsyncParsableCommand {
 private struct Reloading: Service {
     /// Those that came since the start of the process.
     let hangups: UnixSignalsSequence
+    let manager: ServiceManager?
     let reload: @Sendable () -> Void
 
     func run() async throws {
-        for await _ in hangups.cancelOnGracefulShutdown() { reload() }
+        for await _ in hangups.cancelOnGracefulShutdown() {
+            manager?.reloading()
+            reload()
+            manager?.reloaded()
+        }
     }
 }
