@@ -190,8 +190,8 @@ enum Setting: String, CaseIterable {
         switch self {
         // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
         case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
-        case .path, .archive, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen, .socketMode,
-            .insecurePlaintext,
+        case .path, .archive, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen,
+            .socketMode, .insecurePlaintext,
             .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
             .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
             .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
