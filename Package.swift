@@ -42,6 +42,10 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // Its environment says what is built, and needs no file written into the sources.
+        .target(
+            name: "CBuild",
+            cSettings: [.define("COMMIT", to: "\"\(Context.environment["CURRENCY_LEDGER_COMMIT"] ?? "")\"")]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(name: "LedgerTypes", swiftSettings: settings),
@@ -136,8 +140,8 @@ let package = Package(
         .executableTarget(
             name: "currency-ledger",
             dependencies: [
-                "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
-                "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
+                "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "CBuild", "FileLog", "HeadSigning",
+                "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
                 "LineServer", "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),

@@ -108,6 +108,12 @@ final class Replay {
         self.rows = rows
     }
 
+    /// Begins behind a block that is not there: of those behind it the chain is followed, and nothing is computed.
+    func begin(behind base: LogHead) {
+        head = base
+        isBroken = true
+    }
+
     func fault(_ block: BlockNumber, _ words: String) { findings.add(block: block, words) }
 
     func expect(_ holds: Bool, _ block: BlockNumber, _ words: @autoclosure () -> String) {

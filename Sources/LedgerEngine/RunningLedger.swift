@@ -18,6 +18,9 @@ package final class RunningLedger: Sendable {
     private let verifier: Verifier
     private let verifiers: WorkerPool
     private let sequencer: Sequencer
+    /// Whose what the ledger asks itself is, and where answers go that only it waits for.
+    private let itself: Tenant
+    private let nowhere: Outlet
     private let readers: Readers
     private let sweeper: ExpirySweeper
     private let publisher: HeadPublisher?
@@ -57,6 +60,8 @@ package final class RunningLedger: Sendable {
         self.sequencer = sequencer
         let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
         let itself = Tenant(ledgers: place + 1)
+        self.nowhere = nowhere
+        self.itself = itself
         sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
             sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept), of: itself)
         }
@@ -90,6 +95,13 @@ package final class RunningLedger: Sendable {
     /// Begins to post what expires. What ran out while the ledger was down is posted before anything that is submitted
     /// after this; where the store is being opened still, soon after it is open.
     package func start() { sweeper.start() }
+
+    /// Has the ledger show that its one order moves: something that changes nothing takes a turn in it, behind what is
+    /// being committed. Not after ``stop()``.
+    /// - Parameter answered: called on one of the ledger's threads. It must not wait for anything.
+    package func probe(_ answered: @escaping @Sendable () -> Void) {
+        sequencer.submit([.refused(.overloaded)], from: Lane(outlet: nowhere) { _ in answered() }, of: itself)
+    }
 
     /// Opens a session: a client whose requests keep an order of their own.
     /// - Parameters:

@@ -1,4 +1,5 @@
-package import LedgerEngine
+import LedgerEngine
+import NIOConcurrencyHelpers
 package import NIOPosix
 package import ServiceLifecycle
 
@@ -8,6 +9,8 @@ package struct LedgerService: Service {
     private let agents: [any Service]
     private let group: MultiThreadedEventLoopGroup
     package let lines: LineService
+    /// Held while something is asked of its parts, which therefore do not end meanwhile.
+    private let hasParts = NIOLockedValueBox(true)
 
     /// - Parameters:
     ///   - agents: ask the ledgers by themselves. They end at a graceful shutdown, and when their task is cancelled.
@@ -31,6 +34,7 @@ package struct LedgerService: Service {
         } catch {
             failure = error
         }
+        hasParts.withLockedValue { $0 = false }
         for member in ledgers.members {
             do {
                 try await member.ledger.stop()
@@ -49,6 +53,34 @@ package struct LedgerService: Service {
             for agent in agents { tasks.addTask { try await agent.run() } }
             defer { tasks.cancelAll() }
             try await lines.run()
+        }
+    }
+
+    /// Parts that answer by themselves, for who wants to know whether the service still works.
+    package enum Part: Sendable {
+        /// The event loops, which wait for nothing but connections.
+        case loops
+        /// The ledgers, each in its one order, which may wait for its disk. A node's order is left out: it may wait
+        /// for the database that the nodes share, for as long as that takes.
+        case ledgers
+    }
+
+    /// Asks each of them for a sign of life.
+    /// - Parameter answered: called by each, on a thread of its own; it must not wait for anything.
+    /// - Returns: how many were asked; none while the service ends.
+    package func ask(_ part: Part, _ answered: @escaping @Sendable () -> Void) -> Int {
+        hasParts.withLockedValue { hasParts in
+            guard hasParts else { return 0 }
+            switch part {
+            case .loops:
+                let loops = Array(group.makeIterator())
+                for loop in loops { loop.execute(answered) }
+                return loops.count
+            case .ledgers:
+                let ledgers = ledgers.members.filter { $0.handOver == nil }.map(\.ledger)
+                for ledger in ledgers { ledger.probe(answered) }
+                return ledgers.count
+            }
         }
     }
 }

@@ -73,6 +73,9 @@ package final class LineService: Service {
         get async throws { try await bound.value().metrics }
     }
 
+    /// Connections that are served.
+    package var connectionCount: Int { services.connections.count }
+
     /// Whether clients need tokens.
     var needsTokens: Bool { services.tokens.holderWithoutToken == nil }
 

@@ -179,18 +179,17 @@ enum Composition {
         let folder = LedgerFolder(settings.path)
         let identity = Digest(of: ledger(settings), sha256)
         if create && isAbsentOrEmpty(folder.path) {
-            try LedgerFolder.create(at: folder.path) { temporary in
-                let made = LedgerFolder(temporary)
-                try FileLog.create(folder: made.log, headFile: made.headFile, identity: identity)
-            }
+            try make(folder, identity: identity)
             logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
         }
         try folder.check()
         if let place = try folder.movedTo() {
             throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
         }
+        if try folder.isArchive() { throw Failure("\(folder.path) is an archive; no service is started on one") }
         let log = try FileLog.open(
-            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
+            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256,
+            archives: archives(settings))
         for notice in log.notices { logger.notice("\(notice)") }
         return log
     }

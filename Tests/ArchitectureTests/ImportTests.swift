@@ -100,7 +100,7 @@ import Testing
         let sources = try FileManager.default.contentsOfDirectory(
             atPath: Repository.root.appendingPathComponent("Sources").path)
         let known = Set(Self.arrows.keys).union([
-            "CLinux", "COpenSSL", "CPostgres", "CSQLite", "CZlib", "currency-ledger",
+            "CBuild", "CLinux", "COpenSSL", "CPostgres", "CSQLite", "CZlib", "currency-ledger",
         ])
         #expect(Set(sources).subtracting(known) == [])
     }

@@ -90,7 +90,7 @@ import Testing
         try bench.engine.close()
     }
 
-    @Test func aSlowCommitIsToldWithItsParts() throws {
+    @Test func whatIsSlowIsToldNowAndThen() throws {
         let notice = SlowNotice()
         #expect(!notice.isSlow(.max - 1))
         notice.set(milliseconds: 5)

@@ -73,9 +73,11 @@ extension ServerTests {
         @Test func aSlowRequestIsToldByItsMethod() {
             let told = NIOLockedValueBox<[String]>([])
             let slow = SlowNotice()
-            let figures = RequestFigures(ledgers: 1, slow: slow) { method, place, time in
-                told.withLockedValue { $0.append("\(method) \(place.map { "\($0)" } ?? "-") \(time)") }
-            }
+            let figures = RequestFigures(
+                ledgers: 1, slow: slow,
+                told: { method, place, time in
+                    told.withLockedValue { $0.append("\(method) \(place.map { "\($0)" } ?? "-") \(time)") }
+                })
             func ask(_ method: Method?, _ nanoseconds: UInt64) {
                 let mark = figures.mark(method, at: method == nil ? nil : 0, since: 1_000)
                 figures.note(.ok, of: mark, at: 1_000 + nanoseconds)

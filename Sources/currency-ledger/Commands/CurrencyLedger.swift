@@ -9,11 +9,11 @@ struct CurrencyLedger: AsyncParsableCommand {
             Credits App Store purchases exactly once from JWS that it verifies itself, debits spends atomically, \
             reverses on refund and revocation, and answers over a JSON-lines TCP protocol.
             """,
-        version: Version.current,
+        version: Version.text,
         subcommands: [
-            Serve.self, Check.self, Reload.self, Promote.self, StepDown.self,
+            Create.self, Serve.self, Check.self, Reload.self, Promote.self, StepDown.self,
             Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
-            Import.self, Audit.self, Backup.self, Restore.self, Migrate.self, Rebuild.self, Project.self,
+            Import.self, Audit.self, Backup.self, Restore.self, Archive.self, Migrate.self, Rebuild.self, Project.self,
             TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 
@@ -39,8 +39,4 @@ struct CurrencyLedger: AsyncParsableCommand {
             exit(withError: error)
         }
     }
-}
-
-enum Version {
-    static let current = "0.1.0"
 }

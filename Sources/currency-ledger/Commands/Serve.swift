@@ -30,6 +30,10 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The ledger's folder. Default: ledger", completion: .directory)
     var path: String?
 
+    @Option(
+        help: "Folders of archives, separated by commas, for blocks that the ledger has not any more. Default: none")
+    var archive: String?
+
     @Flag(help: "Make the ledger where there is none. Without it a path that is not there is an error.")
     var create = false
 
@@ -198,7 +202,7 @@ struct Serve: AsyncParsableCommand {
 
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .listenHTTP: httpListen,
+            .path: path, .archive: archive, .listen: listen, .listenHTTP: httpListen,
             .httpClientCertificates: httpClientCertificates, .consoleListen: consoleListen,
             .metricsListen: metricsListen, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
@@ -225,6 +229,7 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         File.keepFromOthers()
+        let manager = ServiceManager.take()
         // From now on: what is changed while the ledger is being opened is read again when it serves.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
@@ -253,9 +258,14 @@ struct Serve: AsyncParsableCommand {
             try Settings.load(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         }
         service.lines.takeReloads { reconfiguration.reload() }
+        // The last of them is the first to end: the manager hears at once that the service is stopping.
+        var services: [any Service] = [
+            service, Reloading(hangups: hangups, manager: manager) { reconfiguration.reload() },
+        ]
+        if let manager { services.append(Supervision(manager: manager, service: service)) }
         let group = ServiceGroup(
             configuration: .init(
-                services: [service, Reloading(hangups: hangups) { reconfiguration.reload() }],
+                services: services,
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
@@ -271,9 +281,14 @@ struct Serve: AsyncParsableCommand {
 private struct Reloading: Service {
     /// Those that came since the start of the process.
     let hangups: UnixSignalsSequence
+    let manager: ServiceManager?
     let reload: @Sendable () -> Void
 
     func run() async throws {
-        for await _ in hangups.cancelOnGracefulShutdown() { reload() }
+        for await _ in hangups.cancelOnGracefulShutdown() {
+            manager?.reloading()
+            reload()
+            manager?.reloaded()
+        }
     }
 }

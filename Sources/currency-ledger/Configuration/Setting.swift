@@ -1,6 +1,7 @@
 /// A setting, by its key in the configuration file.
 enum Setting: String, CaseIterable {
     case path
+    case archive
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
@@ -81,7 +82,7 @@ enum Setting: String, CaseIterable {
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors: .texts
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors, .archive: .texts
         case .tokens: .object
         }
     }
@@ -90,9 +91,10 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID,
-            .environment, .anchors,
+        case .path, .archive, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
+            .tlsCertificate,
+            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
+            .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
             .headPublicKey, .cachedPlayers, .logFormat, .logLevel, .logSlow, .insecureLoopback, .httpClientCertificates,
@@ -109,6 +111,7 @@ enum Setting: String, CaseIterable {
     var flag: String? {
         switch self {
         case .path: "--path"
+        case .archive: "--archive"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
@@ -167,16 +170,17 @@ enum Setting: String, CaseIterable {
     /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
     var isOfLedger: Bool {
         switch self {
-        case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
-            .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+        case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
+            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey,
+            .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
         case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
-            .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel,
-            .logSlow:
+            .insecureLoopback,
+            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow:
             false
         }
     }
@@ -186,9 +190,9 @@ enum Setting: String, CaseIterable {
         switch self {
         // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
         case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
-        case .path, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen, .socketMode,
-            .insecurePlaintext, .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken,
-            .followName, .followCA,
+        case .path, .archive, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen,
+            .socketMode, .insecurePlaintext,
+            .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
             .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
             .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
             .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,

@@ -177,6 +177,7 @@ private struct Source {
         if let name { settings.path = path(name.text) }
         settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
         if let given = filled(.path) { settings.path = path(given) }
+        settings.archives = given(.archive)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
         settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
         settings.headKey = filled(.headKey).map { path($0) }
         settings.headFile = filled(.headFile).map { path($0) }
@@ -369,6 +370,9 @@ private struct Source {
             note(
                 "cannot stand beside node.log: set node.requireSynchronousStandby, for there the database has standbys",
                 .standbysRequired)
+        }
+        if given(.archive) != nil {
+            note("cannot stand beside node.log: of a log in PostgreSQL nothing is archived", .archive)
         }
         guard let log, let address else { return nil }
         var node = LedgerSettings.Node(log: log, schema: ownSchema ?? schema, name: name, address: address)

@@ -124,6 +124,8 @@ struct LedgerSettings: Sendable {
     /// `nil` where it is the only one, and its settings stand beside the service's.
     var name: LedgerName?
     var path: String
+    /// Where blocks of its log are that were archived.
+    var archives: [String] = []
     var bundleID: String
     var appAppleID: Int64?
     var environment: Environment
