@@ -24,7 +24,8 @@ package enum ConsoleAsset: String, CaseIterable, Sendable {
     }
 
     private static let drawing: StaticString = """
-        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1f5fbf"/>\
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">\
+        <rect width="32" height="32" rx="7" fill="#1f5fbf"/>\
         <path d="M8 10h16M8 16h16M8 22h10" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>
         """
 }

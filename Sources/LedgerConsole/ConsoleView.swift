@@ -89,7 +89,7 @@ package struct ConsoleView: Sendable {
         case .failure(let error): return refused(error, nil)
         }
         let layout = ConsoleLayout(call: call, visitor: visitor, info: info)
-        if call.ledger == nil, !info.ledgers.isEmpty { return .page(layout.choice()) }
+        if !layout.isChosen { return .page(layout.choice()) }
         switch call.page {
         case .home: return .page(HomePage(layout: layout).document)
         case .find(let text): return FindPage(layout: layout, text: text).outcome(first)

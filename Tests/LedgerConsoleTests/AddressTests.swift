@@ -6,7 +6,8 @@ import Testing
 /// Where pages are, and what forms send.
 @Suite struct AddressTests {
     private static let names = [
-        "player-1", "<script>alert(1)</script>", "\"quoted\" 'twice' & more", "a=b&c=d", "50%", "a+b c", "\u{202E}txt.exe",
+        "player-1", "<script>alert(1)</script>", "\"quoted\" 'twice' & more", "a=b&c=d", "50%", "a+b c",
+        "\u{202E}txt.exe",
         "line\u{2028}separator", "\u{05E9}\u{05DC}\u{05D5}\u{05DD}", "\u{1F469}\u{200D}\u{1F680}", "#?/\\",
     ]
 
@@ -28,9 +29,11 @@ import Testing
     @Test func whatCannotBeIsNamed() {
         let targets: [(String, ConsoleMistake)] = [
             ("/nowhere", .noPage), ("/statement", .parameter("account")), ("/purchase", .parameter("transactionId")),
-            ("/purchase?transactionId=12x", .parameter("transactionId")), ("/statement?account=%FF", .parameter("query")),
+            ("/purchase?transactionId=12x", .parameter("transactionId")),
+            ("/statement?account=%FF", .parameter("query")),
             ("/statement?account=a&account=b", .parameter("query")), ("/statement?account=%4", .parameter("query")),
-            ("/statement?account=a&limit=501", .parameter("limit")), ("/circulation?month=2026-13", .parameter("month")),
+            ("/statement?account=a&limit=501", .parameter("limit")),
+            ("/circulation?month=2026-13", .parameter("month")),
             ("/entry?entry=0", .parameter("entry")), ("/?ledger=a%20b", .parameter("ledger")),
         ]
         for (target, mistake) in targets {
@@ -49,6 +52,8 @@ import Testing
         let middle = february.first + 86_400_000 + 5
         #expect(february.ends(until: middle) == [february.first + 86_399_999, middle])
         #expect(ConsoleMonth(of: middle) == february && february.title == "February 2024")
-        for text in ["2024-2", "24-02", "2024-00", "2024_02", "+024-02"] { #expect(ConsoleMonth(text) == nil, "\(text)") }
+        for text in ["2024-2", "24-02", "2024-00", "2024_02", "+024-02"] {
+            #expect(ConsoleMonth(text) == nil, "\(text)")
+        }
     }
 }

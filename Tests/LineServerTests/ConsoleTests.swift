@@ -42,7 +42,9 @@ extension ServerTests {
         @Test func whoHasNotSignedInIsAskedForATokenAndSeesNothingElse() async throws {
             try await serve { server, browser in
                 try await Self.ask(server, Requests.grant("k", "player-1", 5))
-                for target in ["/", "/statement?account=player-1", "/find?q=player-1", "/circulation", "/entry?entry=1"] {
+                for target in [
+                    "/", "/statement?account=player-1", "/find?q=player-1", "/circulation", "/entry?entry=1",
+                ] {
                     let page = try await browser.get(target)
                     #expect(page.status == 401 && page.body.contains(#"action="/login""#), "\(target)")
                     #expect(!page.body.contains("gems") && page.headers["www-authenticate"] == "Bearer", "\(target)")
@@ -81,7 +83,8 @@ extension ServerTests {
         @Test func whoHasSignedInIsShownWhatTheyAskedForAndNoOtherSite() async throws {
             try await serve { _, browser in
                 let asked = "/statement?account=player%201"
-                #expect(try await browser.get(asked).body.contains("value=\"\(asked)\""))
+                let signIn = try await browser.get(asked)
+                #expect(signIn.body.contains("value=\"\(asked)\""))
                 func next(_ next: String) async throws -> String? {
                     let page = try await browser.post("/login", "token=p&next=\(ConsoleForm.encoded(next))")
                     return page.headers["location"]
@@ -151,7 +154,7 @@ extension ServerTests {
                 var (idle, busy) = (browser, browser)
                 _ = try await idle.signIn("p")
                 _ = try await busy.signIn("p")
-                for hour in 0..<24 {
+                for hour in 0...24 {
                     time.withLockedValue { $0 = UInt64(hour) * 30 * minute }
                     #expect(try await busy.get("/").status == 200, "after \(hour) half hours")
                 }
@@ -220,11 +223,14 @@ extension ServerTests {
                 for token in ["p", "g", "f"] {
                     var visitor = browser
                     _ = try await visitor.signIn(token)
-                    for target in ["/statement?account=player-1", "/purchase?transactionId=7", "/circulation", "/entry?entry=1"] {
+                    for target in [
+                        "/statement?account=player-1", "/purchase?transactionId=7", "/circulation", "/entry?entry=1",
+                    ] {
                         statuses[token, default: []].append(try await visitor.get(target).status)
                     }
                 }
-                #expect(statuses == ["p": [200, 200, 403, 403], "g": [200, 403, 403, 403], "f": [200, 200, 200, 200]])
+                #expect(
+                    statuses == ["p": [200, 200, 403, 403], "g": [200, 403, 403, 403], "f": [200, 200, 200, 200]])
             }
         }
 
@@ -243,7 +249,8 @@ extension ServerTests {
                     #expect(!policy.contains("script-src") && !policy.contains("unsafe"))
                     #expect(page.headers["x-content-type-options"] == "nosniff")
                     #expect(page.headers["cache-control"] == "no-store")
-                    #expect(page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
+                    #expect(
+                        page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
                     #expect(!page.body.contains("<script") && !page.body.contains(" style="))
                 }
             }
@@ -258,7 +265,9 @@ extension ServerTests {
                     server,
                     Requests.call(
                         "grant",
-                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"note":"<b>\u202e"}"#))
+                        #"{"key":"\"><img src=x>","account":"\#(written)","currency":"gems","amount":5,"#
+                            + #""note":"<b>\u202e"}"#
+                    ))
                 _ = try await browser.signIn("f")
                 let statement = try await browser.get("/statement?account=\(ConsoleForm.encoded(name))")
                 #expect(statement.status == 200)
@@ -272,7 +281,8 @@ extension ServerTests {
                 }
                 // It is found by its name, which leads there.
                 let found = try await browser.get("/find?q=\(ConsoleForm.encoded(name))")
-                #expect(found.status == 303 && found.headers["location"]?.hasPrefix("/statement?account=%3Cscript") == true)
+                #expect(
+                    found.status == 303 && found.headers["location"]?.hasPrefix("/statement?account=%3Cscript") == true)
             }
         }
 
@@ -313,7 +323,8 @@ extension ServerTests {
                     Requests.notify(
                         try app.notification("n1", type: "REFUND", transaction: refund, signedDate: date + 10)),
                     Requests.notify(
-                        try app.notification("n2", type: "REFUND_REVERSED", transaction: reversed, signedDate: date + 20)),
+                        try app.notification(
+                            "n2", type: "REFUND_REVERSED", transaction: reversed, signedDate: date + 20)),
                     Requests.notify(
                         try app.notification("n3", type: "REFUND", transaction: again, signedDate: date + 30)))
                 _ = try await browser.signIn("p")
@@ -390,6 +401,10 @@ extension ServerTests {
                 #expect(try await browser.get("/statement?account=player-1&ledger=second").status == 200)
                 #expect(try await browser.get("/statement?account=player-1&ledger=main").status == 404)
                 #expect(try await browser.get("/?ledger=third").status == 404)
+                // A token of one ledger has nothing to choose.
+                _ = try await browser.signIn("o")
+                #expect(try await browser.get("/statement?account=player-1").status == 200)
+                #expect(try await browser.get("/statement?account=player-1&ledger=main").status == 403)
             }
         }
 

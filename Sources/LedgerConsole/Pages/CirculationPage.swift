@@ -99,8 +99,8 @@ struct CirculationPage {
             sales(figures, &page)
             page.element(
                 "p", ["class": "quiet"],
-                "The figures are cut by when the ledger posted it. Money is what signed transactions say that customers "
-                    + "paid, tax included. The page of a whole month, with what is deferred and recognised: "
+                "The figures are cut by when the ledger posted it. Money is what signed transactions say that "
+                    + "customers paid, tax included. The page of a whole month, with what is deferred and recognised: "
                     + "currency-ledger export month.")
         }
     }

@@ -75,7 +75,7 @@ struct ConsoleLayout {
                 account(&bar)
             }
             // Which ledger it is of is asked first where nobody has said it.
-            if info?.ledgers.isEmpty != false || call.ledger != nil {
+            if isChosen {
                 search(&header)
                 navigation(&header)
             }
@@ -85,9 +85,11 @@ struct ConsoleLayout {
 
     /// The ledger that the page is of.
     private var shown: LedgerInfo? {
-        guard let info else { return nil }
-        return info.ledgers.isEmpty || call.ledger != nil ? info.ledger : nil
+        isChosen ? info?.ledger : nil
     }
+
+    /// Whether it is said which ledger it is of: by its address, or because the visitor may ask no other.
+    var isChosen: Bool { call.ledger != nil || info?.ledgers.count ?? 0 < 2 }
 
     private func account(_ page: inout HTML) {
         guard visitor.hasSession else { return }

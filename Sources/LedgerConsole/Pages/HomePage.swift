@@ -42,8 +42,8 @@ struct HomePage {
         ("The key of a request", "as your game server sent it: what became of it, and why it was refused"),
         (
             "A transaction id",
-            "of the App Store. A consumable\u{2019}s original transaction id is the same number. Of another store it is "
-                + "the number that this ledger gave the purchase"
+            "of the App Store. A consumable\u{2019}s original transaction id is the same number. Of another store it "
+                + "is the number that this ledger gave the purchase"
         ),
     ]
 

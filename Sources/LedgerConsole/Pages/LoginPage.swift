@@ -53,8 +53,8 @@ package struct LoginPage {
                 }
                 main.element(
                     "p", ["class": "quiet"],
-                    "It is a token of the service\u{2019}s configuration. What it may read by the protocol, it may read "
-                        + "here, and nothing else.")
+                    "It is a token of the service\u{2019}s configuration. What it may read by the protocol, it may "
+                        + "read here, and nothing else.")
             }
         }
     }

@@ -99,9 +99,9 @@ struct PurchasePage {
             }
             page.element(
                 "p", ["class": "quiet"],
-                "The ledger records only what it has verified: Apple\u{2019}s signature, its chain of certificates up to "
-                    + "a configured root, the app and the environment. A message that it did not believe is in no story; "
-                    + "the service\u{2019}s log has a line of it.")
+                "The ledger records only what it has verified: Apple\u{2019}s signature, its chain of certificates up "
+                    + "to a configured root, the app and the environment. A message that it did not believe is in no "
+                    + "story; the service\u{2019}s log has a line of it.")
         }
     }
 

@@ -13,8 +13,8 @@ struct ConsoleDesk: Sendable {
     var cookieName: String { isTLS ? "__Host-ledger-console" : "ledger-console" }
 
     /// Nothing is loaded but the console's own style and icon, nothing is run, and no other site shows its pages. Of
-    /// their addresses, which name players, other sites are told nothing; the console itself is, for a browser would not
-    /// say otherwise where a form stands.
+    /// their addresses, which name players, other sites are told nothing. The console itself is: otherwise a browser
+    /// would not say where a form stands.
     private static let headers = [
         ("cache-control", "no-store"),
         (

@@ -17,7 +17,9 @@ struct ConsoleBrowser {
     var cookie: String?
 
     /// - Parameter from: the origin of the page on which the form stands; `nil` where nobody says it.
-    func head(_ method: String, _ target: String, host: String = "localhost", from origin: String?, bytes: Int) -> String {
+    func head(_ method: String, _ target: String, host: String = "localhost", from origin: String?, bytes: Int)
+        -> String
+    {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"]
         if let origin { lines.append("Origin: \(origin)") }
         if let cookie { lines.append("Cookie: other=1; \(cookie)") }
