@@ -1,5 +1,11 @@
 package import Ledger
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Looks at every byte of a ledger's archives and of its log, as one chain: hands the blocks over in their order, and
 /// tells what is not as it was written (docs: FileLog.md, "An archive").
 ///
@@ -112,58 +118,60 @@ package final class ChainInspection: LogInspector {
 
     /// What is wrong with an archive's manifest, or with a file beside it.
     private func manifestFaults(_ archive: ArchivedLog) -> [LogStep] {
-        var faults: [String] = []
-        for _ in 0..<FileLogLimits.noteLockAttemptsMax {
-            faults = manifestFaultsNow(archive)
-            // A name may be being erased: the file and what is said of it are not written in one step.
-            if faults.isEmpty || !isBeingErased() { break }
-        }
-        return faults.map { .damage(words: $0, lost: nil) }
-    }
-
-    private func isBeingErased() -> Bool {
-        do {
-            let note = OwnedFile(disk, try disk.open(ledgerLog + "/" + RedactionNote.name, .reading))
-            return try disk.isLocked(note.file)
-        } catch {
-            // Without the file nobody erases.
-            return false
-        }
-    }
-
-    private func manifestFaultsNow(_ archive: ArchivedLog) -> [String] {
         let path = archive.folder.manifest
-        let manifest: ArchiveManifest
+        var manifest: ArchiveManifest
         do throws(LogError) {
             guard let found = try ArchiveManifest.read(disk, archive.folder) else {
-                return ["the manifest \(path) is missing"]
+                return [.damage(words: "the manifest \(path) is missing", lost: nil)]
             }
             manifest = found
         } catch {
-            return [error.description]
+            return [.damage(words: error.description, lost: nil)]
         }
         var faults: [String] = []
-        for first in archive.firsts {
-            let file = archive.folder.log + "/" + SegmentFile.name(first)
-            guard let entry = manifest.entries.first(where: { $0.first == first }) else {
-                faults.append("the manifest \(path) does not name \(file)")
-                continue
-            }
-            do {
-                let end = archive.segment(of: first).end
-                if try entry.last != end - 1 || entry.hash != archive.hash(before: end, disk) {
-                    faults.append("the manifest \(path) names other blocks of \(file) than the archive has")
-                }
-                let digest = try ArchiveManifest.digest(disk, file, hash)
-                if digest != entry.digest { faults.append("\(file) does not have the SHA-256 of the manifest \(path)") }
-            } catch {
-                faults.append("reading \(file): \(error)")
-            }
-        }
+        for first in archive.firsts { faults += fileFaults(first, archive, &manifest) }
         let known = Set(archive.firsts)
         for entry in manifest.entries where entry.first <= archive.head.number && !known.contains(entry.first) {
             faults.append(
                 "\(archive.folder.log)/\(SegmentFile.name(entry.first)), which the manifest names, is missing")
+        }
+        return faults.map { .damage(words: $0, lost: nil) }
+    }
+
+    /// What is wrong with one file of an archive.
+    /// - Parameter manifest: is read again where it may be another by now: the file, and what is said of it, are not
+    ///   written in one step when a name is erased.
+    private func fileFaults(_ first: BlockNumber, _ archive: ArchivedLog, _ manifest: inout ArchiveManifest) -> [String]
+    {
+        var attempt = 1
+        while true {
+            let faults = fileFaultsNow(first, archive, manifest)
+            if faults.isEmpty || attempt == FileLogLimits.manifestAttemptsMax { return faults }
+            let isBeingErased = (try? RedactionNote.isLocked(disk, ledgerLog)) == true
+            if isBeingErased { usleep(FileLogLimits.manifestMicroseconds) }
+            guard let newer = try? ArchiveManifest.read(disk, archive.folder), isBeingErased || newer != manifest else {
+                return faults
+            }
+            manifest = newer
+            attempt += 1
+        }
+    }
+
+    private func fileFaultsNow(_ first: BlockNumber, _ archive: ArchivedLog, _ manifest: ArchiveManifest) -> [String] {
+        let (path, file) = (archive.folder.manifest, archive.folder.log + "/" + SegmentFile.name(first))
+        guard let entry = manifest.entries.first(where: { $0.first == first }) else {
+            return ["the manifest \(path) does not name \(file)"]
+        }
+        var faults: [String] = []
+        do {
+            let end = archive.segment(of: first).end
+            if try entry.last != end - 1 || entry.hash != archive.hash(before: end, disk) {
+                faults.append("the manifest \(path) names other blocks of \(file) than the archive has")
+            }
+            let digest = try ArchiveManifest.digest(disk, file, hash)
+            if digest != entry.digest { faults.append("\(file) does not have the SHA-256 of the manifest \(path)") }
+        } catch {
+            faults.append("reading \(file): \(error)")
         }
         return faults
     }

@@ -32,18 +32,21 @@ extension FileLog {
     }
 
     /// Opens a log for its one writer; on a file system that is read-only, for reading.
-    /// - Parameter archives: where blocks are that were archived. They are read there, and names in them erased.
+    /// - Parameters:
+    ///   - archives: where blocks are that were archived. They are read there, and names in them erased.
+    ///   - tell: told, in words, what an operator should know of later writing, and what keeps nothing from going on.
     /// - Throws: ``LogError``: `superseded` where another has it open, `corrupt` where what is there is not what was
     ///   written, or is another ledger's, `unknown` where it cannot be read or written now.
     package static func open(
         folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
-        configuration: FileLogConfiguration = .init(), archives: [LedgerFolder] = [], disk: any Disk = SystemDisk()
+        configuration: FileLogConfiguration = .init(), archives: [LedgerFolder] = [], disk: any Disk = SystemDisk(),
+        tell: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(LogError) -> FileLog {
         guard let lock = try lock(disk, folder) else {
             let notice = "the file system of \(folder) is read-only: what is durable is read, and nothing is written"
             return try openForReading(disk, folder, headFile, identity, hash, archives, notice: notice)
         }
-        return try open(disk, folder, headFile, identity, hash, configuration, archives, lock)
+        return try open(disk, folder, headFile, identity, hash, configuration, archives, lock, tell)
     }
 
     /// Takes the lock of a log's one writer, until nobody has the file any more.
@@ -73,12 +76,12 @@ extension FileLog {
 
     private static func open(
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
-        _ configuration: FileLogConfiguration, _ archives: [LedgerFolder], _ lockFile: OwnedFile
+        _ configuration: FileLogConfiguration, _ archives: [LedgerFolder], _ lockFile: OwnedFile,
+        _ tell: @escaping @Sendable (String) -> Void
     ) throws(LogError) -> FileLog {
         let content = try HeadFile.content(disk, headPath, identity)
         let note = try RedactionNote.content(disk, folder + "/" + RedactionNote.name)
-        let base = try LogBase.read(disk, folder, identity)
-        let (firsts, last) = try lockedSegments(disk, folder, behind: base, identity)
+        let (base, firsts, last) = try lockedSegments(disk, folder, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = note { redaction = begun }
         let scan = try LogScan(
@@ -104,7 +107,8 @@ extension FileLog {
         } catch {
             throw LogError(.unknown, "opening the log \(folder) and its head file \(headPath): \(error)")
         }
-        let writer = LogWriter(disk, folder, identity, hash, configuration, catalog, scan, head, lockFile)
+        let writer = LogWriter(
+            disk, folder, identity, hash, configuration, catalog, scan, head, lockFile, tell: tell)
         if case .none = note {
         } else {
             notices.append("the redaction in \(folder)/\(RedactionNote.name) was interrupted, and is settled now")
@@ -112,6 +116,26 @@ extension FileLog {
         }
         if let newest = scan.head, newest.number > content.acknowledged?.number ?? 0 { try head.store(newest) }
         return FileLog(disk, hash, catalog, notices, writer)
+    }
+
+    /// What ``lockedSegments(_:_:behind:_:)`` gives, behind the base file as it is then: segments may be archived
+    /// between the two.
+    private static func lockedSegments(
+        _ disk: any Disk, _ folder: String, _ identity: Digest
+    ) throws(LogError) -> (base: LogHead?, [BlockNumber], SegmentFile) {
+        var base = try LogBase.read(disk, folder, identity)
+        var attempt = 1
+        while true {
+            do {
+                let (firsts, last) = try lockedSegments(disk, folder, behind: base, identity)
+                return (base, firsts, last)
+            } catch {
+                let newer = try LogBase.read(disk, folder, identity)
+                guard attempt < FileLogLimits.readingAttemptsMax, newer != base else { throw error }
+                base = newer
+                attempt += 1
+            }
+        }
     }
 
     /// The segments, the last of them open for writing and locked: the lock file alone could be removed and made
@@ -152,10 +176,9 @@ extension FileLog {
     static func removeArchived(
         _ disk: any Disk, _ folder: String, through last: BlockNumber
     ) throws(DiskError) {
-        for name in try disk.list(folder) {
-            if let first = SegmentFile.first(name), first <= last { try disk.removeIfThere(folder + "/" + name) }
-        }
-        try disk.syncDirectory(folder)
+        let archived = try disk.list(folder).filter { SegmentFile.first($0).map { $0 <= last } == true }
+        for name in archived { try disk.removeIfThere(folder + "/" + name) }
+        if !archived.isEmpty { try disk.syncDirectory(folder) }
     }
 
     /// Removes segments whose making was interrupted.
@@ -182,13 +205,18 @@ extension FileLog {
     ) throws(LogError) -> FileLog {
         var attempt = 1
         while true {
+            let base = try LogBase.read(disk, folder, identity)
             do {
                 let isWritten = isWritten(disk, folder)
                 return try openOnceForReading(
                     disk, folder, headFile, identity, hash, archives, isWritten: isWritten, notice: notice)
             } catch {
-                // Beside a writer, what was read first may not fit to what was read last.
-                guard attempt < FileLogLimits.readingAttemptsMax, isWritten(disk, folder) else { throw error }
+                // Beside a writer, or while segments are archived, what was read first may not fit to what was read
+                // last.
+                let isArchived = try LogBase.read(disk, folder, identity) != base
+                guard attempt < FileLogLimits.readingAttemptsMax, isArchived || isWritten(disk, folder) else {
+                    throw error
+                }
                 attempt += 1
             }
         }

@@ -33,6 +33,8 @@ package final class FileLog: BlockLog {
     private let unwritable: String
     /// Held while a redactable part is overwritten. A reader who finds one that does not check asks again under it.
     let redacting: Mutex<Void>
+    /// Held while this process has, or waits for, the lock of the redaction's note.
+    private let noting: Mutex<Void>
 
     init(
         _ disk: any Disk, _ hash: @escaping HashFunction, _ catalog: SegmentCatalog, _ notices: [String],
@@ -46,6 +48,7 @@ package final class FileLog: BlockLog {
         self.writer = Mutex(writer)
         self.unwritable = unwritable
         redacting = Mutex(())
+        noting = Mutex(())
     }
 
     /// The last block that is known to be durable.
@@ -70,16 +73,25 @@ package final class FileLog: BlockLog {
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
             guard let writer else { throw notWritable }
-            // Whoever archives may hold the note's lock for a second: readers need not wait for that.
-            let lock = try writer.lockedNote()
-            defer { withExtendedLifetime(lock) {} }
-            try redacting.withLock { (_) throws(LogError) in try writer.redact(number, redactable) }
+            try noting.withLock { (_) throws(LogError) in
+                // Whoever archives may hold the note's lock for a second: readers need not wait for that.
+                let lock = try writer.lockedNote()
+                defer { withExtendedLifetime(lock) {} }
+                try redacting.withLock { (_) throws(LogError) in try writer.redact(number, redactable) }
+            }
         }
     }
 
     package func checkRedactable(_ number: BlockNumber) throws(LogError) {
         // Without the writer's lock: nobody is to wait here for an append.
         _ = try catalog.writableRecord(number, current: nil)
+        // Nor for whoever archives, who may be suspended: the writer would wait for it with a block that is durable.
+        let isLocked = try noting.withLockIfAvailable { (_) throws(LogError) in
+            do { return try RedactionNote.isLocked(disk, catalog.folder) } catch {
+                throw LogError(.unknown, "looking whether \(notePath) is locked: \(error)")
+            }
+        }
+        if isLocked == true { throw LogError(.unknown, RedactionNote.isLockedElsewhere(notePath)) }
     }
 
     package func close() { writer.withLock { $0 = nil } }

@@ -52,6 +52,11 @@ package enum FileLogLimits {
     static let noteLockAttemptsMax = 3_000
     static let noteLockMicroseconds: UInt32 = 10_000
 
+    /// How often, and how many microseconds after each other, an archive's file is compared with its manifest while a
+    /// name is being erased: two seconds in all, in which one file of 64 MiB is read and its manifest written.
+    static let manifestAttemptsMax = 5
+    static let manifestMicroseconds: UInt32 = 500_000
+
     /// How often a file is read before what a writer may just be changing counts as damage.
     static let readingAttemptsMax = 5
 }

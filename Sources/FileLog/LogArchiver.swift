@@ -102,6 +102,7 @@ package struct LogArchiver {
         }
         try checkIsContinued(log, identity)
         try removeLeftovers(log)
+        try mendManifest(identity)
         for segment in segments {
             progress(segment.first - 1, segments[segments.count - 1].last)
             try move(segment, identity)
@@ -130,8 +131,9 @@ package struct LogArchiver {
                 }
             } else {
                 try disk.makeDirectory(archive.path)
-                try disk.syncDirectory(archive.parent)
             }
+            // Also where it was there: who made it may have ended before this.
+            try disk.syncDirectory(archive.parent)
             if try disk.statusIfThere(at: archive.log) == nil {
                 guard try disk.list(archive.path).isEmpty else {
                     throw LogError(
@@ -155,11 +157,7 @@ package struct LogArchiver {
     private func checkIsContinued(_ log: FileLog, _ identity: Digest) throws {
         let base = log.catalog.base
         guard try hasHead() else {
-            do {
-                if let base { try LogBase.write(disk, archive.log, base, identity) }
-            } catch {
-                throw LogError(.unknown, "writing \(LogBase.path(archive.log)): \(error)")
-            }
+            if let base { try begin(behind: base, identity) }
             return
         }
         let found = try ArchivedLog(disk, archive, identity)
@@ -175,6 +173,26 @@ package struct LogArchiver {
         }
     }
 
+    /// Begins an archive behind blocks that another one has.
+    private func begin(behind base: LogHead, _ identity: Digest) throws {
+        do {
+            // A first run that was interrupted left them, or the head file was lost: nobody can say whether they are
+            // anywhere else.
+            let noted = try ArchiveManifest.read(disk, archive)?.entries.map(\.first) ?? []
+            if let first = try (noted + LogScan.listed(disk, archive.log)).min(), first <= base.number {
+                throw LogError(
+                    .superseded,
+                    "\(archive.path) has no head file, but blocks from \(first) on, and \(ledger.path) begins behind "
+                        + "block \(base.number); archive to a new folder")
+            }
+            try LogBase.write(disk, archive.log, base, identity)
+        } catch let error as LogError {
+            throw error
+        } catch {
+            throw LogError(.unknown, "writing \(LogBase.path(archive.log)): \(error)")
+        }
+    }
+
     /// What the base file says was archived: whoever archived it was ended before it was removed.
     private func removeLeftovers(_ log: FileLog) throws(LogError) {
         guard let base = log.catalog.base else { return }
@@ -186,7 +204,7 @@ package struct LogArchiver {
     // MARK: - A segment
 
     /// Has no name erased anywhere in the log while `body` is carried out.
-    private func whileNothingIsErased(_ body: () throws(DiskError) -> Void) throws(LogError) {
+    func whileNothingIsErased(_ body: () throws(DiskError) -> Void) throws(LogError) {
         do {
             guard let lock = try RedactionNote.lock(disk, ledger.log) else {
                 throw LogError(.unknown, "a name is being erased in \(ledger.log); run this again")
@@ -210,9 +228,9 @@ package struct LogArchiver {
         var fault: LogError?
         try whileNothingIsErased { () throws(DiskError) in
             do throws(LogError) {
-                let head = try copy(segment, identity)
+                let (head, digest) = try copy(segment, identity)
                 do {
-                    try note(segment, head, identity)
+                    try note(segment, head, digest)
                     try HeadFile.replace(disk, archive.headFile, head, identity)
                     try disk.syncDirectory(archive.path)
                     try ledger.note(
@@ -235,8 +253,8 @@ package struct LogArchiver {
     }
 
     /// Makes the archive's file of a segment, of blocks that were all checked.
-    /// - Returns: its last block.
-    private func copy(_ segment: Segment, _ identity: Digest) throws(LogError) -> LogHead {
+    /// - Returns: its last block, and the SHA-256 of the file.
+    private func copy(_ segment: Segment, _ identity: Digest) throws(LogError) -> (LogHead, Digest) {
         let log = try openLog(identity)
         guard let place = try log.catalog.place(of: segment.first), place.segment.header.first == segment.first,
             place.last == segment.last
@@ -259,18 +277,15 @@ package struct LogArchiver {
         }
         guard let head else { preconditionFailure("a segment that is archived has blocks") }
         _ = try image.place(in: archive.log, disk)
-        return head
+        // The file was compared with it.
+        return (head, Digest(of: image.bytes, hash))
     }
 
-    private func note(_ segment: Segment, _ head: LogHead, _ identity: Digest) throws {
-        let path = archive.log + "/" + SegmentFile.name(segment.first)
+    private func note(_ segment: Segment, _ head: LogHead, _ digest: Digest) throws {
         var manifest = try ArchiveManifest.read(disk, archive) ?? ArchiveManifest()
         // What an interrupted run noted, of a segment that then was not archived as it is now.
         manifest.entries.removeAll { $0.first > segment.first }
-        manifest.put(
-            .init(
-                first: segment.first, last: segment.last, hash: head.hash,
-                digest: try ArchiveManifest.digest(disk, path, hash)))
+        manifest.put(.init(first: segment.first, last: segment.last, hash: head.hash, digest: digest))
         try manifest.write(disk, archive)
     }
 }

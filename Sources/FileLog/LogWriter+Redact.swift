@@ -12,7 +12,7 @@ extension LogWriter {
             state = .inDoubt
             throw LogError(.unknown, "locking \(path): \(error)")
         }
-        throw LogError(.unknown, "\(path) is locked by another process: segments of the log are being archived")
+        throw LogError(.unknown, RedactionNote.isLockedElsewhere(path))
     }
 
     /// Writes a note of what is to be done, then does it, then erases the note; each durably.
@@ -38,7 +38,7 @@ extension LogWriter {
         }
         do {
             try note.carryOut(segment, header, at: offset)
-            try noteRedacted(segment)
+            noteRedacted(segment)
             try RedactionNote.erase(disk, folder)
         } catch {
             state = .inDoubt
@@ -69,7 +69,7 @@ extension LogWriter {
                 // Once more, for the page cache may show a note that is not on the disk.
                 try note.write(disk, folder)
                 try note.carryOut(segment, header, at: offset)
-                try noteRedacted(segment)
+                noteRedacted(segment)
             }
             try RedactionNote.erase(disk, folder)
         } catch let error as LogError {
@@ -89,17 +89,24 @@ extension LogWriter {
         }
     }
 
-    /// An archive's manifest has its files' digests.
-    private func noteRedacted(_ segment: SegmentFile) throws {
+    /// An archive's manifest has its files' digests. Where it cannot be written the name is erased all the same, and
+    /// the next run of the archiver writes the digest.
+    private func noteRedacted(_ segment: SegmentFile) {
         let first = segment.header.first
         guard let base = catalog.base, first <= base.number else { return }
-        let archive = try catalog.archive(of: first, before: base).folder
-        guard var manifest = try ArchiveManifest.read(disk, archive),
-            var entry = manifest.entries.first(where: { $0.first == first })
-        else { return }
-        entry.digest = try ArchiveManifest.digest(disk, segment.path, hash)
-        manifest.put(entry)
-        try manifest.write(disk, archive)
+        do {
+            let archive = try catalog.archive(of: first, before: base).folder
+            guard var manifest = try ArchiveManifest.read(disk, archive),
+                var entry = manifest.entries.first(where: { $0.first == first })
+            else { return }
+            entry.digest = try ArchiveManifest.digest(disk, segment.path, hash)
+            manifest.put(entry)
+            try manifest.write(disk, archive)
+        } catch {
+            tell(
+                "a name was erased from \(segment.path), and the manifest of its archive does not say so: \(error); "
+                    + "the next run of archive mends that")
+        }
     }
 }
 

@@ -21,6 +21,8 @@ final class LogWriter {
     let hash: HashFunction
     let configuration: FileLogConfiguration
     let catalog: SegmentCatalog
+    /// Told what an operator should know, and what keeps nothing from going on.
+    let tell: @Sendable (String) -> Void
     private let headFile: HeadFile
     /// Closing it gives the log free for another writer.
     private let lockFile: OwnedFile
@@ -48,7 +50,7 @@ final class LogWriter {
     init(
         _ disk: any Disk, _ folder: String, _ identity: Digest, _ hash: @escaping HashFunction,
         _ configuration: FileLogConfiguration, _ catalog: SegmentCatalog, _ scan: LogScan, _ headFile: HeadFile,
-        _ lockFile: OwnedFile
+        _ lockFile: OwnedFile, tell: @escaping @Sendable (String) -> Void
     ) {
         self.disk = disk
         self.folder = folder
@@ -56,6 +58,7 @@ final class LogWriter {
         self.hash = hash
         self.configuration = configuration
         self.catalog = catalog
+        self.tell = tell
         self.headFile = headFile
         self.lockFile = lockFile
         segment = scan.index.segment

@@ -123,6 +123,21 @@ extension RedactionNote {
         return nil
     }
 
+    /// Whether another open file has the note's lock.
+    static func isLocked(_ disk: any Disk, _ folder: String) throws(DiskError) -> Bool {
+        do {
+            let file = OwnedFile(disk, try disk.open(folder + "/" + name, .reading))
+            return try disk.isLocked(file.file)
+        } catch  where error == .missing {
+            // Whoever locks it makes it.
+            return false
+        }
+    }
+
+    static func isLockedElsewhere(_ path: String) -> String {
+        "\(path) is locked by another process: segments of the log are being archived"
+    }
+
     /// Makes the note durable.
     func write(_ disk: any Disk, _ folder: String) throws(DiskError) {
         let path = folder + "/" + RedactionNote.name

@@ -26,6 +26,8 @@ final class Replay {
     private var lastClosing: Timestamp = -1
     /// The version of the last catalog that decisions follow.
     private var catalogVersion: Int64 = 0
+    /// Its digest.
+    private var catalogDigest: Digest?
     /// Why nothing can be computed any more.
     private(set) var isBroken = false
 
@@ -339,13 +341,20 @@ final class Replay {
         }
     }
 
-    /// Each catalog is another than the one before, by a version of its own.
+    /// Each catalog is another than the one before, by a version of its own, and not from before the last entry. (The
+    /// block's own time says no more: the clock may have been set back between the two.)
     private func note(catalogsOf block: Block) {
         for row in block.rows.catalogs {
             expect(
                 row.version == catalogVersion + 1, block.number,
                 "it follows version \(row.version) of the catalog after version \(catalogVersion)")
-            catalogVersion = row.version
+            expect(
+                row.digest != catalogDigest, block.number,
+                "version \(row.version) of the catalog is the one before once more")
+            expect(
+                row.time >= position.time, block.number,
+                "version \(row.version) of the catalog is from before the last entry")
+            (catalogVersion, catalogDigest) = (row.version, row.digest)
             emit(.catalog) { line in
                 line.add(row.version)
                 line.endKey()

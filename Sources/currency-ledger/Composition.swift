@@ -189,7 +189,8 @@ enum Composition {
         if try folder.isArchive() { throw Failure("\(folder.path) is an archive; no service is started on one") }
         let log = try FileLog.open(
             folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256,
-            archives: archives(settings))
+            archives: archives(settings)
+        ) { logger.notice("\($0)") }
         for notice in log.notices { logger.notice("\(notice)") }
         return log
     }

@@ -83,7 +83,22 @@ extension BlockLog {
         adding account: PlayerID, through head: BlockNumber, _ places: NamePlaces
     ) throws(LogError) -> SealedBlock? {
         if let number = places.blocks[account] { return try sealed(number) }
-        let begin = max(places.searched + 1, self.first)
+        let begin = self.first
+        do throws(LogError) {
+            return try search(account, from: begin, through: head, places)
+        } catch {
+            // Blocks were archived since; reading them noticed that.
+            let now = self.first
+            guard error.kind == .archived, now > begin else { throw error }
+            return try search(account, from: now, through: head, places)
+        }
+    }
+
+    /// - Parameter readable: the first block that can be read.
+    private func search(
+        _ account: PlayerID, from readable: BlockNumber, through head: BlockNumber, _ places: NamePlaces
+    ) throws(LogError) -> SealedBlock? {
+        let begin = max(places.searched + 1, readable)
         var (first, last) = (begin, head)
         while first <= last {
             let middle = first + (last - first) / 2

@@ -17,7 +17,8 @@ struct Archive: ParsableCommand {
             blocks themselves (tables that are made anew, audit, a new standby) needs the archive from then on: name \
             it by the setting archive.
 
-            It may be interrupted and run again at any time. A ledger whose log is in PostgreSQL is refused.
+            It must run as the user who owns the ledger's folder; any other is refused, root too. It may \
+             be interrupted and run again at any time. A ledger whose log is in PostgreSQL is refused.
             """)
 
     @Argument(help: "The ledger's folder. Default: the configuration's, or ledger", completion: .directory)
@@ -72,6 +73,8 @@ struct Archive: ParsableCommand {
         let archiver = LogArchiver(of: folder, to: target, hash: Composition.sha256)
         do {
             try folder.check()
+            // Before the tables are opened: that makes files too.
+            try folder.checkIsOwn(for: "archive")
             if try folder.isArchive() { throw Failure("\(folder.path) is an archive itself") }
             let mayGo = try closed(folder, limit)
             if dryRun {
