@@ -15,7 +15,8 @@ import Testing
     }
 
     /// A ledger in small segments, of which all but the newest are of a closed period; nobody serves it.
-    private static func filled(_ studio: Studio) async throws {
+    /// - Parameter later: how many purchases come after the period.
+    private static func filled(_ studio: Studio, later: Int = purchases) async throws {
         let service = try RunningService(studio.folder)
         let client = try await service.client()
         for number in 0..<purchases {
@@ -23,7 +24,7 @@ import Testing
             _ = try await client.credit(signedTransaction: try studio.purchase(number), account: account)
         }
         _ = try await client.closePeriod(through: try await client.head().time)
-        for number in purchases..<2 * purchases {
+        for number in purchases..<purchases + later {
             let account = try player(number)
             _ = try await client.credit(signedTransaction: try studio.purchase(number), account: account)
         }
@@ -124,8 +125,11 @@ import Testing
         try await Self.filled(studio)
         #expect(try Self.archive(studio).status == 0)
         let alone = try Self.audit(studio)
-        #expect(alone.status == 0 && alone.output.contains("audited from block "), "\(alone)")
+        #expect(alone.status == 1 && alone.output.contains("audited from block "), "\(alone)")
         #expect(alone.output.contains("name their archive by --archive"), "\(alone.output)")
+        #expect(alone.output.hasSuffix("hold; nothing else was looked at\n"), "\(alone.output)")
+        let enough = try Self.audit(studio, ["--without-archive"])
+        #expect(enough.status == 0 && enough.output == alone.output, "\(enough)")
         let named = ["--archive", studio.folder.path("archive")]
         let whole = try Self.audit(studio, named)
         #expect(whole.status == 0 && whole.output.contains("rows of the tables compared"), "\(whole)")
@@ -190,6 +194,23 @@ import Testing
         #expect(audited.status == 0, "\(audited)")
     }
 
+    /// The service does not know that blocks were archived when it looks for the name, and has no archive.
+    @Test func aNameInTheLedgerIsErasedRightAfterARunBesideTheService() async throws {
+        let studio = try Studio()
+        let later = 12
+        try await Self.filled(studio, later: later)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        #expect(try Self.archive(studio).status == 0)
+        // The search begins in the middle of all blocks, which was archived.
+        let first = try #require(try Self.segments(studio, "ledger").first.flatMap { BlockNumber($0) })
+        #expect(try await client.head().block < 2 * first)
+        #expect(try await client.forget(try Self.player(Self.purchases + later - 1)))
+        await #expect(throws: WireError.self) { try await client.forget(try Self.player(5)) }
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
     @Test func aBackupHasArchivedBlocksAndIsRestored() async throws {
         let studio = try Studio()
         try await Self.filled(studio)
@@ -236,5 +257,10 @@ import Testing
         let untabled = try Self.archive(studio)
         #expect(untabled.status == 1 && untabled.error.contains("start the service"), "\(untabled)")
         #expect(!FileManager.default.fileExists(atPath: studio.folder.path("archive")))
+        // Only root can give a folder away.
+        if geteuid() == 0, chown(studio.folder.path("ledger/log"), 65_534, 65_534) == 0 {
+            let foreign = try Self.archive(studio)
+            #expect(foreign.status == 1 && foreign.error.contains("runuser -u "), "\(foreign)")
+        }
     }
 }

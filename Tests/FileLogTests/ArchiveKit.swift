@@ -30,10 +30,12 @@ struct TestArchive {
 
     func folder(_ name: String) -> LedgerFolder { LedgerFolder("/ledger/" + name) }
 
-    func open(_ archives: [String]) throws -> FileLog {
+    func open(
+        _ archives: [String], tell: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws -> FileLog {
         try FileLog.open(
             folder: ledger.folder.log, headFile: ledger.folder.headFile, identity: testIdentity, hash: testSHA256,
-            configuration: ledger.configuration, archives: archives.map(folder), disk: disk)
+            configuration: ledger.configuration, archives: archives.map(folder), disk: disk, tell: tell)
     }
 
     func openForReading(_ archives: [String]) throws -> FileLog {

@@ -1,7 +1,14 @@
 import FileLog
 import Ledger
 import LedgerTestKit
+import Synchronization
 import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// Segments are moved into an archive: wherever that is interrupted no block is lost, and every bit of it is checked.
 @Suite struct ArchiveTests {
@@ -161,6 +168,83 @@ import Testing
             try again.extend(2, &random)
             again.close()
             #expect(try archive.chain(["archive"], context).prefix(blocks.count).map { $0 } == read, "\(context)")
+        }
+    }
+
+    @Test func aManifestThatCannotBeWrittenKeepsNothingFromGoingOnAndTheNextRunMendsIt() throws {
+        var (archive, log, blocks, random) = try TestArchive.led(1)
+        let disk = archive.disk
+        let end = try #require(try archive.run(through: 20).head).number
+        log.close()
+        let target = try #require(blocks.prefix(Int(end)).firstIndex { $0.redactable.count > 8 })
+        blocks[target].redactable = [UInt8](repeating: 0, count: blocks[target].redactable.count)
+        let (segments, manifest) = (archive.folder("archive").log, archive.folder("archive").manifest)
+        let told = Mutex<[String]>([])
+
+        log = try archive.open(["archive"]) { words in told.withLock { $0.append(words) } }
+        disk.setFault { $0.kind == .write && $0.path.hasPrefix(segments) ? .failure(.failed) : nil }
+        #expect(logError { try log.redact(BlockNumber(target + 1), blocks[target].redactable) }?.kind == .unknown)
+        // From here on only the manifest cannot be written.
+        disk.setFault { $0.isChange && $0.path.hasPrefix(manifest) ? .failure(.full) : nil }
+        blocks.append(try log.leadWithTestBlock(&random))
+        #expect(told.withLock { $0.count } == 1)
+        #expect(told.withLock { $0.first }?.contains(manifest) == true)
+        #expect(try log.readAll() == blocks)
+        log.close()
+
+        // Nothing is left that a start had to finish.
+        log = try archive.open(["archive"])
+        #expect(log.notices == [])
+        blocks.append(try log.leadWithTestBlock(&random))
+        log.close()
+        disk.clearFault()
+        let (found, words) = try archive.inspected(["archive"])
+        #expect(found == blocks)
+        #expect(words.count == 1 && words.first?.contains("does not have the SHA-256") == true, "\(words)")
+        #expect(try archive.run(through: 20).segments == [])
+        #expect(try archive.chain(["archive"]) == blocks)
+    }
+
+    /// The manifest is not made to say what a damaged file is.
+    @Test func aRunDoesNotMendTheDigestOfADamagedFile() throws {
+        let (archive, log, _, _) = try TestArchive.led(12)
+        try archive.run(through: 20)
+        log.close()
+        let path = archive.folder("archive").log + "/00000000000000000001"
+        let bytes = try archive.disk.bytes(path)
+        let manifest = try archive.disk.bytes(archive.folder("archive").manifest)
+        for place in [bytes.count / 2, bytes.count - 1] {
+            var damaged = bytes
+            damaged[place] ^= 1
+            try archive.disk.setBytes(path, damaged)
+            try archive.run(through: 20)
+            #expect(try archive.disk.bytes(archive.folder("archive").manifest) == manifest, "byte \(place)")
+        }
+    }
+
+    @Test func noNameIsBegunToBeErasedWhileAnotherHasTheNotesLock() throws {
+        let (archive, log, blocks, _) = try TestArchive.led(11)
+        defer { log.close() }
+        let named = try #require(blocks.last { !$0.redactable.isEmpty })
+        try log.checkRedactable(named.number)
+        let note = try archive.disk.open(archive.ledger.folder.log + "/redaction", .writingOrCreating)
+        #expect(try archive.disk.lock(note))
+        let error = logError { try log.checkRedactable(named.number) }
+        #expect(error?.kind == .unknown && error?.description.contains("are being archived") == true)
+        archive.disk.close(note)
+        try log.checkRedactable(named.number)
+        try log.redact(named.number, [UInt8](repeating: 0, count: named.redactable.count))
+        try log.checkRedactable(named.number)
+    }
+
+    // MARK: Who may
+
+    @Test func nobodyButTheOwnerOfTheLogsFolderMayArchive() throws {
+        try TestLedger.withReal { ledger in
+            try ledger.folder.checkIsOwn(for: "archive")
+            let error = logError { try ledger.folder.checkIsOwn(of: geteuid() + 1, for: "archive") }
+            #expect(error?.description.hasPrefix(ledger.folder.log + " belongs to the user ") == true)
+            #expect(error?.description.contains("runuser -u ") == true)
         }
     }
 

@@ -403,6 +403,10 @@ enum Mutation {
             { rows, generator in change(&rows.catalogs, &generator) { $0.version += 1 } }
         ),
         (
+            "the time of a catalog",
+            { rows, generator in change(&rows.catalogs, &generator) { $0.time = -1 } }
+        ),
+        (
             "a statement's share",
             { rows, generator in
                 let last = Dictionary(rows.statements.map { ($0.transaction, $0.time) }, uniquingKeysWith: max)
