@@ -22,7 +22,7 @@ extension LedgerFolder {
         let owner = getpwuid(status.st_uid).map { String(cString: $0.pointee.pw_name) } ?? "#\(status.st_uid)"
         throw LogError(
             .unknown,
-            "\(log) belongs to the user \(owner), who could not read what another one writes there: run \(what) as that user "
-                + "(runuser -u \(owner) -- currency-ledger …)")
+            "\(log) belongs to the user \(owner), who could not read what another one writes there: run \(what) as "
+                + "that user (runuser -u \(owner) -- currency-ledger …)")
     }
 }

@@ -192,8 +192,8 @@ struct Audit: ParsableCommand {
         Console.print(
             """
             ledger \(path): audited from block \(base.number + 1) on, which continues \(base.hash.hexadecimal): files, \
-            chain and form of the blocks. Sums, purchases, signatures and tables need the blocks before it: name their archive by \
-            --archive
+            chain and form of the blocks. Sums, purchases, signatures and tables need the blocks before it: name \
+            their archive by --archive
             """)
         tellEnd(summary)
     }
