@@ -419,6 +419,14 @@ CREATE TABLE closing (
     actor INTEGER                       -- who asked for it
 ) STRICT;
 
+-- The catalogs that decisions followed, each from its block on.
+CREATE TABLE catalog (
+    version INTEGER PRIMARY KEY,        -- one more than that of the catalog before
+    digest BLOB NOT NULL CHECK (length(digest) = 32), -- SHA-256 of the catalog's file
+    time INTEGER NOT NULL,
+    block INTEGER NOT NULL              -- which says so, and the first that follows it
+) STRICT;
+
 ----------------------------------------------------------------------------------------------- views
 
 -- Whose everything is that a linked account had. Of accounts that are not linked there is no row. It is computed of all
@@ -453,3 +461,12 @@ FROM transfer
     JOIN account ON account.id = transfer.account
     JOIN currency ON currency.id = transfer.currency
     LEFT JOIN actor ON actor.id = entry.actor;
+
+-- The catalog of which each purchase has its grants. There is no row for those that were recorded before the blocks
+-- said which catalog it was; what was carried over from other books brought its grants along.
+CREATE VIEW purchase_catalog AS
+SELECT purchase.transaction_id, catalog.version, catalog.digest
+FROM purchase
+    JOIN catalog
+        ON catalog.version = (SELECT max(former.version) FROM catalog AS former WHERE former.block <= purchase.block)
+WHERE purchase.source <> 'imported';

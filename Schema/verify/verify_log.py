@@ -3,6 +3,8 @@
 
     verify_log.py PATH      a ledger's folder, a file log's folder, or a file of blocks one after the other, each as
                             its body's count of bytes (4, big-endian), the body, and the same of its redactable part
+    verify_log.py ARCHIVE… LEDGER
+                            the folders of a ledger's archives, in the order of their blocks, and its own: one chain
 
 Checked are: the chain (numbers, previous hashes, terms, times), SHA-256 of each body, the first block, the canonical
 form of every section, dense sequences, salted names, that names are gone where a block erases them and nowhere else,
@@ -557,10 +559,30 @@ def crc32c(*parts):
     return (value ^ 0xFFFFFFFF).to_bytes(4, "big")
 
 
-def segments(folder):
-    """The records of a file log's segments, up to what was written ahead of the last one."""
-    for path in sorted(path for path in folder.iterdir() if path.name.isdigit()):
+def base(folder):
+    """The last block that was archived from a file log's folder, and its hash; 0 and zeros where none was."""
+    slot = head_slot(folder / "base")
+    return (int.from_bytes(slot[16:24], "big"), slot[64:96]) if slot else (0, bytes(32))
+
+
+def digests(folder):
+    """The SHA-256 of each segment of an archive by its name, as its manifest has it; nothing in a ledger."""
+    path = folder.parent / "manifest"
+    lines = path.read_text().splitlines() if path.exists() else []
+    need(not lines or lines[0] == "# currency-ledger archive 1", "the manifest is of another format")
+    return {line[66:].removeprefix("log/"): line[:64] for line in lines if not line.startswith("#")}
+
+
+def segments(folder, last=None):
+    """The records of a file log's segments, up to what was written ahead of the last one.
+
+    Those that were archived are left out, and those behind the last block of an archive."""
+    first, known = base(folder)[0] + 1, digests(folder)
+    paths = sorted(path for path in folder.iterdir() if path.name.isdigit() and int(path.name) >= first)
+    for path in paths if last is None else [path for path in paths if int(path.name) <= last]:
         data = path.read_bytes()
+        need(not known or known.get(path.name) == hashlib.sha256(data).hexdigest(),
+             f"{path.name} does not have the SHA-256 of the manifest")
         need(data[:12] == b"CLedgLog\0\0\0\1" and len(data) >= 96, f"{path.name} is no segment of format 1")
         need(crc32c(data[:92]) == data[92:96], f"the header of {path.name} is damaged")
         need(not any(data[12:16] + data[88:92]), f"{path.name} has reserved bytes that are not 0")
@@ -577,29 +599,49 @@ def segments(folder):
         need(not any(data[place:]), f"{path.name} has bytes at {place} that are no record: a torn tail, or damage")
 
 
-def acknowledged(path):
-    """The number of the last acknowledged block, of a ledger's head file; 0 where there is none."""
+def head_slot(path):
+    """The slot of a head file that names the later block; nothing where there is no file."""
     if not path.exists():
-        return 0
+        return None
     data = path.read_bytes()
-    need(len(data) == 4096, "the head file does not have 4,096 bytes")
+    need(len(data) == 4096, f"the {path.name} file does not have 4,096 bytes")
     slots = [data[at:at + 100] for at in (0, 2048) if data[at:at + 8] == b"CLedgHea"]
     slots = [slot for slot in slots if crc32c(slot[:96]) == slot[96:]]
-    need(slots, "the head file has no whole slot")
-    need(all(slot[8:16] == b"\0\0\0\1\0\0\0\0" for slot in slots), "the head file is of another format, or damaged")
-    return max(int.from_bytes(slot[16:24], "big") for slot in slots)
+    need(slots, f"the {path.name} file has no whole slot")
+    need(all(slot[8:16] == b"\0\0\0\1\0\0\0\0" for slot in slots),
+         f"the {path.name} file is of another format, or damaged")
+    return max(slots, key=lambda slot: slot[16:24])
+
+
+def acknowledged(path):
+    """The number of the last acknowledged block, of a ledger's head file; 0 where there is none."""
+    slot = head_slot(path)
+    return int.from_bytes(slot[16:24], "big") if slot else 0
+
+
+def read(ledger, path):
+    """Goes on with a ledger's folder, an archive, a file log's folder or a file of blocks."""
+    newest = acknowledged(path / "head")
+    is_archive = (path / "manifest").exists()
+    path = path / "log" if (path / "log").is_dir() else path
+    if path.is_dir():
+        archived, hash = base(path)
+        need(archived == ledger.number,
+             f"{path} begins with block {archived + 1}: name the archives before it, in their order")
+        need(hash == ledger.hash, f"{path} does not continue what comes before it")
+    for body, redactable, expected in segments(path, newest if is_archive else None) if path.is_dir() else stream(path):
+        need(expected in (None, hashlib.sha256(body).digest()), "the body does not have the block's hash")
+        ledger.block(body, redactable)
+    need(ledger.number >= newest, f"it is missing, and block {newest} was acknowledged: the log went back in time")
 
 
 def main():
-    path = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit(__doc__)
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     ledger = Ledger()
     try:
-        newest = acknowledged(path / "head")
-        path = path / "log" if (path / "log").is_dir() else path
-        for body, redactable, expected in segments(path) if path.is_dir() else stream(path):
-            need(expected in (None, hashlib.sha256(body).digest()), "the body does not have the block's hash")
-            ledger.block(body, redactable)
-        need(ledger.number >= newest, f"it is missing, and block {newest} was acknowledged: the log went back in time")
+        for path in sys.argv[1:]:
+            read(ledger, pathlib.Path(path))
     except Fault as fault:
         sys.exit(f"block {ledger.number + 1}: {fault}")
     for currency, code in ledger.codes.items():

@@ -32,17 +32,18 @@ extension FileLog {
     }
 
     /// Opens a log for its one writer; on a file system that is read-only, for reading.
+    /// - Parameter archives: where blocks are that were archived. They are read there, and names in them erased.
     /// - Throws: ``LogError``: `superseded` where another has it open, `corrupt` where what is there is not what was
     ///   written, or is another ledger's, `unknown` where it cannot be read or written now.
     package static func open(
         folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
-        configuration: FileLogConfiguration = .init(), disk: any Disk = SystemDisk()
+        configuration: FileLogConfiguration = .init(), archives: [LedgerFolder] = [], disk: any Disk = SystemDisk()
     ) throws(LogError) -> FileLog {
         guard let lock = try lock(disk, folder) else {
             let notice = "the file system of \(folder) is read-only: what is durable is read, and nothing is written"
-            return try openForReading(disk, folder, headFile, identity, hash, notice: notice)
+            return try openForReading(disk, folder, headFile, identity, hash, archives, notice: notice)
         }
-        return try open(disk, folder, headFile, identity, hash, configuration, lock)
+        return try open(disk, folder, headFile, identity, hash, configuration, archives, lock)
     }
 
     /// Takes the lock of a log's one writer, until nobody has the file any more.
@@ -72,15 +73,16 @@ extension FileLog {
 
     private static func open(
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
-        _ configuration: FileLogConfiguration, _ lockFile: OwnedFile
+        _ configuration: FileLogConfiguration, _ archives: [LedgerFolder], _ lockFile: OwnedFile
     ) throws(LogError) -> FileLog {
         let content = try HeadFile.content(disk, headPath, identity)
         let note = try RedactionNote.content(disk, folder + "/" + RedactionNote.name)
-        let (firsts, last) = try lockedSegments(disk, folder, identity)
+        let base = try LogBase.read(disk, folder, identity)
+        let (firsts, last) = try lockedSegments(disk, folder, behind: base, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = note { redaction = begun }
         let scan = try LogScan(
-            folder, firsts, last, acknowledged: content.acknowledged, note: redaction, hash)
+            folder, firsts, behind: base, last, acknowledged: content.acknowledged, note: redaction, hash)
         var notices: [String] = []
         if content == .missing { notices.append("the head file \(headPath) was missing and is made anew") }
         if scan.tail == .torn {
@@ -89,10 +91,11 @@ extension FileLog {
                     + "segment file \(last.path)")
         }
         try writeTailAgain(scan)
-        let catalog = SegmentCatalog(folder, disk, identity, scan)
+        let catalog = SegmentCatalog(folder, disk, identity, scan, archives: archives)
         let head: HeadFile
         do {
             try removeTemporary(disk, folder)
+            if let base { try removeArchived(disk, folder, through: base.number) }
             try disk.syncDirectory(folder)
             if content == .missing { try HeadFile.create(disk, headPath, identity) }
             // Also where it was there: who made it may have been killed before this, and a power cut would take it.
@@ -114,15 +117,16 @@ extension FileLog {
     /// The segments, the last of them open for writing and locked: the lock file alone could be removed and made
     /// again.
     private static func lockedSegments(
-        _ disk: any Disk, _ folder: String, _ identity: Digest
+        _ disk: any Disk, _ folder: String, behind base: LogHead?, _ identity: Digest
     ) throws(LogError) -> ([BlockNumber], SegmentFile) {
-        let firsts = try LogScan.firsts(disk, folder)
+        let firsts = try LogScan.firsts(disk, folder, behind: base)
         let first = firsts[firsts.count - 1]
         let path = folder + "/" + SegmentFile.name(first)
         let last = try SegmentFile.open(disk, path, first: first, identity, .writing)
         let isLocked: Bool
         do { isLocked = try disk.lock(last.file) } catch { throw LogError(.unknown, "locking \(path): \(error)") }
-        guard isLocked, try LogScan.firsts(disk, folder) == firsts else { throw isOpenElsewhere(folder) }
+        // The first ones may just be archived.
+        guard isLocked, try LogScan.listed(disk, folder).last == first else { throw isOpenElsewhere(folder) }
         return (firsts, last)
     }
 
@@ -144,6 +148,16 @@ extension FileLog {
         }
     }
 
+    /// Removes segments that were archived: whoever archived them was interrupted before this.
+    static func removeArchived(
+        _ disk: any Disk, _ folder: String, through last: BlockNumber
+    ) throws(DiskError) {
+        for name in try disk.list(folder) {
+            if let first = SegmentFile.first(name), first <= last { try disk.removeIfThere(folder + "/" + name) }
+        }
+        try disk.syncDirectory(folder)
+    }
+
     /// Removes segments whose making was interrupted.
     private static func removeTemporary(_ disk: any Disk, _ folder: String) throws(DiskError) {
         for name in try disk.list(folder) where name.hasSuffix(SegmentFile.temporarySuffix) {
@@ -156,22 +170,22 @@ extension FileLog {
     /// Nothing is locked, written or repaired. To see blocks that were appended since, it is opened again.
     package static func openForReading(
         folder: String, headFile: String, identity: Digest, hash: @escaping HashFunction,
-        disk: any Disk = SystemDisk()
+        archives: [LedgerFolder] = [], disk: any Disk = SystemDisk()
     ) throws(LogError) -> FileLog {
-        try openForReading(disk, folder, headFile, identity, hash, notice: nil)
+        try openForReading(disk, folder, headFile, identity, hash, archives, notice: nil)
     }
 
     /// - Parameter notice: why it cannot be written.
     private static func openForReading(
         _ disk: any Disk, _ folder: String, _ headFile: String, _ identity: Digest, _ hash: @escaping HashFunction,
-        notice: String?
+        _ archives: [LedgerFolder], notice: String?
     ) throws(LogError) -> FileLog {
         var attempt = 1
         while true {
             do {
                 let isWritten = isWritten(disk, folder)
                 return try openOnceForReading(
-                    disk, folder, headFile, identity, hash, isWritten: isWritten, notice: notice)
+                    disk, folder, headFile, identity, hash, archives, isWritten: isWritten, notice: notice)
             } catch {
                 // Beside a writer, what was read first may not fit to what was read last.
                 guard attempt < FileLogLimits.readingAttemptsMax, isWritten(disk, folder) else { throw error }
@@ -183,20 +197,21 @@ extension FileLog {
     /// - Parameter isWritten: whether a writer may append meanwhile.
     static func openOnceForReading(
         _ disk: any Disk, _ folder: String, _ headPath: String, _ identity: Digest, _ hash: @escaping HashFunction,
-        isWritten: Bool, notice: String?
+        _ archives: [LedgerFolder] = [], isWritten: Bool, notice: String?
     ) throws(LogError) -> FileLog {
         let content = try HeadFile.content(disk, headPath, identity)
         var redaction: RedactionNote?
         if case .note(let begun) = try RedactionNote.content(disk, folder + "/" + RedactionNote.name) {
             redaction = begun
         }
-        let firsts = try LogScan.firsts(disk, folder)
+        let base = try LogBase.read(disk, folder, identity)
+        let firsts = try LogScan.firsts(disk, folder, behind: base)
         let first = firsts[firsts.count - 1]
         let last = try SegmentFile.open(
             disk, folder + "/" + SegmentFile.name(first), first: first, identity, .reading)
         let scan = try LogScan(
-            folder, firsts, last, acknowledged: content.acknowledged, note: redaction, hash)
-        let catalog = SegmentCatalog(folder, disk, identity, scan)
+            folder, firsts, behind: base, last, acknowledged: content.acknowledged, note: redaction, hash)
+        let catalog = SegmentCatalog(folder, disk, identity, scan, archives: archives)
         // A block that the writer has not acknowledged may be in the page cache only.
         if isWritten, case .head(let acknowledged) = content { catalog.limit(to: acknowledged) }
         let notices = notice.map { [$0] } ?? []

@@ -51,6 +51,8 @@ package final class FileLog: BlockLog {
     /// The last block that is known to be durable.
     package var head: LogHead? { catalog.head }
 
+    package var first: BlockNumber { catalog.beginning().first }
+
     package func settle() throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
             guard let writer else { throw notWritable }
@@ -68,6 +70,9 @@ package final class FileLog: BlockLog {
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try writer.withLock { (writer) throws(LogError) in
             guard let writer else { throw notWritable }
+            // Whoever archives may hold the note's lock for a second: readers need not wait for that.
+            let lock = try writer.lockedNote()
+            defer { withExtendedLifetime(lock) {} }
             try redacting.withLock { (_) throws(LogError) in try writer.redact(number, redactable) }
         }
     }

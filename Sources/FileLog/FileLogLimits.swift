@@ -44,6 +44,14 @@ package enum FileLogLimits {
     /// the next backup has what they lack.
     static let backupRunsMax = 5
 
+    /// How many of the newest segments are never archived: the next start, a standby and a backup go on from them.
+    package static let segmentsKept = 2
+
+    /// How often, and how many microseconds after each other, a lock is asked for that another process has while it
+    /// archives one segment: half a minute in all, in which a slow disk writes and reads one.
+    static let noteLockAttemptsMax = 3_000
+    static let noteLockMicroseconds: UInt32 = 10_000
+
     /// How often a file is read before what a writer may just be changing counts as damage.
     static let readingAttemptsMax = 5
 }

@@ -15,13 +15,13 @@ extension HeadFile {
         /// Reads the file at `path`, again where a writer may have stored into it at the same moment.
         init(_ disk: any Disk, _ path: String) {
             for _ in 0..<FileLogLimits.readingAttemptsMax {
-                self = Findings(readingOnce: disk, path)
+                self = Findings(readingOnce: disk, path, name: "the head file \(path)")
                 if faults.isEmpty && tornSlots.isEmpty { return }
             }
         }
 
-        private init(readingOnce disk: any Disk, _ path: String) {
-            let name = "the head file \(path)"
+        /// - Parameter name: what the file is called in words.
+        init(readingOnce disk: any Disk, _ path: String, name: String) {
             do {
                 guard let status = try disk.statusIfThere(at: path) else {
                     faults.append("\(name) is missing: that the log lost its end would not be noticed")

@@ -15,6 +15,8 @@ package import Ledger
 package struct LogBackup {
     /// What a run did.
     package struct Summary: Hashable, Sendable {
+        /// The first block of the backup.
+        package var first: BlockNumber = 1
         /// The last block of the backup.
         package var head: LogHead
         package var segments = 0
@@ -34,15 +36,19 @@ package struct LogBackup {
 
     let ledger: LedgerFolder
     let backup: LedgerFolder
+    let archives: [LedgerFolder]
     let hash: HashFunction
     let disk: any Disk
 
+    /// - Parameter archives: where blocks are that were archived: they come into the backup too. Without them it begins
+    ///   where the log does.
     package init(
-        of ledger: LedgerFolder, in backup: LedgerFolder, hash: @escaping HashFunction,
+        of ledger: LedgerFolder, in backup: LedgerFolder, archives: [LedgerFolder] = [], hash: @escaping HashFunction,
         disk: any Disk = SystemDisk()
     ) {
         self.ledger = ledger
         self.backup = backup
+        self.archives = archives
         self.hash = hash
         self.disk = disk
     }
@@ -100,19 +106,23 @@ package struct LogBackup {
             throw LogError(.corrupt, "no segment file of \(ledger.log) says whose ledger it is")
         }
         let log = try FileLog.openForReading(
-            folder: ledger.log, headFile: ledger.headFile, identity: identity, hash: hash, disk: disk)
+            folder: ledger.log, headFile: ledger.headFile, identity: identity, hash: hash, archives: archives,
+            disk: disk)
         guard let head = log.head else { throw LogError(.unknown, "\(ledger.path) has no blocks yet") }
         try syncEnd(log, head)
-        try checkIsOutside()
+        try backup.checkIsOutside(ledger, as: "a backup", disk)
         try makeFolders()
         // No other run, no restore and no service has the backup meanwhile.
         guard let lock = try FileLog.lock(disk, backup.log) else {
             throw LogError(.unknown, "\(backup.path) is on a file system that is read-only")
         }
         try checkIsContinued(by: log, head, identity)
-        var summary = Summary(head: head, written: before.written, writtenBytes: before.writtenBytes)
-        try copy(log, identity, &summary) { progress(.copying, $0, head.number) }
-        try finish(head, identity)
+        let begin = log.catalog.beginning()
+        try beginBackup(behind: begin.base, identity)
+        var summary = Summary(
+            first: begin.first, head: head, written: before.written, writtenBytes: before.writtenBytes)
+        try copy(log, behind: begin.base, identity, &summary) { progress(.copying, $0, head.number) }
+        try finish(head, behind: begin.base, identity)
         if !isLast, try isErasedSince(head, identity) { return (summary, true) }
         try verify(head, identity) { progress(.verifying, $0, head.number) }
         withExtendedLifetime(lock) {}
@@ -125,37 +135,6 @@ package struct LogBackup {
         guard let segment = try log.catalog.place(of: head.number)?.segment else { return }
         do { try disk.sync(segment.file) } catch {
             throw LogError(.unknown, "syncing segment file \(segment.path): \(error)")
-        }
-    }
-
-    /// A backup within the ledger's own folder would be lost with it, and be taken for a part of it.
-    private func checkIsOutside() throws(LogError) {
-        do {
-            let own = try disk.status(at: ledger.path)
-            var path = backup.path
-            var below: FileStatus?
-            while true {
-                guard let there = try disk.statusIfThere(at: path) else {
-                    let above = LedgerFolder(path).parent
-                    if above == path { return }
-                    path = above
-                    continue
-                }
-                // The root is its own parent. What is no folder is refused where the backup's is made.
-                if there.kind != .directory || below.map(there.isSameFile) == true { return }
-                if there.isSameFile(as: own), path != backup.path {
-                    throw LogError(
-                        .unknown,
-                        "\(backup.path) is within the ledger \(ledger.path); a backup has a folder of its own, "
-                            + "elsewhere")
-                }
-                below = there
-                path += "/.."
-            }
-        } catch let error as LogError {
-            throw error
-        } catch {
-            throw LogError(.unknown, "looking where the backup \(backup.path) is: \(error)")
         }
     }
 
@@ -225,12 +204,14 @@ package struct LogBackup {
                 "\(backup.path) is of another past than \(ledger.path): "
                     + (words ?? "they have different blocks \(end.number)"))
         }
-        let begun = Set(try LogScan.listed(disk, ledger.log))
+        let begun = try log.catalog.allFirsts()
         if let other = firsts.first(where: { !begun.contains($0) }) {
+            let isArchived = log.catalog.base.map { other <= $0.number } ?? false
             throw LogError(
                 .superseded,
-                "\(backup.path) has a segment file that begins with block \(other), and \(ledger.path) has not; make "
-                    + "the backup in a new folder")
+                "\(backup.path) has a segment file that begins with block \(other), and \(ledger.path) has not"
+                    + (isArchived ? ", for it was archived; name the archive, or make" : "; make")
+                    + " the backup in a new folder")
         }
     }
 
@@ -276,11 +257,20 @@ package struct LogBackup {
 
     // MARK: - Copying
 
+    /// A new backup of a log whose first blocks were archived says so, before it has a segment.
+    private func beginBackup(behind base: LogHead?, _ identity: Digest) throws(LogError) {
+        guard let base, try LogScan.listed(disk, backup.log).isEmpty else { return }
+        do { try LogBase.write(disk, backup.log, base, identity) } catch {
+            throw LogError(.unknown, "writing the base file \(LogBase.path(backup.log)): \(error)")
+        }
+    }
+
     private func copy(
-        _ log: FileLog, _ identity: Digest, _ summary: inout Summary, _ progress: (BlockNumber) -> Void
+        _ log: FileLog, behind base: LogHead?, _ identity: Digest, _ summary: inout Summary,
+        _ progress: (BlockNumber) -> Void
     ) throws(LogError) {
-        var next: BlockNumber = 1
-        var previous = Digest.zero
+        var next = (base?.number ?? 0) + 1
+        var previous = base?.hash ?? .zero
         while next <= summary.head.number, let place = try log.catalog.place(of: next) {
             guard place.segment.header.previous == previous else {
                 throw place.segment.corrupt(next, "its segment does not continue the one before")
@@ -307,8 +297,14 @@ package struct LogBackup {
     }
 
     /// Puts the head in, and takes out what a backup has not.
-    private func finish(_ head: LogHead, _ identity: Digest) throws(LogError) {
+    private func finish(_ head: LogHead, behind base: LogHead?, _ identity: Digest) throws(LogError) {
         do {
+            // A backup that began later has the blocks before that by now, where their archive was named.
+            if let base {
+                try LogBase.write(disk, backup.log, base, identity)
+            } else {
+                try disk.removeIfThere(LogBase.path(backup.log))
+            }
             // A plain copy may have a note, which has names of its time.
             try disk.removeIfThere(backup.log + "/" + RedactionNote.name)
             for name in try disk.list(backup.log) where name.hasSuffix(SegmentFile.temporarySuffix) {

@@ -110,7 +110,7 @@ extension LogInspection {
             let note: RedactionNote.Content
             let found: (record: SegmentFile.Record, isPaddingZero: Bool)?
             do {
-                note = try RedactionNote.content(disk, folder + "/" + RedactionNote.name)
+                note = try RedactionNote.content(disk, notePath)
                 segment.forget()
                 found = try segment.record(header, hash)
             } catch {

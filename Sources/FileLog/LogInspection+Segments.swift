@@ -33,8 +33,8 @@ extension LogInspection {
     private func missSegments(before first: BlockNumber, _ path: String) {
         let missing = folder + "/" + SegmentFile.name(number)
         let words =
-            number == 1
-            ? "segment file \(missing), which begins with block 1, is missing"
+            number == (base?.number ?? 0) + 1
+            ? "segment file \(missing), which begins with block \(number), is missing"
             : "\(blocks(through: first - 1)): not in a segment file before \(path); \(missing) is missing, or the "
                 + "one before it lost its end"
         lose(through: first - 1, words)

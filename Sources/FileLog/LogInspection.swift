@@ -17,6 +17,8 @@ package final class LogInspection: LogInspector {
     package let identity: Digest?
     /// The last block that was acknowledged when the inspection began, as the head file says.
     package let head: LogHead?
+    /// The last block that was archived, before those that are handed over; `nil` where these begin with block 1.
+    package let base: LogHead?
     /// Whether a writer had the log open when the inspection began.
     package let isWritten: Bool
 
@@ -33,6 +35,8 @@ package final class LogInspection: LogInspector {
     private let headBytes: [UInt8]
     /// A redaction that was begun and is not finished.
     let note: RedactionNote?
+    /// Where the note of a redaction stands: an archive's names are erased by the ledger's writer.
+    let notePath: String
     var isNotedBlockMet = false
 
     /// What is behind this block is a writer's, and not looked at.
@@ -40,8 +44,8 @@ package final class LogInspection: LogInspector {
     /// The first blocks of the segments that are not opened yet.
     var firsts: ArraySlice<BlockNumber>
     var segment: SegmentInspection?
-    var number: BlockNumber = 1
-    var previous: Digest? = .zero
+    var number: BlockNumber
+    var previous: Digest?
     private var steps: [LogStep] = []
     private var isFinished = false
 
@@ -59,21 +63,41 @@ package final class LogInspection: LogInspector {
     ///   - folder: the log's own.
     ///   - headFile: where the head's number and hash are kept, outside of the log.
     /// - Throws: ``LogError`` `unknown` where the folder cannot be listed. Anything else is a step.
-    package init(
+    package convenience init(
         folder: String, headFile: String, hash: @escaping HashFunction, mode: Mode = .asFound,
         disk: any Disk = SystemDisk()
+    ) throws(LogError) {
+        try self.init(folder, headFile, archiveOf: nil, hash, mode, disk)
+    }
+
+    /// - Parameter ledger: the log's folder of the ledger of which this is an archive; `nil` where it is none.
+    init(
+        _ folder: String, _ headFile: String, archiveOf ledger: String?, _ hash: @escaping HashFunction, _ mode: Mode,
+        _ disk: any Disk
     ) throws(LogError) {
         self.mode = mode
         let wasWritten = mode.isWritten(disk, folder)
         let headFindings = HeadFile.Findings(disk, headFile)
-        let noteFindings = RedactionNote.Findings(disk, folder + "/" + RedactionNote.name)
+        notePath = (ledger ?? folder) + "/" + RedactionNote.name
+        let noteFindings = RedactionNote.Findings(disk, notePath)
+        // Before the segments: those that it says were archived may be gone.
+        var baseFault: LogError?
+        var base: LogHead?
+        do throws(LogError) {
+            base = try LogBase.read(disk, folder, nil)
+        } catch {
+            baseFault = error
+        }
         // After the head file: they have every block that it names.
-        let listed = try LogScan.listed(disk, folder)
+        let listed = try LogScan.listed(disk, folder).filter { $0 > base?.number ?? 0 }
         isWritten = wasWritten || mode.isWritten(disk, folder)
 
         let firsts = listed.prefix { $0 <= FileLogLimits.blockNumberMax }
         let owner =
             LogInspection.identity(disk, folder, firsts) ?? headFindings.heads.first?.identity
+        if baseFault == nil {
+            do throws(LogError) { _ = try LogBase.read(disk, folder, owner) } catch { baseFault = error }
+        }
         let slots = headFindings.heads.filter { $0.identity == owner }.map(\.head)
         let newest = slots.max { $0.number < $1.number }
         identity = owner
@@ -85,8 +109,11 @@ package final class LogInspection: LogInspector {
         self.slots = slots
         acknowledged = newest?.number
         headBytes = headFindings.bytes
+        self.base = base
+        number = (base?.number ?? 0) + 1
+        previous = base?.hash ?? .zero
         // Beside a writer a note comes and goes.
-        note = isWritten ? nil : noteFindings.note
+        note = isWritten || ledger != nil ? nil : noteFindings.note
         limit = isWritten ? newest?.number : nil
         self.firsts = firsts
 
@@ -97,7 +124,8 @@ package final class LogInspection: LogInspector {
             faults.append("the head file \(headFile) belongs to another ledger: its bundle id or environment differs")
         }
         faults += LogInspection.lockFaults(disk, folder + "/" + FileLog.lockName)
-        if !isWritten { faults += noteFindings.faults }
+        if !isWritten, ledger == nil { faults += noteFindings.faults }
+        if let baseFault { faults.append(baseFault.description) }
         faults += listed[firsts.endIndex...].map {
             "segment file \(folder)/\(SegmentFile.name($0)) is damaged: no ledger has so many blocks"
         }
@@ -179,7 +207,7 @@ package final class LogInspection: LogInspector {
         isFinished = true
         if let note, !isNotedBlockMet, note.number < 1 || note.number >= number {
             damage(
-                "the redaction noted in \(folder)/\(RedactionNote.name) is of block \(note.number); the log has no "
+                "the redaction noted in \(notePath) is of block \(note.number); the log has no "
                     + "such block")
         }
         guard let acknowledged, number <= acknowledged else { return }

@@ -21,7 +21,8 @@ package struct LogRestore {
 
     /// What a run did.
     package struct Summary: Hashable, Sendable {
-        /// The last block of the new ledger.
+        /// The first block of the new ledger, and its last one.
+        package var first: BlockNumber
         package var head: LogHead
         /// Where the old ledger is now; `nil` where there was none.
         package var replaced: String?
@@ -64,13 +65,13 @@ package struct LogRestore {
     ) throws -> Summary {
         try backup.check(disk)
         let old = try oldLedger()
-        let (head, identity, firsts) = try check(against: old, progress: { progress(.checking, $0, $1) }, tell: tell)
-        let content = Content(head: head, identity: identity, firsts: firsts)
+        let content = try check(against: old, progress: { progress(.checking, $0, $1) }, tell: tell)
+        let (first, head) = ((content.base?.number ?? 0) + 1, content.head)
         guard let old else {
             try LedgerFolder.create(at: ledger.path, disk: disk, mayFollowRestore: true) {
                 try make($0, content, progress)
             }
-            return Summary(head: head)
+            return Summary(first: first, head: head)
         }
         let replaced = try ledger.replace(disk) { path in
             try make(path, content, progress)
@@ -80,11 +81,13 @@ package struct LogRestore {
             }
         }
         withExtendedLifetime(old) {}
-        return Summary(head: head, replaced: replaced)
+        return Summary(first: first, head: head, replaced: replaced)
     }
 
     /// What a new ledger has.
     private struct Content {
+        /// The block before its first one.
+        var base: LogHead?
         var head: LogHead
         var identity: Digest
         /// The blocks with which segments begin.
@@ -131,7 +134,7 @@ package struct LogRestore {
     /// Reads all of the backup, and what there is of the old ledger beside it.
     private func check(
         against old: OwnedFile?, progress: (BlockNumber, BlockNumber) -> Void, tell: (String) -> Void
-    ) throws -> (LogHead, Digest, Set<BlockNumber>) {
+    ) throws -> Content {
         if source == .backup, FileLog.isWritten(disk, backup.log) {
             throw LogError(.superseded, "\(backup.path) is open for writing in another process: a backup, or a service")
         }
@@ -166,7 +169,7 @@ package struct LogRestore {
         }
         guard let last else { throw LogError(.unknown, "\(backup.path) has no blocks") }
         if let lost = comparison?.lost(behind: last) { try allow(lost) }
-        return (last, identity, firsts)
+        return Content(base: inspection.base, head: last, identity: identity, firsts: firsts)
     }
 
     private func inspection() throws(LogError) -> LogInspection {
@@ -242,11 +245,12 @@ package struct LogRestore {
             disk.close(try disk.open(new.log + "/" + FileLog.lockName, .creating))
         } catch { throw LogError(.unknown, "making the log \(new.log): \(error)") }
         let inspection = try inspection()
-        var image = SegmentImage(first: 1, identity: identity, previous: .zero)
+        let first = (content.base?.number ?? 0) + 1
+        var image = SegmentImage(first: first, identity: identity, previous: content.base?.hash ?? .zero)
         var last: LogHead?
         while last != head, let step = inspection.next() {
             guard case .block(let block) = step else { throw changed() }
-            if block.number > 1, content.firsts.contains(block.number) {
+            if block.number > first, content.firsts.contains(block.number) {
                 _ = try image.place(in: new.log, disk)
                 image = SegmentImage(first: block.number, identity: identity, previous: block.previous)
             }
@@ -256,9 +260,10 @@ package struct LogRestore {
         }
         guard last == head else { throw changed() }
         _ = try image.place(in: new.log, disk)
-        do { try HeadFile.replace(disk, new.headFile, head, identity) } catch {
-            throw LogError(.unknown, "writing the head file \(new.headFile): \(error)")
-        }
+        do {
+            if let base = content.base { try LogBase.write(disk, new.log, base, identity) }
+            try HeadFile.replace(disk, new.headFile, head, identity)
+        } catch { throw LogError(.unknown, "writing the base and head files of \(new.path): \(error)") }
     }
 
     private func changed() -> LogError {

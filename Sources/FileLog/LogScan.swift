@@ -6,6 +6,8 @@ import Ledger
 struct LogScan {
     /// The first blocks of the segments, ascending.
     var firsts: [BlockNumber]
+    /// The last block that was archived; `nil` where the log begins with block 1.
+    var base: LogHead?
     /// The last segment's records.
     var index: SegmentIndex
     /// The segment before the last, where the last has no records.
@@ -24,14 +26,18 @@ struct LogScan {
 }
 
 extension LogScan {
-    /// The first blocks of the segments in `folder`, ascending.
-    /// - Throws: ``LogError`` `corrupt` where the segment with block 1 is missing.
-    static func firsts(_ disk: any Disk, _ folder: String) throws(LogError) -> [BlockNumber] {
-        let firsts = try listed(disk, folder)
+    /// The first blocks of the segments in `folder`, ascending. Those that were archived and not removed yet are not
+    /// among them.
+    /// - Parameter base: the last block that was archived.
+    /// - Throws: ``LogError`` `corrupt` where the segment with the first block after that is missing.
+    static func firsts(_ disk: any Disk, _ folder: String, behind base: LogHead?) throws(LogError) -> [BlockNumber] {
+        let begin = (base?.number ?? 0) + 1
+        let firsts = try listed(disk, folder).filter { $0 >= begin }
         guard let first = firsts.first else { throw LogError(.corrupt, "the log \(folder) has no segment file") }
-        guard first == 1 else {
+        guard first == begin else {
             throw LogError(
-                .corrupt, "segment file \(folder)/\(SegmentFile.name(1)), which begins with block 1, is missing")
+                .corrupt,
+                "segment file \(folder)/\(SegmentFile.name(begin)), which begins with block \(begin), is missing")
         }
         return firsts
     }
@@ -45,14 +51,20 @@ extension LogScan {
 
     /// Finds the head of the chain.
     /// - Parameters:
+    ///   - base: the last block that was archived.
     ///   - last: the last segment of `firsts`, opened.
     ///   - acknowledged: what the head file says was acknowledged; a torn record of it, or before it, is damage.
     ///   - note: a redaction that was begun.
     init(
-        _ folder: String, _ firsts: [BlockNumber], _ last: SegmentFile, acknowledged: LogHead?,
-        note: RedactionNote?, _ hash: HashFunction
+        _ folder: String, _ firsts: [BlockNumber], behind base: LogHead?, _ last: SegmentFile,
+        acknowledged: LogHead?, note: RedactionNote?, _ hash: HashFunction
     ) throws(LogError) {
         self.firsts = firsts
+        self.base = base
+        if let base, last.header.first == base.number + 1, last.header.previous != base.hash {
+            throw last.corrupt(
+                last.header.first, "it does not continue the block that \(LogBase.path(folder)) names")
+        }
         byteCount = try last.byteCount()
         index = SegmentIndex(last)
         var beforeLast: RecordHeader?
@@ -73,6 +85,8 @@ extension LogScan {
             let before = try LogScan.before(folder, firsts, last)
             self.before = before
             head = before.last?.head
+        } else {
+            head = base
         }
         guard let acknowledged else { return }
         let number = head?.number ?? 0

@@ -18,7 +18,7 @@ final class LogWriter {
     let disk: any Disk
     let folder: String
     let identity: Digest
-    private let hash: HashFunction
+    let hash: HashFunction
     let configuration: FileLogConfiguration
     let catalog: SegmentCatalog
     private let headFile: HeadFile

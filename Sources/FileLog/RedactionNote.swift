@@ -1,5 +1,11 @@
 import Ledger
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// What is about to be put in place of a block's redactable part.
 ///
 /// It is made durable in a file of its own before the block's bytes are overwritten, and overwritten with zeros after
@@ -103,6 +109,18 @@ extension RedactionNote {
                     number: bytes.number(at: 16), recordChecksum: bytes.number(at: 24),
                     redactable: [UInt8](note[headerBytes...])))
         }
+    }
+
+    /// Locks the note's file, and makes it where there is none: for whoever erases names, or archives a segment. The
+    /// lock ends when nobody has the file any more.
+    /// - Returns: `nil` where another has it for longer than either takes.
+    static func lock(_ disk: any Disk, _ folder: String) throws(DiskError) -> OwnedFile? {
+        let file = OwnedFile(disk, try disk.open(folder + "/" + name, .writingOrCreating))
+        for _ in 0..<FileLogLimits.noteLockAttemptsMax {
+            if try disk.lock(file.file) { return file }
+            usleep(FileLogLimits.noteLockMicroseconds)
+        }
+        return nil
     }
 
     /// Makes the note durable.

@@ -99,9 +99,9 @@ private struct AuditRun {
     }
 
     private mutating func summarize(_ replay: Replay, _ evidence: EvidenceCheck?) {
+        summary.head = replay.head
         summary.bundleID = replay.ledger?.bundleID ?? ""
         summary.environment = replay.ledger?.environment ?? ""
-        summary.head = replay.head
         summary.position = replay.position
         summary.purchases = replay.purchases.count
         summary.signatures = evidence?.count ?? 0
@@ -119,6 +119,10 @@ private struct AuditRun {
         progress: (_ done: BlockNumber, _ of: BlockNumber) -> Void, tell: (AuditFinding) -> Void
     ) throws -> EvidenceCheck? {
         let log = try audit.openLog()
+        if let base = log.base {
+            summary.base = base
+            replay.begin(behind: base)
+        }
         let workers = Workers(configuration.jobs)
         var evidence: EvidenceCheck?
         while let chunk = try Chunk(log, findings, bytesMax: AuditLimits.chunkBytes) {
@@ -126,7 +130,7 @@ private struct AuditRun {
             // Those of the chunk before.
             workers.wait()
             told(tell)
-            if evidence == nil, let ledger = blocks.first?.block?.rows.ledger {
+            if evidence == nil, log.base == nil, let ledger = blocks.first?.block?.rows.ledger {
                 evidence = check(of: ledger, log.identity)
                 heads.compareLedger(ledger, log.identity)
             }
@@ -145,7 +149,7 @@ private struct AuditRun {
             progress(replay.head?.number ?? 0, log.head?.number ?? 0)
         }
         workers.wait()
-        if evidence == nil {
+        if evidence == nil, log.base == nil {
             findings.add(block: 1, "it does not say whose books these are, so no signature can be verified")
         }
         if let head = log.head, replay.head.map({ $0.number < head.number }) ?? true {

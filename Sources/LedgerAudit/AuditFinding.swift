@@ -20,6 +20,9 @@ package struct AuditSummary: Hashable, Sendable {
     /// Whose books these are, as the first block says.
     package var bundleID = ""
     package var environment = ""
+    /// The block before the first one that was looked at; `nil` where that was block 1. Behind it the files, the chain
+    /// and the form of the blocks were checked, and nothing was computed.
+    package var base: LogHead?
     /// The last block; `nil` where the log has none that could be read.
     package var head: LogHead?
     /// The last numbers that the blocks gave.

@@ -24,6 +24,8 @@ final class Replay {
     private var began = Timestamp.min
     /// The end of the last period that was closed by name.
     private var lastClosing: Timestamp = -1
+    /// The version of the last catalog that decisions follow.
+    private var catalogVersion: Int64 = 0
     /// Why nothing can be computed any more.
     private(set) var isBroken = false
 
@@ -106,6 +108,12 @@ final class Replay {
         self.rows = rows
     }
 
+    /// Begins behind a block that is not there: of those behind it the chain is followed, and nothing is computed.
+    func begin(behind base: LogHead) {
+        head = base
+        isBroken = true
+    }
+
     func fault(_ block: BlockNumber, _ words: String) { findings.add(block: block, words) }
 
     func expect(_ holds: Bool, _ block: BlockNumber, _ words: @autoclosure () -> String) {
@@ -147,6 +155,7 @@ final class Replay {
         note(block, checked.answers)
         checkCalls(block)
         close(block)
+        note(catalogsOf: block)
         position = block.position
         add(sealed, block)
     }
@@ -227,7 +236,7 @@ final class Replay {
             let digest = Digest(of: Array(row.text), hash)
             expect(headers.insert(digest).inserted, number, "header \(row.id) is another's again")
         }
-        if rows.hasLaterRows || !block.skippedSections.isEmpty {
+        if !block.skippedSections.isEmpty {
             fault(number, "it has rows of a later version, which this one cannot compute")
             isBroken = true
         }
@@ -326,6 +335,23 @@ final class Replay {
                 line.add(block.number)
                 line.add(row.time)
                 line.add(row.actor)
+            }
+        }
+    }
+
+    /// Each catalog is another than the one before, by a version of its own.
+    private func note(catalogsOf block: Block) {
+        for row in block.rows.catalogs {
+            expect(
+                row.version == catalogVersion + 1, block.number,
+                "it follows version \(row.version) of the catalog after version \(catalogVersion)")
+            catalogVersion = row.version
+            emit(.catalog) { line in
+                line.add(row.version)
+                line.endKey()
+                line.add(row.digest)
+                line.add(row.time)
+                line.add(block.number)
             }
         }
     }

@@ -10,7 +10,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
     case walletPast = "wallet_past"
     case totalPast = "total_past"
     case expiryPast = "expiry_past"
-    case link, consent, assignment, closing, external, adjustment
+    case link, consent, assignment, closing, external, adjustment, catalog
 
     var columns: [String] {
         switch self {
@@ -70,6 +70,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .closing: ["through", "block", "time", "actor"]
         case .external: ["transaction_id", "source", "identifier"]
         case .adjustment: ["entry", "class", "reason", "approver"]
+        case .catalog: ["version", "digest", "time", "block"]
         }
     }
 
@@ -80,7 +81,7 @@ enum AuditedTable: String, CaseIterable, Sendable {
         case .wallet, .event, .link: 2
         case .projection, .block, .currency, .actor, .account, .header, .entry, .transfer, .request, .lot, .hold,
             .purchase, .notification, .expiryPast, .consent, .assignment, .closing, .external,
-            .adjustment:
+            .adjustment, .catalog:
             1
         }
     }

@@ -203,6 +203,10 @@ extension LedgerClient {
     /// Has the node that leads give the lead to another.
     public func stepDown() async throws -> Handover { try await call(Methods.stepDown, NoParams()) }
 
+    /// Has the service read its configuration again: catalogs, tokens, certificates and what else can change while it
+    /// runs hold from then on, all of it or nothing.
+    public func reload() async throws -> ReloadReport { try await call(Methods.reload, NoParams()) }
+
     /// Blocks of the chain, for a standby.
     package func blocks(_ query: BlocksQuery) async throws -> BlocksPage {
         // What the server was asked to wait is no silence.

@@ -52,6 +52,8 @@ package enum LedgerEvent: Sendable {
     /// Requests waited for so long that they were answered ``Fault/overloaded`` and not carried out: as many since this
     /// was last said.
     case cameTooLate(requests: Int)
+    /// Said at most once in some seconds.
+    case slowCommit(SlowCommit)
     /// In words.
     case readFailed(String)
     /// The signed head could not be made or written, in words; it is tried again. Said once.

@@ -88,6 +88,10 @@ package final class RunningLedger: Sendable {
     /// - Throws: ``StoreError``
     package func projectedFigures() throws -> ProjectedFigures? { try store.projectedFigures() }
 
+    /// What the tables hold, with all that was committed before. Blocks.
+    /// - Throws: ``StoreError``
+    package func projectedState() throws -> ProjectedState { try store.projectedState() }
+
     /// Begins to post what expires. What ran out while the ledger was down is posted before anything that is submitted
     /// after this; where the store is being opened still, soon after it is open.
     package func start() { sweeper.start() }

@@ -2,6 +2,7 @@ import LedgerEngine
 import LedgerWire
 import Logging
 import NIOCore
+import NIOPosix
 
 /// One connection's I/O: tells its ``ConnectionState`` what came, and does what that says.
 ///
@@ -185,6 +186,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         return state.begin(form, from: credential)
     }
 
+    /// Who its client is; `nil` while nobody knows.
+    var holder: TokenHolder? { state.holder }
+
     /// Nothing more of what comes is looked at, and the connection is closed when all is answered and read.
     func finish() { turn { $0.end(nil) } }
 
@@ -365,6 +369,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
                 operations, to: place, as: state.holder?.tenant, readsTaken: state.readsAnswered, open: openSession)
         case .relay(let requests, let place, let client):
             sessions.relay(requests, to: place, for: client) { openRelay(to: place, for: client) }
+        case .reload:
+            // Files are read: that may block.
+            NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [service] in service.reloads.run() }
+                .whenComplete { [weak self] result in
+                    let report = (try? result.get()) ?? ReloadReport(applied: false, faults: ["the service ends"])
+                    self?.turn { $0.reloaded(report) }
+                }
         case .write:
             let bytes = state.takeReplies { context.channel.allocator.buffer(bytes: $0) }
             figures.noteWritten(bytes.readableBytes)

@@ -20,11 +20,16 @@ final class ConnectionServices: Sendable {
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
     let requests: RequestFigures.Table
+    let reloads = Reloads()
     let watch: Watch
+    /// Of the console.
+    let sessions: ConsoleSessions
     /// Whether other machines may watch without a certificate: the network between is trusted.
     let trustsNetwork: Bool
     /// By which names it may be asked over HTTP where nobody needs a token; `nil` where somebody does.
     let hosts: LocalHosts?
+    /// The same for the console.
+    let consoleHosts: LocalHosts?
     /// The same for metrics, where nobody needs a certificate.
     let watchHosts: LocalHosts?
     let logger: Logger
@@ -53,9 +58,15 @@ final class ConnectionServices: Sendable {
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)
         hosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenHTTP) }
+        consoleHosts = tokens.holderWithoutToken.map { _ in LocalHosts(configuration.listenConsole) }
+        sessions = ConsoleSessions(tokens: tokens, limits: configuration.limits, clock: configuration.clock)
         let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
         watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
-        requests = RequestFigures.Table(ledgers: ledgers.members.count)
+        requests = RequestFigures.Table(ledgers: ledgers.members.count) { [notices, directory] method, place, time in
+            var details: Logger.Metadata = ["milliseconds": "\(time / 1_000_000)"]
+            if let name = place.flatMap({ directory.name(at: $0) }) { details["ledger"] = "\(name)" }
+            notices.note(.slowRequest, "\(method)", details)
+        }
         watch = Watch(
             ledgers, limits: configuration.limits, requests: requests, connections: connections, notices: notices,
             certificates: certificates)

@@ -33,6 +33,8 @@ struct ConnectionState {
         case submit([LedgerOperation], to: Int)
         /// Pass these on to the node that leads the ledger at this place, in the name of a client.
         case relay([LedgerRequest], to: Int, for: String?)
+        /// Have the service read its configuration again, and say what came of it by ``reloaded(_:)``.
+        case reload
         /// Write what ``takeReplies(_:)`` gives, without flushing.
         case write
         case flush
@@ -108,8 +110,10 @@ struct ConnectionState {
     /// What the line at the front was found to need, where there was no room for it.
     private var awaitedRoom = 0
     private var reception: Reception
-    /// The place of the ledger that has what is not answered yet, or had it last.
+    /// The place of the ledger that has what is not answered yet, or had it last; ``service`` where the service itself
+    /// does.
     private var place = 0
+    private static let service = -1
     /// Whether that is what the node that leads it has, and in which client's name.
     private var relay: Relay?
     /// What the ledger here has; empty where no other node ever leads it.
@@ -128,6 +132,8 @@ struct ConnectionState {
     private var operations: [LedgerOperation] = []
     /// What is to be passed on.
     private var relayed: [LedgerRequest] = []
+    /// How often the service is to read its configuration again.
+    private var reloads = 0
     private var replies: ReplyQueue
     /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
     private var acceptedAt: UInt64?
@@ -279,6 +285,9 @@ struct ConnectionState {
         return outcome.answers
     }
 
+    /// The service has read its configuration again.
+    mutating func reloaded(_ report: ReloadReport) { replies.settle(relayed: [.reloaded(report)]) }
+
     /// The next replies of the node that leads.
     mutating func relayed(_ next: [Reply]) { replies.settle(relayed: next) }
 
@@ -336,6 +345,10 @@ struct ConnectionState {
             if !relayed.isEmpty {
                 defer { relayed = [] }
                 return .relay(relayed, to: place, for: relay?.client)
+            }
+            if reloads > 0 {
+                reloads -= 1
+                return .reload
             }
             if replies.hasLines {
                 isFlushDue = true
@@ -624,6 +637,10 @@ struct ConnectionState {
             if let reply = reception.answer(asked, for: target, &turn) {
                 replies.append(
                     reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
+            } else if case .reload = asked.request {
+                reloads += 1
+                replies.appendSubmitted(
+                    isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
             } else if case .ledger(let request) = asked.request {
                 if case .notification = form, case .notify(let notify) = request {
                     notification = .notification(notify.signedPayload)
@@ -664,14 +681,19 @@ struct ConnectionState {
     /// Turns to the ledger that a request is for, or to the node that leads it.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
     private mutating func turns(to target: Reception.Target, for message: Message) -> Bool {
-        guard case .ledger(let target) = target else { return true }
-        let relay = self.relay(of: message, to: target)
-        if target == place, relay == self.relay { return true }
+        let place: Int
+        switch target {
+        case .none, .refused: return true
+        case .service: place = ConnectionState.service
+        case .ledger(let at): place = at
+        }
+        let relay = place == ConnectionState.service ? nil : self.relay(of: message, to: place)
+        if place == self.place, relay == self.relay { return true }
         if replies.requests > 0 {
             awaitsOtherLedger = true
             return false
         }
-        (place, self.relay) = (target, relay)
+        (self.place, self.relay) = (place, relay)
         return true
     }
 

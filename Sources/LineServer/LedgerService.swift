@@ -5,7 +5,7 @@ package import ServiceLifecycle
 
 /// The service as a whole: ledgers in operation, what stands in front of them, and what works with them by itself.
 package struct LedgerService: Service {
-    package let members: [ServedLedgers.Member]
+    package let ledgers: ServedLedgers
     private let agents: [any Service]
     private let group: MultiThreadedEventLoopGroup
     package let lines: LineService
@@ -18,7 +18,7 @@ package struct LedgerService: Service {
     package init(
         ledgers: ServedLedgers, agents: [any Service] = [], group: MultiThreadedEventLoopGroup, lines: LineService
     ) {
-        members = ledgers.members
+        self.ledgers = ledgers
         self.agents = agents
         self.group = group
         self.lines = lines
@@ -28,17 +28,16 @@ package struct LedgerService: Service {
     /// - Throws: ``ServerError`` where it cannot listen, `StoreError` where the store cannot be closed.
     package func run() async throws {
         var failure: (any Error)?
-        let ledgers = members.map(\.ledger)
-        for ledger in ledgers { ledger.start() }
+        for member in ledgers.members { member.ledger.start() }
         do {
             try await serve()
         } catch {
             failure = error
         }
         hasParts.withLockedValue { $0 = false }
-        for ledger in ledgers {
+        for member in ledgers.members {
             do {
-                try await ledger.stop()
+                try await member.ledger.stop()
             } catch {
                 failure = failure ?? error
             }
@@ -78,7 +77,7 @@ package struct LedgerService: Service {
                 for loop in loops { loop.execute(answered) }
                 return loops.count
             case .ledgers:
-                let ledgers = members.filter { $0.handOver == nil }.map(\.ledger)
+                let ledgers = ledgers.members.filter { $0.handOver == nil }.map(\.ledger)
                 for ledger in ledgers { ledger.probe(answered) }
                 return ledgers.count
             }

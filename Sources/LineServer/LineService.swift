@@ -1,6 +1,7 @@
 package import LedgerEngine
 package import LedgerWire
 package import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 package import NIOPosix
 import ServiceLifecycle
@@ -13,11 +14,14 @@ package final class LineService: Service {
     private let logger: Logger
     private let bound = Announcement<Bound>()
     private let stop: StopSignal
+    /// Held while the configuration is read again.
+    private let reloading = NIOLock()
 
     /// Where it listens.
     private struct Bound {
         var lines: [ServerAddress]
         var http: [ServerAddress]
+        var console: [ServerAddress]
         var metrics: [ServerAddress]
     }
 
@@ -59,6 +63,11 @@ package final class LineService: Service {
         get async throws { try await bound.value().http }
     }
 
+    /// The same of those where it shows the console.
+    package var boundConsoleAddresses: [ServerAddress] {
+        get async throws { try await bound.value().console }
+    }
+
     /// The same of those where it tells metrics.
     package var boundMetricsAddresses: [ServerAddress] {
         get async throws { try await bound.value().metrics }
@@ -70,32 +79,58 @@ package final class LineService: Service {
     /// Whether clients need tokens.
     var needsTokens: Bool { services.tokens.holderWithoutToken == nil }
 
-    /// Replaces what can change while it runs: the tokens, for connections that are open too, and the certificates for
-    /// TLS, for connections to come. Both are read and checked first, and then replaced together. Where something of
-    /// them cannot be used, the log says so, and all stays as it was.
-    /// - Parameter read: reads the settings.
-    package func reload(_ read: () throws -> ServerConfiguration.Renewal) {
-        let checked: (tokens: [Token]?, certificates: ServerCertificates.Checked?)
-        do {
-            checked = try check(try read())
-        } catch {
-            logger.error(
-                "what was read again cannot be used, and the old tokens and certificates stay",
-                metadata: ["error": "\(error)"])
-            return
+    /// From how long on a request is slow.
+    package var slowRequests: SlowNotice { services.requests.slow }
+
+    /// Has clients ask for what ``reload(_:)`` does.
+    /// - Parameter reload: does it; may block.
+    package func takeReloads(_ reload: @escaping @Sendable () -> ReloadReport) { services.reloads.begin(reload) }
+
+    /// Replaces what can change while the service runs: all that is read, or nothing where something of it cannot be
+    /// used. No connection is dropped but those whose client may do less now. One after the other; may block.
+    /// - Parameter read: reads it.
+    /// - Returns: what is different now, or what is wrong.
+    @discardableResult
+    package func reload(_ read: () throws -> ServerConfiguration.Renewal) -> ReloadReport {
+        reloading.withLock {
+            let renewal: ServerConfiguration.Renewal
+            let checked: (tokens: [Token]?, certificates: ServerCertificates.Checked?)
+            do {
+                renewal = try read()
+                checked = try check(renewal)
+            } catch {
+                logger.error(
+                    "what was read again cannot be used, and the old tokens and certificates stay",
+                    metadata: ["error": "\(error)"])
+                return ReloadReport(applied: false, faults: "\(error)".split(separator: "\n").map(String.init))
+            }
+            // In this order: no connection comes under the names of now by the authorities of before.
+            if let new = checked.certificates { services.certificates?.replace(by: new) }
+            renewal.apply()
+            if let tokens = checked.tokens {
+                services.tokens.replace(by: tokens)
+                services.connections.renewIdentities()
+                logger.notice("the tokens were read again", metadata: ["tokens": "\(tokens.count)"])
+            }
+            if let certificates = services.certificates {
+                logger.notice(
+                    "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
+                warnOfCertificates()
+            }
+            for change in renewal.changes { log(change) }
+            return ReloadReport(applied: true, changes: renewal.changes.map(\.description))
         }
-        // In this order: no connection comes under the names of now by the authorities of before.
-        if let new = checked.certificates { services.certificates?.replace(by: new) }
-        if let tokens = checked.tokens {
-            services.tokens.replace(by: tokens)
-            services.connections.renewIdentities()
-            logger.notice("the tokens were read again", metadata: ["tokens": "\(tokens.count)"])
+    }
+
+    private func log(_ change: SettingChange) {
+        var metadata: Logger.Metadata = ["setting": "\(change.setting)"]
+        if let word = change.word {
+            metadata["change"] = "\(word)"
+        } else {
+            metadata["old"] = "\(change.old ?? "default")"
+            metadata["new"] = "\(change.new ?? "default")"
         }
-        if let certificates = services.certificates {
-            logger.notice(
-                "the certificates for TLS were read again", metadata: ["daysLeft": "\(certificates.daysLeft)"])
-            warnOfCertificates()
-        }
+        logger.notice("a setting is another now", metadata: metadata)
     }
 
     /// What replaces the tokens, where clients need some, and the certificates, where the service speaks TLS.
@@ -126,6 +161,7 @@ package final class LineService: Service {
             for address in configuration.listenMetrics { watched.append(try await bind(address, .watching)) }
             for address in configuration.listen { listeners.append(try await bind(address, .lines)) }
             for address in configuration.listenHTTP { listeners.append(try await bind(address, .http)) }
+            for address in configuration.listenConsole { listeners.append(try await bind(address, .console)) }
             announce(listeners.map(\.channel), watched.map(\.channel))
             let looks = lookAtCertificates()
             defer { looks?.cancel() }
@@ -155,7 +191,7 @@ package final class LineService: Service {
     private func bind(_ address: ServerAddress, _ speech: Speech) async throws -> ListeningSocket {
         let lacks: [String]
         switch speech {
-        case .lines, .http: lacks = configuration.protectionLacking
+        case .lines, .http, .console: lacks = configuration.protectionLacking
         case .watching:
             lacks = configuration.watchProtectionLacking(asksClients: services.certificates?.asksClients == true)
         }
@@ -163,13 +199,14 @@ package final class LineService: Service {
     }
 
     /// - Parameters:
-    ///   - listeners: those of the line protocol, and behind them those of HTTP.
+    ///   - listeners: those of the line protocol, behind them those of HTTP, and behind these those of the console.
     ///   - watched: those where metrics are told.
     private func announce(_ listeners: [any Channel], _ watched: [any Channel]) {
         let metrics = watched.compactMap { ServerAddress($0.localAddress) }
         let addresses = listeners.compactMap { ServerAddress($0.localAddress) }
         let lines = Array(addresses.prefix(configuration.listen.count))
-        let http = Array(addresses.dropFirst(configuration.listen.count))
+        let http = Array(addresses.dropFirst(configuration.listen.count).prefix(configuration.listenHTTP.count))
+        let console = Array(addresses.dropFirst(configuration.listen.count + configuration.listenHTTP.count))
         if !needsTokens {
             logger.notice("no tokens are configured: whoever can connect from this machine has the role admin")
         }
@@ -177,9 +214,10 @@ package final class LineService: Service {
         warnOfClientCertificates()
         var metadata: Logger.Metadata = ["addresses": "\(lines.map(\.description).joined(separator: " "))"]
         if !http.isEmpty { metadata["http"] = "\(http.map(\.description).joined(separator: " "))" }
+        if !console.isEmpty { metadata["console"] = "\(console.map(\.description).joined(separator: " "))" }
         if !metrics.isEmpty { metadata["metrics"] = "\(metrics.map(\.description).joined(separator: " "))" }
         logger.info("listening", metadata: metadata)
-        bound.succeed(Bound(lines: lines, http: http, metrics: metrics))
+        bound.succeed(Bound(lines: lines, http: http, console: console, metrics: metrics))
     }
 
     /// Tells the operator, once a day, when the certificate runs out soon; `nil` without TLS.

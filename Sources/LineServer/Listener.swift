@@ -35,12 +35,7 @@ struct Listener {
     func bind(_ address: ServerAddress, lacks: [String]) async throws -> ListeningSocket {
         let socket = try await resolve(address)
         guard lacks.isEmpty || socket.isLocal else {
-            throw ServerError(
-                .unprotected,
-                """
-                \(address) can be reached from other machines, and \(lacks.joined(separator: ", and ")), \
-                or listen on 127.0.0.1, [::1] or a Unix-domain socket
-                """)
+            throw ServerError(.unprotected, address, lacks: lacks)
         }
         do {
             switch address {
@@ -163,7 +158,7 @@ struct Listener {
             )
             .childChannelInitializer { channel in
                 if speech == .watching { return watch(channel, certificates, hosts) }
-                let front = speech == .http ? HTTPFront(services, hosts: hosts) : nil
+                let front = speech.front(services, hosts, isTLS: certificates != nil)
                 let handler = ConnectionHandler(
                     services, eventLoop: channel.eventLoop, isTLS: certificates != nil, front: front)
                 let admission = services.connections.admit(handler, channel)
@@ -174,7 +169,7 @@ struct Listener {
                         try pipeline.addHandlers(
                             PlaintextRefusalHandler(services, speech),
                             certificates.makeHandler(
-                                asksClients: speech == .lines || services.needsCertificatesOverHTTP))
+                                asksClients: speech != .http || services.needsCertificatesOverHTTP))
                     }
                     guard admission == .served else {
                         let refusal = RefusalHandler(speech, lingerMilliseconds: limits.lingerMilliseconds)
@@ -195,7 +190,18 @@ extension Speech {
     fileprivate func hosts(_ services: ConnectionServices) -> LocalHosts? {
         switch self {
         case .lines, .http: services.hosts
+        case .console: services.consoleHosts
         case .watching: services.watchHosts
+        }
+    }
+
+    /// What stands before a connection's handler; `nil` where clients speak no HTTP to that.
+    fileprivate func front(_ services: ConnectionServices, _ hosts: LocalHosts?, isTLS: Bool) -> HTTPFront? {
+        switch self {
+        case .lines, .watching: nil
+        case .http: HTTPFront(services, hosts: hosts)
+        case .console:
+            HTTPFront(services, hosts: hosts, console: ConsoleDesk(sessions: services.sessions, isTLS: isTLS))
         }
     }
 }

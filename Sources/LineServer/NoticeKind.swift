@@ -47,6 +47,10 @@ struct NoticeKind: Hashable, Sendable {
             "a request of HTTP is refused, whatever it asks", more: "more requests of HTTP are refused", status: status)
     }
 
+    // MARK: Requests that take long
+
+    static let slowRequest = warning("a request took long", more: "more requests took long", of: "method")
+
     // MARK: Notifications of the App Store
 
     static let notificationRefused = warning(

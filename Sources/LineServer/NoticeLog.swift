@@ -90,7 +90,7 @@ final class NoticeLog: Sendable {
     }
 
     private func log(_ kind: NoticeKind, _ message: String, _ details: Logger.Metadata) {
-        var metadata = details.mapValues { Logger.MetadataValue.string(LogValue.text("\($0)")) }
+        var metadata = details.mapValues { Logger.MetadataValue.stringConvertible(LogText("\($0)")) }
         if let refusal = kind.refusal { metadata["kind"] = "\(refusal.rawValue)" }
         if let status = kind.status { metadata["status"] = "\(status)" }
         logger.log(level: kind.level, "\(message)", metadata: metadata)

@@ -4,11 +4,13 @@ import LedgerWire
 /// Receives the requests of one connection: who asks, whether it may, and which ledger a request is for. What needs no
 /// ledger it answers itself.
 struct Reception {
-    /// Which ledger a request is for.
+    /// Who carries a request out.
     enum Target {
         /// None: it is answered here.
         case none
         case ledger(at: Int)
+        /// The service itself, which takes a while to answer.
+        case service
         case refused(LedgerChoice.Refusal)
     }
 
@@ -97,7 +99,9 @@ struct Reception {
     /// its request is for.
     mutating func target(of message: Message) -> Target {
         client.renew()
-        guard case .success(let asked) = message.body, case .ledger(let request) = asked.request else { return .none }
+        guard case .success(let asked) = message.body else { return .none }
+        if case .reload = asked.request { return .service }
+        guard case .ledger(let request) = asked.request else { return .none }
         switch choice.place(of: request, naming: asked.ledger, by: holder) {
         case .success(let place): return .ledger(at: place)
         case .failure(let refusal): return .refused(refusal)
@@ -128,6 +132,14 @@ struct Reception {
             }
         case .ledger:
             if case .refused(let refusal) = target { return refuse(refusal, &turn) }
+            return isShuttingDown ? .error(.shuttingDown) : nil
+        case .reload:
+            // It concerns all ledgers.
+            if holder?.ledger != nil {
+                turn.noteInVain()
+                noteRefusal(.ofOneLedger(asked.method), holder?.name)
+                return .error(.ofOneLedger(asked.method))
+            }
             return isShuttingDown ? .error(.shuttingDown) : nil
         }
     }
@@ -201,7 +213,7 @@ extension Request {
     fileprivate var concernsStandbys: Bool {
         switch self {
         case .ledger(.blocks), .ledger(.promote), .ledger(.stepDown): true
-        case .ping, .authenticate, .info, .ledger: false
+        case .ping, .authenticate, .info, .reload, .ledger: false
         }
     }
 }

@@ -40,7 +40,7 @@ package struct ServedLedgers: Sendable {
     }
 
     let version: String
-    let members: [Member]
+    package let members: [Member]
 
     /// - Parameter members: at least one; with names where there are several.
     package init(version: String, members: [Member]) {

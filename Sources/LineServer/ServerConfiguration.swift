@@ -38,16 +38,26 @@ package struct ServerConfiguration: Sendable {
     package struct Renewal: Sendable {
         package var access: Access
         package var tls: TLS?
+        /// What is different from what holds now.
+        package var changes: [SettingChange]
+        /// Lets all that holds which is not the server's. Called once, when everything was found good.
+        package var apply: @Sendable () -> Void
 
-        package init(access: Access, tls: TLS?) {
+        package init(
+            access: Access, tls: TLS?, changes: [SettingChange] = [], apply: @escaping @Sendable () -> Void = {}
+        ) {
             self.access = access
             self.tls = tls
+            self.changes = changes
+            self.apply = apply
         }
     }
 
     package var listen: [ServerAddress]
     /// Where it speaks HTTP.
     package var listenHTTP: [ServerAddress]
+    /// Where people's browsers read the console.
+    package var listenConsole: [ServerAddress]
     /// Where an operator's programs read metrics and health.
     package var listenMetrics: [ServerAddress]
     package var access: Access
@@ -68,14 +78,15 @@ package struct ServerConfiguration: Sendable {
     package static let socketModeDefault: UInt32 = 0o660
 
     package init(
-        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenMetrics: [ServerAddress] = [], access: Access,
-        tls: TLS? = nil,
+        listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [],
+        listenMetrics: [ServerAddress] = [], access: Access, tls: TLS? = nil,
         needsCertificatesOverHTTP: Bool = true, allowsInsecurePlaintext: Bool = false,
         socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
         self.listenHTTP = listenHTTP
+        self.listenConsole = listenConsole
         self.listenMetrics = listenMetrics
         self.access = access
         self.tls = tls
@@ -88,8 +99,25 @@ package struct ServerConfiguration: Sendable {
 }
 
 extension ServerConfiguration {
+    /// - Returns: for how many days the server's certificate is valid; `nil` without TLS.
     /// - Throws: ``ServerError`` where the certificates or keys for TLS cannot be used.
-    package func checkCertificates() throws(ServerError) { _ = try ServerCertificates(self) }
+    @discardableResult
+    package func checkCertificates() throws(ServerError) -> Int64? { try ServerCertificates(self)?.daysLeft }
+
+    /// Why addresses are not listened to that other machines can reach, for what protects them is missing; a host that
+    /// cannot be looked up is passed over. May block.
+    /// - Parameter asksClients: whether clients need a certificate.
+    package func exposureFaults(asksClients: Bool) -> [String] {
+        let watched = watchProtectionLacking(asksClients: asksClients)
+        let all =
+            (listen + listenHTTP).map { ($0, protectionLacking) } + listenMetrics.map { ($0, watched) }
+        return all.compactMap { address, lacks in
+            guard case .tcp(let host, let port) = address, !lacks.isEmpty,
+                let socket = try? SocketAddress.makeAddressResolvingHost(host, port: port), !socket.isLocal
+            else { return nil }
+            return ServerError(.unprotected, address, lacks: lacks).description
+        }
+    }
 
     /// What is missing for other machines to be let in, each with what to do about it.
     var protectionLacking: [String] {

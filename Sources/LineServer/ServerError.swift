@@ -1,3 +1,5 @@
+import LedgerWire
+
 /// Why the server does not start, or goes on with what it had: a kind, by which callers decide, then words.
 package struct ServerError: Error, CustomStringConvertible, Sendable {
     package enum Kind: Hashable, Sendable {
@@ -19,5 +21,18 @@ package struct ServerError: Error, CustomStringConvertible, Sendable {
     init(_ kind: Kind, _ description: String) {
         self.kind = kind
         self.description = description
+    }
+}
+
+extension ServerError {
+    /// An address is not listened to.
+    /// - Parameter lacks: what is missing for other machines to be let in.
+    init(_ kind: Kind, _ address: ServerAddress, lacks: [String]) {
+        self.init(
+            kind,
+            """
+            \(address) can be reached from other machines, and \(lacks.joined(separator: ", and ")), \
+            or listen on 127.0.0.1, [::1] or a Unix-domain socket
+            """)
     }
 }

@@ -147,6 +147,16 @@ package struct ServerLimits: Sendable {
     /// How long after its last reply a connection that the server closes may still send: closed with bytes unread it
     /// would be reset, and the client would lose replies that are on their way.
     package var lingerMilliseconds: Int64 = 1_000
+    /// Milliseconds after which a session of the console ends in which nothing was asked, and after which each does: a
+    /// pause at work, and a day of it.
+    package var consoleIdleMilliseconds: Int64 = 30 * 60_000
+    package var consoleSessionMilliseconds: Int64 = 12 * 3_600_000
+    /// Sessions of the console that one token has at the same time; a further one ends its oldest. A team that shares a
+    /// token signs in from a few browsers each.
+    package var consoleSessionsPerTokenMax = 64
+    /// Bytes of a form that is sent to the console: the longest token (1 KiB), each byte of it in three,
+    /// and the address of the page that is shown behind it.
+    package var consoleBodyBytesMax = 8 << 10
     /// Connections that watch the service at the same time, and for how long each may: a few programs do, now and then,
     /// and one asks for metrics again after some seconds. A further one is closed without a word.
     package var watchersMax = 16

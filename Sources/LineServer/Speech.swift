@@ -5,6 +5,8 @@ enum Speech {
     /// The line protocol.
     case lines
     case http
+    /// HTTP, for people's browsers alone: the console.
+    case console
     /// HTTP, for an operator's programs alone: metrics and health.
     case watching
 
@@ -15,7 +17,7 @@ enum Speech {
             var writer = ReplyWriter()
             writer.write(.error(error), id: .null)
             return writer.bytes
-        case .http, .watching:
+        case .http, .console, .watching:
             let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
             return HTTPResponse(refusal, isKeptAlive: false).bytes
         }

@@ -37,6 +37,11 @@ struct BatchRows {
         var row: BlockRows.ConsentRow
     }
 
+    struct NewCatalog {
+        var row: BlockRows.CatalogRow
+        var block: BlockNumber
+    }
+
     struct NewClosing {
         var row: BlockRows.ClosingRow
         var block: BlockNumber
@@ -67,20 +72,13 @@ struct BatchRows {
     private(set) var links: [BlockRows.LinkRow] = []
     private(set) var consents: [NewConsent] = []
     private(set) var closings: [NewClosing] = []
+    private(set) var catalogs: [NewCatalog] = []
     private(set) var externals: [BlockRows.ExternalRow] = []
     private(set) var adjustments: [BlockRows.AdjustmentRow] = []
 
     init(_ blocks: [OpenedBlock]) throws {
         for opened in blocks {
             let rows = opened.block.rows
-            guard !rows.hasLaterRows else {
-                throw StoreError(
-                    """
-                    block \(opened.block.number) has rows of a later version of the program, which this one cannot \
-                    apply
-                    """
-                )
-            }
             append(rows.currencies, to: &currencies)
             append(rows.actors, to: &actors)
             append(rows.accounts, to: &accounts)
@@ -95,6 +93,7 @@ struct BatchRows {
             append(rows.externals, to: &externals)
             append(rows.adjustments, to: &adjustments)
             try addConsents(opened.block)
+            for row in rows.catalogs { catalogs.append(NewCatalog(row: row, block: opened.block.number)) }
             for row in rows.closings { closings.append(NewClosing(row: row, block: opened.block.number)) }
             for row in rows.headers { headers.append(NewHeader(row: row, block: opened.block.number)) }
             try addPurchases(opened.block)

@@ -38,6 +38,7 @@ final class BatchWriter {
     private let insertLink: RowInsertion
     private let insertConsent: RowInsertion
     private let insertClosing: RowInsertion
+    private let insertCatalog: RowInsertion
     private let insertExternal: RowInsertion
     private let insertAdjustment: RowInsertion
     private let links: StoredLinks
@@ -84,6 +85,7 @@ final class BatchWriter {
         insertLink = try RowInsertion(db, into: .link)
         insertConsent = try RowInsertion(db, into: .consent)
         insertClosing = try RowInsertion(db, into: .closing)
+        insertCatalog = try RowInsertion(db, into: .catalog)
         insertExternal = try RowInsertion(db, into: .external)
         insertAdjustment = try RowInsertion(db, into: .adjustment)
         links = try StoredLinks(db)
@@ -124,6 +126,7 @@ final class BatchWriter {
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
         try insert(rows.closings, &state.sums)
+        try insert(rows.catalogs, &state.sums)
         try insert(rows.externals, &state.sums)
         try insert(rows.adjustments, &state.sums)
         try insert(blocks, &state.sums)
@@ -386,6 +389,15 @@ final class BatchWriter {
             parameters.bind(2, row.pointee.block)
             parameters.bind(3, row.pointee.row.time)
             parameters.bind(4, row.pointee.row.actor)
+        }
+    }
+
+    private func insert(_ rows: [BatchRows.NewCatalog], _ sums: inout TableSums) throws {
+        try insertCatalog.run(rows, &sums) { parameters, row in
+            parameters.bind(1, row.pointee.row.version)
+            parameters.bind(2, row.pointee.row.digest)
+            parameters.bind(3, row.pointee.row.time)
+            parameters.bind(4, row.pointee.block)
         }
     }
 

@@ -7,7 +7,7 @@ struct PastLot {
     struct State: Equatable {
         /// 0 where the transfer does not count that opened it; so is the price.
         var granted: Int64 = 0
-        /// In the wallet, and held.
+        /// In the wallet, and held; where the lot has expired, only what is held.
         var left: Int64 = 0
         var refunded: Int64 = 0
         var price: Int64 = 0
@@ -42,7 +42,8 @@ struct PastLot {
             selectTransfer = try PreparedStatement(
                 db,
                 """
-                SELECT lot, lot_previous, lot_left, lot_refunded, money_deferred, money_refunded, entry, debit, credit
+                SELECT lot, lot_previous, lot_left, lot_refunded, money_deferred, money_refunded, entry, debit, credit,
+                    amount
                 FROM transfer WHERE id = ?
                 """)
             dates = try EffectiveDates(db)
@@ -60,11 +61,28 @@ struct PastLot {
             }
         }
 
-        /// What a lot was, along its own transfers: what it is, less what those added that do not count.
+        /// What a lot was, along its own transfers: what it is, less what those added that do not count. Of one that
+        /// had expired at the time of a cut only what was held is left, whether or not the rest was posted by then.
         /// - Returns: a state for each cut, and how many transfers were looked at.
         func states(of lot: PastLot, at cuts: [JournalCut]) throws -> (states: [State], steps: Int) {
             var states = cuts.map { _ in lot.state }
-            guard let base = cuts.map(\.whole).min(), lot.stored.lastOwn > base else { return (states, 0) }
+            var held = cuts.map { _ in lot.stored.lot.held }
+            let steps = try takeBack(from: &states, &held, of: lot, at: cuts)
+            for index in cuts.indices where lot.stored.lot.isExpired(at: cuts[index].time) {
+                guard held[index] >= 0, held[index] <= states[index].left else {
+                    throw StoreError.corrupt("what is held of lot \(lot.stored.lot.id) is not what its transfers held")
+                }
+                states[index].left = held[index]
+            }
+            return (states, steps)
+        }
+
+        /// Takes from what a lot is what its transfers added that do not count, at each cut.
+        /// - Returns: how many transfers were looked at.
+        private func takeBack(
+            from states: inout [State], _ held: inout [Int64], of lot: PastLot, at cuts: [JournalCut]
+        ) throws -> Int {
+            guard let base = cuts.map(\.whole).min(), lot.stored.lastOwn > base else { return 0 }
             let id = lot.stored.lot.id
             var newest = try transfer(lot.stored.lastOwn, of: lot)
             guard newest.state == lot.state else {
@@ -85,12 +103,13 @@ struct PastLot {
                 }
                 for index in cuts.indices where !cuts[index].counts(newest.id, date) {
                     states[index] = states[index] - change
+                    held[index] -= newest.held
                 }
                 steps += 1
                 guard let before else { break }
                 newest = before
             }
-            return (states, steps)
+            return steps
         }
 
         private struct Transfer {
@@ -99,6 +118,8 @@ struct PastLot {
             var entry: EntryID
             var debit: AccountKind
             var credit: AccountKind
+            /// What it added to what is held of the lot.
+            var held: Int64
             var state: State
         }
 
@@ -108,12 +129,14 @@ struct PastLot {
                 guard row.integer(0) == lot.stored.lot.id,
                     (1...5).allSatisfy({ Plausible.isAmount(row.integer($0)) }),
                     let debit = Stored.accountKinds.item(row.text(7)),
-                    let credit = Stored.accountKinds.item(row.text(8))
+                    let credit = Stored.accountKinds.item(row.text(8)), Plausible.isAmount(row.integer(9)),
+                    let effect = TransferEffect(debit: debit, credit: credit, amount: row.integer(9))
                 else { return nil }
                 let (deferred, refunded) = (row.integer(4), row.integer(5))
                 let price = lot.stored.lot.price
                 return Transfer(
                     id: id, previous: row.integer(1), entry: row.integer(6), debit: debit, credit: credit,
+                    held: effect.held,
                     state: State(
                         granted: lot.stored.lot.granted, left: row.integer(2), refunded: row.integer(3), price: price,
                         value: LotValue(

@@ -121,6 +121,7 @@ extension StoredTable {
         case .closing: return [.each(changes.closings, "through = ?") { $0.bind(1, $1) }]
         case .external: return [.each(changes.externals, "transaction_id = ?") { $0.bind(1, $1) }]
         case .adjustment: return [.after(before.entry, "entry")]
+        case .catalog: return [.each(changes.catalogs, "version = ?") { $0.bind(1, $1) }]
         }
     }
 }

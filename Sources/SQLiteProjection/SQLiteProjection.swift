@@ -84,7 +84,7 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     package func state() throws -> ProjectedState {
         try use("reading what the tables hold") {
             // What is signed, and on what everything is decided.
-            try suspects.check(.currency, .total, .header, .actor, .block, .closing)
+            try suspects.check(.currency, .total, .header, .actor, .block, .closing, .catalog)
             return try pool.read { db in try ProjectedState(db) }
         }
     }
@@ -301,6 +301,7 @@ extension ProjectedState {
         position = stored.position
         closedThrough = stored.closedThrough
         periods = try StoredClosings(db).periods()
+        catalog = try ProjectedState.catalog(db)
         currencies = stored.currencies
         totals = stored.totals.sums
         try PreparedStatement(db, "SELECT id, digest FROM jws_header").forEach { row in
@@ -310,6 +311,18 @@ extension ProjectedState {
             headers[digest] = row.integer(0)
         }
         try PreparedStatement(db, "SELECT id, name FROM actor").forEach { row in actors[row.text(1)] = row.integer(0) }
+    }
+
+    /// The last that the blocks name.
+    private static func catalog(_ db: Database) throws -> BlockRows.CatalogRow? {
+        let select = try PreparedStatement(
+            db, "SELECT version, digest, time FROM catalog ORDER BY version DESC LIMIT 1")
+        return try select.first { row in
+            guard let digest = Digest(row.blob(1)), row.integer(0) > 0, Plausible.isTime(row.integer(2)) else {
+                throw StoreError.corrupt("catalog \(row.integer(0)) names what cannot be")
+            }
+            return BlockRows.CatalogRow(version: row.integer(0), digest: digest, time: row.integer(2))
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 /// In the order in which a check compares them: what a purchase or a request could be posted twice for goes first.
 enum StoredTable: Int, CaseIterable, Sendable {
     case request, purchase, event, notification, account, wallet, lot, hold, transfer, entry, currency, actor, header
-    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment, closing, external, adjustment
+    case total, block, walletPast, totalPast, expiryPast, link, consent, assignment, closing, external, adjustment,
+        catalog
 
     var name: String {
         switch self {
@@ -32,6 +33,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .closing: "closing"
         case .external: "external"
         case .adjustment: "adjustment"
+        case .catalog: "catalog"
         }
     }
 
@@ -76,6 +78,7 @@ enum StoredTable: Int, CaseIterable, Sendable {
         case .closing: "through, block, time, actor"
         case .external: "transaction_id, source, identifier"
         case .adjustment: "entry, class, reason, approver"
+        case .catalog: "version, digest, time, block"
         }
     }
 

@@ -18,6 +18,7 @@ package struct TableChanges {
     private(set) var notifications: [String] = []
     private(set) var linkedTokens: Set<PlayerID> = []
     private(set) var closings: [Timestamp] = []
+    private(set) var catalogs: [Int64] = []
 
     struct Wallet: Hashable {
         var account: PlayerID
@@ -50,6 +51,7 @@ package struct TableChanges {
         for row in rows.notifications { notifications.append(row.uuid) }
         for row in rows.links { linkedTokens.insert(row.token) }
         for row in rows.closings { closings.append(row.through) }
+        for row in rows.catalogs { catalogs.append(row.version) }
     }
 
     private mutating func note(_ lot: LotID) { if lot <= before.transfer { lots.insert(lot) } }

@@ -1,16 +1,20 @@
+import FileLog
 import Ledger
 import LedgerEngine
 
 /// What commands do with a ledger's log in two places.
 extension Composition {
     /// Copies a log.
-    /// - Parameter isFinal: whether no service may have the source open, nor open it meanwhile.
+    /// - Parameters:
+    ///   - archives: where blocks of the source are that were archived.
+    ///   - isFinal: whether no service may have the source open, nor open it meanwhile.
     /// - Returns: what was done, and whether a service had the source open at its end.
     static func migrate(
-        _ source: LogPlace, to target: LogPlace, isFinal: Bool, progress: (BlockNumber, BlockNumber) -> Void
+        _ source: LogPlace, _ archives: [LedgerFolder], to target: LogPlace, isFinal: Bool,
+        progress: (BlockNumber, BlockNumber) -> Void
     ) throws -> (LogCopy.Summary, isLed: Bool) {
         guard let identity = try source.identity() else { throw Failure("there is no ledger in \(source)") }
-        let from = isFinal ? try source.open(identity) : try source.openForReading(identity)
+        let from = isFinal ? try source.open(identity, archives) : try source.openForReading(identity, archives)
         defer { from.close() }
         // In a folder the lock says so, in PostgreSQL the lead.
         if isFinal { try from.settle() }

@@ -10,16 +10,11 @@ import PostgresLog
 extension Composition {
     /// Opens the log, and makes the folder of this node's own tables where there is none.
     /// - Parameter create: whether the log is made where there is none.
-    /// - Throws: ``ConfigurationError`` for what the settings cannot mean, `LogError` for a log that cannot be opened.
+    /// - Throws: `LogError` for a log that cannot be opened.
     static func openSharedLog(
         _ settings: LedgerSettings, _ node: LedgerSettings.Node, create: Bool, logger: Logger
     ) throws -> any SharedLog {
         #if Postgres
-        guard PostgresLogConfiguration.isSchema(node.schema) else {
-            throw ConfigurationError([
-                "node.schema: '\(node.schema)' cannot be a schema's name: it has small letters, digits and underscores"
-            ])
-        }
         let configuration = PostgresLogConfiguration(
             uri: node.log, schema: node.schema, node: node.name, address: node.address.description,
             right: node.leads ? .leading : .reading, weight: node.weight, leaseMilliseconds: node.leaseMilliseconds,
@@ -38,9 +33,7 @@ extension Composition {
         try FileManager.default.createDirectory(atPath: settings.path, withIntermediateDirectories: true)
         return log
         #else
-        throw ConfigurationError([
-            "node.log: this program was built without PostgreSQL; `swift build --traits Postgres` builds it with it"
-        ])
+        preconditionFailure("such a configuration was refused")
         #endif
     }
 }

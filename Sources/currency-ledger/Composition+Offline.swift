@@ -34,7 +34,8 @@ extension Composition {
         let ledger = ledger(settings)
         try folder.check()
         let log = try FileLog.open(
-            folder: folder.log, headFile: folder.headFile, identity: Digest(of: ledger, sha256), hash: sha256)
+            folder: folder.log, headFile: folder.headFile, identity: Digest(of: ledger, sha256), hash: sha256,
+            archives: archives(settings))
         defer { log.close() }
         guard let head = log.head else { throw Failure("\(folder.path) has no blocks yet") }
         let logger = Logger(label: "rebuild") { _ in SwiftLogNoOpLogHandler() }
@@ -45,16 +46,19 @@ extension Composition {
     }
 
     /// An audit of a ledger, beside its service or without one.
-    /// - Parameter tables: where the tables are that are compared; `nil`: in the ledger's folder, where it has one.
+    /// - Parameters:
+    ///   - archives: where blocks are that were archived.
+    ///   - tables: where the tables are that are compared; `nil`: in the ledger's folder, where it has one.
     static func audit(
-        _ place: LogPlace, tables: String?, _ configuration: LedgerAudit.Audit.Configuration, scratch: ScratchFolder
+        _ place: LogPlace, archives: [LedgerFolder], tables: String?, _ configuration: LedgerAudit.Audit.Configuration,
+        scratch: ScratchFolder
     ) throws -> LedgerAudit.Audit {
         if case .folder(let folder) = place { try folder.check() }
         let tablesPlace = try tables.map { text throws(Failure) in
             try LogPlace(text, defaultSchema: PostgresPlace.defaultTablesSchema)
         }
         return LedgerAudit.Audit(configuration, hash: sha256) {
-            try place.inspection()
+            try place.inspection(archives)
         } openTables: {
             switch tablesPlace ?? place {
             case .folder(let folder): try openTables(of: folder, connections: configuration.jobs, scratch)
@@ -126,9 +130,21 @@ extension Composition {
     }
 
     /// A backup of the ledger at `path`, beside its service or without one.
-    static func backup(of path: String, in backup: String) -> LogBackup {
-        LogBackup(of: LedgerFolder(path), in: LedgerFolder(backup), hash: sha256)
+    static func backup(of path: String, in backup: String, archives: [String]) -> LogBackup {
+        LogBackup(
+            of: LedgerFolder(path), in: LedgerFolder(backup), archives: archives.map { LedgerFolder($0) }, hash: sha256)
     }
+
+    /// The archives that a command names, and those of its configuration.
+    static func archives(
+        _ named: [String], config: String?, ledger: String?
+    ) throws(ConfigurationError) -> [String] {
+        guard let config else { return named }
+        return named + (try ledgerSettings(config: config, ledger: ledger).archives).filter { !named.contains($0) }
+    }
+
+    /// Where blocks of a ledger are that were archived.
+    static func archives(_ settings: LedgerSettings) -> [LedgerFolder] { settings.archives.map { LedgerFolder($0) } }
 
     /// A restore of the ledger at `path`, while no service has it open.
     static func restore(

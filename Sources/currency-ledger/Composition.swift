@@ -17,21 +17,18 @@ import ServiceLifecycle
 /// Puts the service together from its parts: the one place that knows them all.
 enum Composition {
     /// - Parameters:
-    ///   - catalogs: those of the ledgers, in their order.
+    ///   - catalogs: those of the ledgers, in their order, each of which may be replaced while the service runs.
+    ///   - signatures: the same; what is wrong with any of them was said before one is made or opened.
     ///   - create: whether ledgers are made where there are none.
     ///   - acceptsClock: whether the clock is right however far it is ahead of the last entry.
     ///   - scratch: removed by the caller when the service has ended.
-    /// - Throws: ``ConfigurationError`` for anchors that cannot be read, certificates for TLS that cannot be used, and
-    ///   tokens that name currencies which the catalogs lack; `LogError`, `ProjectionOpeningError` or
-    ///   `StoreError` for a ledger that cannot be opened.
+    /// - Throws: `LogError`, `ProjectionOpeningError` or `StoreError` for a ledger that cannot be opened, `ServerError`
+    ///   where the process may have too few files open.
     static func service(
-        _ settings: Settings, catalogs: [Catalog], create: Bool, acceptsClock: Bool, scratch: ScratchFolder,
-        logger: Logger
+        _ settings: Settings, catalogs: [CatalogInForce], signatures: [Signatures], create: Bool, acceptsClock: Bool,
+        scratch: ScratchFolder, logger: Logger
     ) throws -> LedgerService {
-        try settings.check(against: catalogs)
-        // What is wrong with any of them is said before one is made or opened.
-        let signatures = try settings.ledgers.map { try Signatures($0) }
-        let server = try server(settings, logger)
+        let server = server(settings, try serverLimits(ledgers: settings.ledgers.count, logger))
         for ledger in settings.ledgers where ledger.node == nil && !(create && isAbsentOrEmpty(ledger.path)) {
             try LedgerFolder(ledger.path).check()
         }
@@ -84,14 +81,23 @@ enum Composition {
         init(_ settings: LedgerSettings) throws(ConfigurationError) {
             app = App(
                 bundleID: settings.bundleID, appAppleID: settings.appAppleID, environment: settings.environment)
-            anchors = try Composition.anchors(settings.anchors)
-            signer = try headSigner(settings)
-            appStoreKey = try settings.appStore?.readKey()
+            var faults: [String] = []
+            func read<Value>(_ body: () throws(ConfigurationError) -> Value?) -> Value? {
+                do throws(ConfigurationError) { return try body() } catch {
+                    faults += error.faults
+                    return nil
+                }
+            }
+            anchors =
+                read { () throws(ConfigurationError) in try Composition.anchors(settings.anchors) } ?? []
+            signer = read { () throws(ConfigurationError) in try headSigner(settings) }
+            appStoreKey = read { () throws(ConfigurationError) in try settings.appStore?.readKey() }
+            if !faults.isEmpty { throw ConfigurationError(faults) }
         }
     }
 
     private static func open(
-        _ settings: LedgerSettings, at place: Int, _ catalog: Catalog, _ signatures: Signatures, create: Bool,
+        _ settings: LedgerSettings, at place: Int, _ catalog: CatalogInForce, _ signatures: Signatures, create: Bool,
         acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, shares: (all: LeadShares, place: Int)?,
         failed: @escaping @Sendable () -> Void
     ) throws -> (
@@ -137,7 +143,7 @@ enum Composition {
         ) {
             LedgerInfo(
                 name: settings.name, environment: settings.environment.rawValue, bundleID: settings.bundleID,
-                engine: store.engine, currencies: catalog.currencies.keys.sorted(),
+                engine: store.engine, currencies: catalog.current.catalog.currencies.keys.sorted(),
                 standby: following.flatMap { StandbyStanding($0) } ?? node.flatMap { StandbyStanding($0) },
                 replication: ReplicationStanding(standbys, block: log.head?.number ?? 0))
         }
@@ -180,8 +186,10 @@ enum Composition {
         if let place = try folder.movedTo() {
             throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
         }
+        if try folder.isArchive() { throw Failure("\(folder.path) is an archive; no service is started on one") }
         let log = try FileLog.open(
-            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256)
+            folder: folder.log, headFile: folder.headFile, identity: identity, hash: sha256,
+            archives: archives(settings))
         for notice in log.notices { logger.notice("\(notice)") }
         return log
     }
@@ -208,42 +216,18 @@ enum Composition {
         return limits
     }
 
-    /// - Throws: ``ConfigurationError`` for certificates or keys that cannot be used; `ServerError` where the process
-    ///   may have too few files open.
-    private static func server(_ settings: Settings, _ logger: Logger) throws -> ServerConfiguration {
-        let server = ServerConfiguration(
-            listen: settings.listen, listenHTTP: settings.listenHTTP, listenMetrics: settings.listenMetrics,
+    static func server(_ settings: Settings, _ limits: ServerLimits = ServerLimits()) -> ServerConfiguration {
+        ServerConfiguration(
+            listen: settings.listen, listenHTTP: settings.listenHTTP, listenConsole: settings.listenConsole,
+            listenMetrics: settings.listenMetrics,
             access: settings.access, tls: tls(settings),
             needsCertificatesOverHTTP: settings.httpClientCertificates,
             allowsInsecurePlaintext: settings.allowsInsecurePlaintext, socketMode: settings.socketMode,
-            limits: try serverLimits(ledgers: settings.ledgers.count, logger))
-        do throws(ServerError) {
-            try server.checkCertificates()
-        } catch {
-            throw ConfigurationError(["\(error)"])
-        }
-        for ledger in settings.ledgers { _ = try (ledger.follow?.tls ?? ledger.node?.passing?.tls)?.read() }
-        return server
+            limits: limits)
     }
 
-    private static func tls(_ settings: Settings) -> ServerConfiguration.TLS? {
+    static func tls(_ settings: Settings) -> ServerConfiguration.TLS? {
         settings.tls.map { files in ServerConfiguration.TLS { try files.read() } }
-    }
-
-    /// What of settings that were read again holds while the service runs.
-    /// - Parameters:
-    ///   - running: those with which the service runs.
-    ///   - catalogs: of these.
-    /// - Throws: ``ConfigurationError`` where the ledgers are others now, or tokens name currencies which the catalogs
-    ///   lack.
-    static func renewal(
-        _ settings: Settings, running: Settings, catalogs: [Catalog]
-    ) throws(ConfigurationError) -> ServerConfiguration.Renewal {
-        guard settings.ledgers.map(\.name) == running.ledgers.map(\.name) else {
-            throw ConfigurationError(["ledgers: can change only at a start"])
-        }
-        try settings.check(against: catalogs)
-        return ServerConfiguration.Renewal(access: settings.access, tls: tls(settings))
     }
 
     /// As many connections as the system's limit of open files allows, which is raised as far as it goes.
@@ -265,7 +249,7 @@ enum Composition {
 
     /// Whom this service follows; `nil` where it leads: nobody was configured, or it was promoted.
     private static func following(
-        _ settings: LedgerSettings, _ catalog: Catalog, logger: Logger, failed: @escaping @Sendable () -> Void
+        _ settings: LedgerSettings, _ catalog: CatalogInForce, logger: Logger, failed: @escaping @Sendable () -> Void
     ) throws -> Following? {
         guard let follow = settings.follow else { return nil }
         let folder = LedgerFolder(settings.path)
@@ -282,7 +266,7 @@ enum Composition {
         }
         return Following(leader: leader, name: follow.name) {
             LeaderLink(
-                follow, ledger: settings.name, currencies: Set(catalog.currencies.keys), logger: logger)
+                follow, ledger: settings.name, catalog: catalog, logger: logger)
         } promoting: {
             try folder.notePromotion(from: leader)
         } ended: { fault in
@@ -300,14 +284,15 @@ enum Composition {
     }
 
     private static func engine(
-        _ log: any BlockLog, _ settings: LedgerSettings, catalog: Catalog, acceptsClock: Bool, following: Following?,
+        _ log: any BlockLog, _ settings: LedgerSettings, catalog: CatalogInForce, acceptsClock: Bool,
+        following: Following?,
         node: Node?, standbys: Standbys, entries: Feed, figures: EngineFigures, scratch: ScratchFolder, logger: Logger,
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
         let report = figures.counting(logger.report)
         let configuration = Engine.Configuration(
-            bundleID: settings.bundleID, environment: settings.environment.rawValue, catalog: catalog,
+            bundleID: settings.bundleID, environment: settings.environment.rawValue, following: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
         let isWritable = (log as? FileLog)?.isWritable ?? true
         let path = isWritable ? folder.projection : try copyTables(of: folder, to: scratch, settings.name)
@@ -348,7 +333,9 @@ enum Composition {
                 throw error
             }
             // Where the tables are damaged the engine says so, and has them made anew.
-            if let state = try? projection.state() { logger.warn(ofCurrenciesMissingFrom: catalog, state) }
+            if let state = try? projection.state() {
+                logger.warn(ofCurrenciesMissingFrom: catalog.current.catalog, state)
+            }
             return engine
         }
         return try tables.sayingWantOfRoom {

@@ -22,15 +22,15 @@ final class LeaderLink: LeaderConnection {
     private let follow: LedgerSettings.Follow
     /// What the leader calls the ledger too, where both have several.
     private let ledger: LedgerName?
-    /// Those of this standby's catalog.
-    private let currencies: Set<CurrencyCode>
+    /// This standby's.
+    private let catalog: CatalogInForce
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(_ follow: LedgerSettings.Follow, ledger: LedgerName?, currencies: Set<CurrencyCode>, logger: Logger) {
+    init(_ follow: LedgerSettings.Follow, ledger: LedgerName?, catalog: CatalogInForce, logger: Logger) {
         self.follow = follow
         self.ledger = ledger
-        self.currencies = currencies
+        self.catalog = catalog
         self.logger = logger
     }
 
@@ -56,7 +56,8 @@ final class LeaderLink: LeaderConnection {
             return state.isClosed
         }
         if isClosed { end(client) }
-        let lacking = info.ledger.currencies.filter { !currencies.contains($0) }
+        let currencies = catalog.current.catalog.currencies
+        let lacking = info.ledger.currencies.filter { currencies[$0] == nil }
         if !lacking.isEmpty {
             logger.warning(
                 "this standby's catalog lacks currencies that its leader's has: give it the same catalog",

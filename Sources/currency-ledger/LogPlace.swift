@@ -67,13 +67,18 @@ enum LogPlace: CustomStringConvertible {
     }
 
     /// Begins to read all of the log for an audit.
-    func inspection() throws -> any LogInspector {
+    /// - Parameter archives: where blocks are that were archived.
+    func inspection(_ archives: [LedgerFolder] = []) throws -> any LogInspector {
         switch self {
         case .folder(let folder):
             try folder.check()
+            if !archives.isEmpty {
+                return try ChainInspection(archives: archives, of: folder, hash: Composition.sha256)
+            }
             return try LogInspection(folder: folder.log, headFile: folder.headFile, hash: Composition.sha256)
         #if Postgres
         case .postgres(let configuration):
+            guard archives.isEmpty else { throw Failure("--archive: of a log in PostgreSQL nothing is archived") }
             return try PostgresInspection(configuration, hash: Composition.sha256)
         #endif
         }
@@ -111,11 +116,13 @@ enum LogPlace: CustomStringConvertible {
     }
 
     /// Opens the log as its one writer, who keeps every service out until it is closed.
-    func open(_ identity: Digest) throws -> any BlockLog {
+    /// - Parameter archives: where blocks are that were archived.
+    func open(_ identity: Digest, _ archives: [LedgerFolder] = []) throws -> any BlockLog {
         switch self {
         case .folder(let folder):
             return try FileLog.open(
-                folder: folder.log, headFile: folder.headFile, identity: identity, hash: Composition.sha256)
+                folder: folder.log, headFile: folder.headFile, identity: identity, hash: Composition.sha256,
+                archives: archives)
         #if Postgres
         case .postgres(var configuration):
             configuration.right = .leading
@@ -149,11 +156,13 @@ enum LogPlace: CustomStringConvertible {
     }
 
     /// Opens the log beside whoever writes it: it has the blocks that are durable now.
-    func openForReading(_ identity: Digest) throws -> any BlockLog {
+    /// - Parameter archives: where blocks are that were archived.
+    func openForReading(_ identity: Digest, _ archives: [LedgerFolder] = []) throws -> any BlockLog {
         switch self {
         case .folder(let folder):
             return try FileLog.openForReading(
-                folder: folder.log, headFile: folder.headFile, identity: identity, hash: Composition.sha256)
+                folder: folder.log, headFile: folder.headFile, identity: identity, hash: Composition.sha256,
+                archives: archives)
         #if Postgres
         case .postgres(let configuration):
             return try PostgresLog.open(configuration, identity: identity, hash: Composition.sha256)

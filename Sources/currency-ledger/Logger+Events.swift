@@ -128,6 +128,13 @@ extension Logger {
             warning(
                 "more is asked than can be done: requests waited too long and were not carried out",
                 metadata: ["requests": "\(requests)"])
+        case .slowCommit(let slow):
+            warning(
+                "a commit took long",
+                metadata: [
+                    "milliseconds": "\(slow.total)", "queued": "\(slow.queued)", "deciding": "\(slow.deciding)",
+                    "durable": "\(slow.durable)", "requests": "\(slow.requests)", "more": "\(slow.more)",
+                ])
         case .readFailed(let error):
             self.error("a read failed", metadata: ["error": "\(error)"])
         case .headNotWritten(let error):

@@ -19,6 +19,8 @@ struct Projecting {
     }
 
     let source: LogPlace
+    /// Where blocks are that were archived.
+    let archives: [LedgerFolder]
     let target: PostgresLogConfiguration
     let work: String
 
@@ -101,6 +103,7 @@ private final class WorkFolder {
 /// A run from one failure to the next.
 private final class ProjectingRun {
     private let source: LogPlace
+    private let archives: [LedgerFolder]
     private let identity: Digest
     private let progress: (BlockNumber, BlockNumber) -> Void
     private var log: any BlockLog
@@ -118,7 +121,8 @@ private final class ProjectingRun {
         source = projecting.source
         self.identity = identity
         self.progress = progress
-        let log = try source.openForReading(identity)
+        archives = projecting.archives
+        let log = try source.openForReading(identity, archives)
         self.log = log
         let name = "\(source)"
         guard let first = try log.read(after: 0, bytesMax: 0).first,
@@ -187,7 +191,7 @@ private final class ProjectingRun {
         if case .folder(let folder) = source, hasChanged(folder) {
             // One that was opened for reading has the blocks of that time.
             log.close()
-            log = try source.openForReading(identity)
+            log = try source.openForReading(identity, archives)
         }
         // Blocks that come meanwhile are for the next time: whoever is written to all the time is never at its end.
         let end = try lastBlock()

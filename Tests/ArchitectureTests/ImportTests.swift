@@ -22,6 +22,8 @@ import Testing
         ],
         "LedgerWire": ["LedgerTypes", "StrictJSON", "Glibc", "Musl"],
         "LedgerSchema": [],
+        "LedgerPages": [],
+        "LedgerConsole": ["LedgerPages", "LedgerTypes", "LedgerWire", "StrictJSON"],
         "FileLog": ["Ledger", "Glibc", "Musl", "Synchronization"],
         "PostgresLog": ["CPostgres", "Ledger", "LedgerSchema", "Glibc", "Musl", "Synchronization"],
         "HeadSigning": ["AppStore", "Ledger", "StrictJSON"],
@@ -35,7 +37,8 @@ import Testing
             "Synchronization",
         ],
         "LineServer": [
-            "AppStore", "Ledger", "LedgerEngine", "LedgerMetrics", "LedgerWire", "StrictJSON", "NIOCore", "NIOPosix",
+            "AppStore", "Ledger", "LedgerConsole", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
+            "StrictJSON", "NIOCore", "NIOPosix",
             "NIOConcurrencyHelpers", "NIOHTTP1", "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization",
             "Glibc", "Musl",
         ],

@@ -52,6 +52,7 @@ import Testing
         forget        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         promote       unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         step_down     unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
+        reload        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         """
 
     /// What the environment decides: whether a JWS is of this ledger. It says so only to who may post one.
@@ -65,7 +66,7 @@ import Testing
 
     /// Parameters that are read without a fault, so that nothing but the role is in the way.
     private static let params: [String: String] = [
-        "ping": "", "info": "", "head": "", "promote": "", "step_down": "",
+        "ping": "", "info": "", "head": "", "promote": "", "step_down": "", "reload": "",
         // The time of the request: neither future nor before the ledger.
         "close": #"{"through":NOW}"#,
         "external": #"{"source":"shop","transactionId":"1","account":"a","product":"none","purchaseDate":1}"#,
@@ -282,7 +283,9 @@ import Testing
         for role in Role.allCases {
             let (name, column) = (Self.boundName(role), try #require(head.firstIndex(of: role.rawValue)))
             try await Self.ask(place, name, role: role.rawValue, of: Keeping.first) {
-                try #require(Outcome(rawValue: $0[column]))
+                // It concerns the other one too.
+                if role == .admin && $0[0] == "reload" { return .forbidden }
+                return try #require(Outcome(rawValue: $0[column]))
             }
             try await Self.ask(place, name, role: role.rawValue, of: Keeping.second) {
                 ["ping", "authenticate"].contains($0[0]) ? .yes : .forbidden

@@ -132,12 +132,15 @@ enum Browser {
 
     private static func run(_ page: String, _ options: [String], in folder: TemporaryFolder) throws -> Finished {
         try folder.write("page.html", page)
+        return try run(url: URL(fileURLWithPath: folder.path("page.html")).absoluteString, options, in: folder)
+    }
+
+    private static func run(url: String, _ options: [String], in folder: TemporaryFolder) throws -> Finished {
         // Its own sandbox is not one that root may have.
         let own = [
             "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
             "--user-data-dir=\(folder.path("browser"))",
         ]
-        let url = URL(fileURLWithPath: folder.path("page.html")).absoluteString
         let finished = try Command.run(command, own + options + [url])
         try #require(finished.status == 0, "\(finished.error.suffix(500))")
         return finished
@@ -178,9 +181,15 @@ enum Browser {
     ) throws -> (markup: String, console: [String]) {
         // Blink's own names of the two: 0 and 1.
         let wish = isDark.map { ["--blink-settings=preferredColorScheme=\($0 ? 0 : 1)"] } ?? []
-        let finished = try run(page, wish + ["--dump-dom"], in: folder)
-        return (
-            finished.output, finished.error.split(separator: "\n").map(String.init).filter { $0.contains(":CONSOLE") }
-        )
+        return told(try run(page, wish + ["--dump-dom"], in: folder))
+    }
+
+    /// The same of a page that a server has.
+    static func open(_ url: String, in folder: TemporaryFolder) throws -> (markup: String, console: [String]) {
+        told(try run(url: url, ["--dump-dom"], in: folder))
+    }
+
+    private static func told(_ finished: Finished) -> (markup: String, console: [String]) {
+        (finished.output, finished.error.split(separator: "\n").map(String.init).filter { $0.contains(":CONSOLE") })
     }
 }

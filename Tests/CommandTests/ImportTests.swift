@@ -57,6 +57,8 @@ import Testing
             (Self.line("kim", 3, 5, price: "0"), "a paid lot has a price above 0"),
             (Self.line("lea", 9, 5), "the ledger has transaction 2000000000000009 already"),
             (Self.line("lea", 9, 0, price: "0"), ""),
+            ("ann,g ems,,0,p,,,2025-01-01,13\r\n", "currency 'g ems' is no currency's code"),
+            ("ann,,lent,0,p,,,2025-01-01,14\r\n", "class must be paid or free, not 'lent'"),
         ]
         let finished = try Self.run(studio, Self.header + lines.map(\.0).joined(), service)
         #expect(finished.status == 1 && finished.output.isEmpty)
@@ -78,6 +80,21 @@ import Testing
         }
         #expect(try await client.head().entry == head.entry)
         try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    /// Whoever made the file does not write to the terminal of who imports it.
+    @Test func aWrongFieldIsShownAtItsBeginningAndWithoutControlCharacters() async throws {
+        let studio = try Studio()
+        let service = try RunningService(studio.folder)
+        let long = String(repeating: "9", count: 100_000)
+        let text = Self.header + "ann,gems,\u{1B}[31m\u{0},5,,,,,\r\nann,gems,free,\(long),,,,,\r\n"
+        let finished = try Self.run(studio, text, service)
+        let said = finished.error.split(separator: "\n")
+        #expect(finished.status == 1 && said.count == 3, "\(finished.error.prefix(1_000))")
+        #expect(said.first == #"line 2: class must be paid or free, not '\u{1B}[31m\0'"#)
+        #expect(said.dropFirst().first?.hasSuffix("9'… (100000 bytes)") == true)
+        #expect(finished.error.utf8.count < 1_000)
         #expect(service.stop() == 0)
     }
 

@@ -78,7 +78,7 @@ import Testing
     @Test func theExamplesAreAConfiguration() throws {
         let settings = try Settings.load(file: Self.file("ledger.json").path, flags: [:], environment: [:])
         #expect(settings.ledgers.map(\.path) == ["/var/lib/currency-ledger/ledger"])
-        let catalog = try CatalogFile.read(settings.ledgers[0].catalog)
+        let catalog = try CatalogFile.edition(settings.ledgers[0].catalog).catalog
         #expect(catalog.currencies.keys.map(\.text) == ["gems"])
     }
 

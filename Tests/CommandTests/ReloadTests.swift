@@ -36,8 +36,6 @@ import Testing
         try Self.configure(studio, tokens: Self.game("old"))
         let service = try RunningService(studio.folder)
         let client = try await Self.client(service.address, "old")
-        // Also where the file of the catalog has it by now: that is read at a start alone.
-        try studio.folder.write("catalog.json", #"{"currencies": {"gems": {}, "gem": {}}, "products": {}}"#)
         try Self.configure(studio, tokens: Self.game("new", #", "grantsPerDay": {"gem": 5}"#))
         kill(service.process.processIdentifier, SIGHUP)
         try await Self.waits(service, for: "what was read again cannot be used")
@@ -52,6 +50,96 @@ import Testing
         try await Self.client(service.address, "new").close()
         await #expect(throws: WireError.self) { try await client.balance(account) }
         try? await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    private static let catalogs = [
+        #"{"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": 500}}}"#,
+        #"{"currencies": {"gems": {}, "stars": {}}, "products": {"com.example.game.gems500": {"gems": 700}}}"#,
+    ]
+
+    private static func bought(_ client: LedgerClient, _ studio: Studio, _ number: Int) async throws -> Int64? {
+        let account = try #require(AccountName("player-1"))
+        _ = try await client.credit(signedTransaction: try studio.purchase(number), account: account)
+        return try await client.balance(account).balances.first { $0.currency.text == "gems" }?.balance.available
+    }
+
+    @Test func aReloadHasTheCatalogHoldAndTheBlocksNameIt() async throws {
+        let studio = try Studio()
+        try studio.folder.write("catalog.json", Self.catalogs[0])
+        try Self.configure(studio, tokens: #"{"admin": {"role": "admin", "sha256": "\#(Studio.digest("a"))"}}"#)
+        let service = try RunningService(studio.folder)
+        let client = try await Self.client(service.address, "a")
+        #expect(try await Self.bought(client, studio, 1) == 500)
+        try studio.folder.write("catalog.json", Self.catalogs[1])
+        let reload = try Command.run(
+            ["reload", "--server", service.address], environment: ["LEDGER_TOKEN": "a"])
+        #expect(reload.status == 0, "\(reload.error)")
+        let digests = Self.catalogs.map { Studio.digest($0) }
+        #expect(reload.output == "catalog (SHA-256): \(digests[0]) → \(digests[1])\n")
+        try await Self.waits(service, for: "a setting is another now")
+        // What was bought before keeps what it was given; the connection that was open has the new catalog.
+        #expect(try await Self.bought(client, studio, 2) == 1_200)
+        #expect(try await client.info().ledger.currencies.map(\.text) == ["gems", "stars"])
+        let again = try await client.reload()
+        #expect(again == ReloadReport(applied: true))
+        try await client.close()
+        #expect(service.stop() == 0)
+        let audit = try Command.run(["audit", "--config", studio.folder.path("ledger.json")])
+        #expect(audit.status == 0, "\(audit.output)\(audit.error)")
+        let verified = try Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            [
+                "python3", Command.root.appendingPathComponent("Schema/verify/verify_log.py").path,
+                studio.folder.path("ledger"),
+            ])
+        #expect(verified.status == 0, "\(verified.output)\(verified.error)")
+    }
+
+    @Test func whatNeedsARestartHasTheWholeReloadRefusedByName() async throws {
+        let studio = try Studio()
+        try Self.configure(studio, tokens: #"{"admin": {"role": "admin", "sha256": "\#(Studio.digest("a"))"}}"#)
+        let service = try RunningService(studio.folder)
+        let client = try await Self.client(service.address, "a")
+        let file = studio.folder.path("ledger.json")
+        let before = try String(contentsOfFile: file, encoding: .utf8)
+        let wrong = before.replacing("\"path\": \"ledger\"", with: "\"path\": \"other\"")
+            .replacing(
+                "\"catalog\"", with: "\"log\": {\"level\": \"debug\"}, \"cache\": {\"players\": 5000}, \"catalog\"")
+        try studio.folder.write("ledger.json", wrong)
+        let refused = try await client.reload()
+        #expect(!refused.applied && refused.changes.isEmpty)
+        for fault in [
+            "path: ledger → other: can change only at a start",
+            "cache.players: the default → 5000: can change only at a start",
+        ] { #expect(refused.faults.contains(fault), "\(refused.faults)") }
+        // Nothing of it holds, not even what could.
+        #expect(try !service.said.contains("a setting is another now"))
+        let command = try Command.run(["reload", "--server", service.address], environment: ["LEDGER_TOKEN": "a"])
+        #expect(command.status == 1 && command.error.contains("path: ledger → other"), "\(command.error)")
+        try studio.folder.write(
+            "ledger.json", before.replacing("\"catalog\"", with: "\"log\": {\"level\": \"debug\"}, \"catalog\""))
+        let taken = try await client.reload()
+        #expect(taken == ReloadReport(applied: true, changes: ["log.level: the default → debug"]))
+        try await client.close()
+        #expect(service.stop() == 0)
+    }
+
+    @Test func tokensAreToldByNameAlone() async throws {
+        let studio = try Studio()
+        func tokens(_ more: String) -> String {
+            #"{"admin": {"role": "admin", "sha256": "\#(Studio.digest("a"))"}, \#(more)}"#
+        }
+        func game(_ secret: String) -> String { #"{"role": "game", "sha256": "\#(Studio.digest(secret))"}"# }
+        try Self.configure(studio, tokens: tokens(#""eu": \#(game("1")), "us": \#(game("2"))"#))
+        let service = try RunningService(studio.folder)
+        let client = try await Self.client(service.address, "a")
+        try Self.configure(studio, tokens: tokens(#""us": \#(game("3")), "asia": \#(game("4"))"#))
+        let report = try await client.reload()
+        #expect(report.changes == ["tokens.asia: added", "tokens.eu: removed", "tokens.us: changed"])
+        let said = try service.said
+        for secret in ["1", "2", "3", "4"] { #expect(!said.contains(Studio.digest(secret))) }
+        try await client.close()
         #expect(service.stop() == 0)
     }
 

@@ -31,7 +31,7 @@ import Testing
             configuration: AppStoreServerClient.Configuration(bundleID: app.bundleID, address: settings.address))
         let log = LogCapture()
         let correspondence = Correspondence(
-            client: client, caller: caller, settings: settings, consumptionDelay: 0, leads: { true },
+            client: client, caller: caller, settings: settings, consumptionDelay: { 0 }, leads: { true },
             logger: log.logger)
         store.failCommits(1)
         let telling = Task { await correspondence.run() }

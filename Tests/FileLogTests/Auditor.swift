@@ -98,7 +98,7 @@ final class Auditor {
         switch error.kind {
         case .notAppended: refused.insert(block.hash)
         case .unknown: inDoubt.append(block)
-        case .superseded, .corrupt: Issue.record("\(error): \(context)")
+        case .superseded, .corrupt, .archived: Issue.record("\(error): \(context)")
         }
     }
 

@@ -133,6 +133,7 @@ extension RequestWriter {
         case .ping: write(Methods.ping, NoParams(), id: id)
         case .authenticate(let authentication): write(Methods.authenticate, authentication, id: id)
         case .info: write(Methods.info, NoParams(), id: id)
+        case .reload: write(Methods.reload, NoParams(), id: id)
         case .ledger(let request): write(request, id: id)
         }
     }

@@ -16,7 +16,7 @@ package enum SampleLedger {
         certain("opening a block") { try Block(opening: block, checks: .hashes(hash)) }
     }
 
-    /// A block with the row of an erasure, and rows that later versions write.
+    /// A block with the row of an erasure, and others that are seldom.
     package static let laterBlock: SealedBlock = {
         let last = certain(opened.last, "the last block")
         var rows = BlockRows()

@@ -39,12 +39,13 @@ final class RandomLedger {
         let log = MemoryLog()
         let row = BlockRows.LedgerRow(bundleID: "com.example.game", environment: "Sandbox")
         let clock = Mutex(Timestamp(1_750_000_000_000))
+        let catalog = CatalogInForce(.init(Workload.catalog, digest: Digest(of: [0], Workload.hash)))
         let engine = try Engine(
             log: log,
             projection: try SQLiteProjection(
                 path: folder.path("projection.sqlite"), ledger: row, hash: Workload.hash),
             configuration: Engine.Configuration(
-                bundleID: row.bundleID, environment: row.environment, catalog: Workload.catalog),
+                bundleID: row.bundleID, environment: row.environment, following: catalog),
             hash: Workload.hash, now: { clock.withLock { $0 } }, report: { _ in })
         var workload = Workload(seed: seed)
         var done = 0
@@ -89,6 +90,9 @@ final class RandomLedger {
             try run(
                 batch, closes: workload.generator.chance(5), names: workload.generator.chance(20), at: now)
             done += batch.count
+            // The same catalog from another file, now and then.
+            let file = Digest(of: [UInt8(truncatingIfNeeded: done / 50)], Workload.hash)
+            if catalog.current.digest != file { catalog.replace(by: .init(Workload.catalog, digest: file)) }
         }
         // Chance may have made no link that moved something.
         let guest = AppAccountToken("b0000000-0000-4000-8000-000000000001")!

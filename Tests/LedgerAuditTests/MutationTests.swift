@@ -399,6 +399,10 @@ enum Mutation {
             { rows, generator in change(&rows.adjustments, &generator) { $0.approver = nil } }
         ),
         (
+            "the version of a catalog",
+            { rows, generator in change(&rows.catalogs, &generator) { $0.version += 1 } }
+        ),
+        (
             "a statement's share",
             { rows, generator in
                 let last = Dictionary(rows.statements.map { ($0.transaction, $0.time) }, uniquingKeysWith: max)

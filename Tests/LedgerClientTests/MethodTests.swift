@@ -65,6 +65,7 @@ import Testing
         let closing = ClosingReceipt(through: 7, block: 4, hash: String(repeating: "0", count: 64))
         let promotion = Promotion(promoted: true, block: 4, term: 2)
         let handover = Handover(steppedDown: true, block: 5)
+        let reloaded = ReloadReport(applied: false, faults: ["path: can change only at a start"])
         let head = ChainHead(
             block: 7, hash: String(repeating: "0a", count: 32), entry: 3, time: 1, signature: "a.b.c")
         let info = ServerInfo(
@@ -74,6 +75,7 @@ import Testing
             case .ping: .pong
             case .authenticate: .authenticated(Identity(name: "books", roles: [.finance]))
             case .info: .info(info)
+            case .reload: .reloaded(reloaded)
             case .ledger(.credit): .outcome(.purchase(purchase))
             case .ledger(.notify): .outcome(.notification(notification))
             case .ledger(.purchase): .outcome(.purchaseView(view))
@@ -157,6 +159,7 @@ import Testing
             #expect(try await client.blocks(ofBlocks) == blocks)
             #expect(try await client.promote() == promotion)
             #expect(try await client.stepDown() == handover)
+            #expect(try await client.reload() == reloaded)
             let requests = peer.observed.lines.map { line -> Request? in
                 guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }) else {
                     return nil
@@ -191,6 +194,7 @@ import Testing
                     .ledger(.close(ClosePeriod(through: 7))),
                     .ledger(.forget(player)),
                     .ledger(.blocks(ofBlocks)), .ledger(.promote), .ledger(.stepDown),
+                    .reload,
                 ]
             #expect(requests == expected)
         }

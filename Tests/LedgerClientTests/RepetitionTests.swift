@@ -12,7 +12,7 @@ import Testing
         switch request {
         case .ledger(.keyed(.spend)): .outcome(.spend(spent))
         case .authenticate(let own): own.token == "wrong" ? .error(.unknownToken) : .authenticated(Samples.game)
-        case .ping, .info, .ledger:
+        case .ping, .info, .reload, .ledger:
             echo(request)
         }
     }

@@ -87,11 +87,12 @@ final class Bench: Sendable {
     /// - Parameters:
     ///   - storage: the blocks of an engine before this one.
     ///   - folder: of the tables, which go on where they are; new ones by default.
+    ///   - following: goes before `catalog`, and may be replaced.
     ///   - prepare: says how the log fails from the beginning on.
     ///   - readingNames: what a start does while it compares names.
     init(
         _ storage: MemoryLog.Storage = .init(), folder: TemporaryFolder? = nil, catalog: Catalog = .small,
-        standbys: Standbys? = nil, names: MemoryMark = MemoryMark(),
+        following: CatalogInForce? = nil, standbys: Standbys? = nil, names: MemoryMark = MemoryMark(),
         limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in },
         readingNames: (BlockNumber, BlockNumber) throws -> Void = { _, _ in }
     ) throws {
@@ -109,8 +110,8 @@ final class Bench: Sendable {
         engine = try Engine(
             log: log, projection: projection,
             configuration: Engine.Configuration(
-                bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment, catalog: catalog,
-                limits: chosen),
+                bundleID: Bench.ledger.bundleID, environment: Bench.ledger.environment,
+                following: following ?? CatalogInForce(.init(catalog)), limits: chosen),
             standbys: standbys, names: names.mark, figures: figures, hash: Workload.hash, now: { Bench.now },
             readingNames: readingNames, catchingUp: { block, head in reported.add("catchingUp \(block) of \(head)") },
             report: { reported.add("\($0)") })

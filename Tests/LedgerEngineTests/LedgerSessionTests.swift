@@ -508,6 +508,34 @@ import Testing
         try await bench.stop()
     }
 
+    @Test func aCommitThatTakesLongIsToldWithItsParts() async throws {
+        let bench = try Bench()
+        let figures = bench.ledger.figures
+        func batches() -> UInt64 { figures.batchOperations.reading.counts.reduce(0, +) }
+        // The sweep of the start.
+        #expect(try eventually { batches() == 1 })
+        figures.slowCommits.set(milliseconds: 20)
+        bench.store.hold()
+        let (number, session) = bench.session()
+        session.submit([Self.grant("a")])
+        #expect(try eventually { batches() == 2 })
+        let end = monotonicNanoseconds() + 40_000_000
+        #expect(try eventually { monotonicNanoseconds() >= end })
+        bench.store.release()
+        #expect(try eventually { bench.answers(number) == ["entry 1"] })
+        func slow() -> [SlowCommit] {
+            bench.events.compactMap { event in
+                if case .slowCommit(let slow) = event { slow } else { nil }
+            }
+        }
+        #expect(try eventually { slow().count == 1 })
+        let told = try #require(slow().first)
+        #expect(told.requests == 1 && told.more == 0)
+        // It was held before it was decided; a millisecond may be lost in each part.
+        #expect(told.total >= 20 && told.deciding >= 20 && told.deciding + told.durable <= told.total)
+        try await bench.stop()
+    }
+
     @Test func aSessionIsOneStandbys() async throws {
         let bench = try Bench()
         let session = bench.session()

@@ -282,9 +282,10 @@ package struct FinanceModel {
             }
         case .lots:
             return lots.keys.sorted().compactMap { id in
-                guard let end = lot(id, at: query.asOf, query.dates), wanted == nil || end.currency == wanted,
-                    query.scope == .all || end.left != 0
+                guard var end = lot(id, at: query.asOf, query.dates), wanted == nil || end.currency == wanted
                 else { return nil }
+                if end.row.expiresAt ?? .max <= query.asOf { end.left = held(id, at: query.asOf) }
+                guard query.scope == .all || end.left != 0 else { return nil }
                 let purchase = end.transaction.flatMap { purchases[$0] }
                 let start: [ReportValue?] = [
                     .integer(id), .text(name(owner(end.player, query.asOf))), .text(code(end.currency)),
@@ -319,6 +320,16 @@ package struct FinanceModel {
         let own = steps.filter { $0.transfer.lot == id && self.time($0, dates) <= time }
         let amounts = own.reduce([Int128](repeating: 0, count: 7)) { zip($0, $1.added).map { $0 + $1 } }
         return amounts.allSatisfy { $0 == 0 } ? nil : lots[id]?.having(amounts)
+    }
+
+    /// What is set aside of a lot, at a time.
+    private func held(_ id: LotID, at time: Timestamp) -> Int64 {
+        steps.reduce(0) { sum, step in
+            guard step.transfer.lot == id, step.entry.time <= time else { return sum }
+            let amount = step.transfer.amount
+            return sum + (step.transfer.credit.kind == .held ? amount : 0)
+                - (step.transfer.debit.kind == .held ? amount : 0)
+        }
     }
 
     /// Whose everything is that an account had, at a time: of links that came later nobody knew.

@@ -148,6 +148,12 @@ import Testing
             version: "1",
             ledger: LedgerInfo(environment: "Sandbox", bundleID: "b", engine: "e", currencies: Self.longest))
         #expect(bytes(.info(info)) <= Request.info.replyBytesMax)
+        let lines = [String](repeating: String(repeating: "\u{1}", count: 500), count: 200)
+        for report in [ReloadReport(applied: true, changes: lines), ReloadReport(applied: false, faults: lines)] {
+            #expect(report.changes.count + report.faults.count == ReloadReport.linesMax)
+            #expect((report.changes + report.faults).allSatisfy { $0.utf8.count <= ReloadReport.lineBytesMax })
+            #expect(bytes(.reloaded(report)) <= Request.reload.replyBytesMax)
+        }
     }
 
     @Test func theEntriesOfPagesTakeWhatIsCounted() {

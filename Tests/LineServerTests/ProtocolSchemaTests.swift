@@ -374,6 +374,7 @@ private struct RecordedConversation {
         ] { try await call(client, "blocks", "{\(wrong)}", malformed: true) }
         try await call(client, "promote", "{}")
         try await call(client, "step_down", "{}")
+        try await call(client, "reload", "{}")
     }
 
     private static let basket = #"""

@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func theTableHasEveryMethodOfALedger() {
-        let own: Set = ["ping", "authenticate", "info"]
+        let own: Set = ["ping", "authenticate", "info", "reload"]
         #expect(Set(Self.params.keys).union(own) == Set(Methods.all.map(\.description)))
     }
 

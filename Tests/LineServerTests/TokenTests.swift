@@ -68,7 +68,7 @@ extension ServerTests {
                 "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link",
                 "relink",
                 "consent", "external", "close", "adjust", "import", "forget", "blocks", "promote",
-                "step_down",
+                "step_down", "reload",
             ]
             #expect(Set(Methods.all.map(\.description)) == reads.union(changes))
             for method in Methods.all { #expect(method.changes == changes.contains("\(method)"), "\(method)") }

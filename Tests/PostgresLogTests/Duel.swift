@@ -121,7 +121,7 @@ struct Duel {
             case nil: .durable
             case .notAppended: .notAppended
             case .superseded: .superseded
-            case .unknown, .corrupt: .unknown
+            case .unknown, .corrupt, .archived: .unknown
             }
         history.note(node, block, outcome)
         return outcome == .durable

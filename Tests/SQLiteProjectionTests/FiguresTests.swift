@@ -61,7 +61,8 @@ import Testing
     }
 
     @Test func emptyTablesHaveNothingToTell() throws {
-        let tables = try open(TemporaryFolder())
+        let folder = try TemporaryFolder()
+        let tables = try open(folder)
         let figures = try #require(try tables.figures())
         #expect(figures.openHolds == 0 && figures.unassignedPurchases == 0 && figures.nextExpiry == nil)
         #expect(figures.newestNotification == nil && figures.position == LastNumbers())

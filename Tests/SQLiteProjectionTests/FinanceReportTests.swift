@@ -284,7 +284,15 @@ import Testing
                         #expect(line.integer("left") > 0 || parts[0] == 0, "\(line)")
                     }
                 }
+                // What lots have left is what players have, whether or not what had expired was posted.
+                var left: [[String]: Int128] = [:]
+                for line in try lines(.lots, end) {
+                    left[[line.word("currency"), line.word("class")], default: 0] += Int128(line.integer("left"))
+                }
                 for line in try lines(.rollforward, end, from: begin) {
+                    #expect(
+                        line.sum("available") + line.sum("held")
+                            == left[[line.word("currency"), line.word("class")]] ?? 0, "\(line)")
                     let added = [
                         "purchased", "imported", "granted", "reinstated", "reversed", "adjusted", "writtenOff",
                         "debtPaid",

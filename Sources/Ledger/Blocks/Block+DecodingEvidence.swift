@@ -1,4 +1,4 @@
-/// Rows of what was signed and asked, and of later versions.
+/// Rows of what was signed and asked, and of catalogs.
 extension BlockDecoder {
     private var entryBefore: EntryID { position.entry - Int64(rows.entries.count) }
 
@@ -288,7 +288,7 @@ extension BlockDecoder {
     }
 }
 
-/// Erasures, calls, and rows of later versions.
+/// Erasures, calls, and catalogs.
 extension BlockDecoder {
     mutating func erasures(_ count: Int) throws(BlockError) {
         for row in 0..<count {

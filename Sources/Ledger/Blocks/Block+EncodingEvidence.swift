@@ -1,4 +1,4 @@
-/// Rows of what was signed and asked, and of later versions.
+/// Rows of what was signed and asked, and of catalogs.
 extension Block {
     /// An entry of this block as its distance from the one that the section named last; no section names one twice.
     private func step(_ entry: EntryID, _ last: inout EntryID) -> Int64 {
@@ -185,7 +185,7 @@ extension Block {
         writer.end(section)
     }
 
-    /// The closing of a period, the rows of later versions, erasures and calls.
+    /// The closing of a period, catalogs, erasures and calls.
     func writeLater(to writer: inout BlockWriter) {
         if let closedThrough = rows.closedThrough {
             let section = writer.begin(.closing, rows: 1)

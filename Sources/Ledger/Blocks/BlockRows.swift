@@ -256,6 +256,21 @@ package struct BlockRows: Sendable {
         }
     }
 
+    /// From its block on decisions follow another catalog.
+    package struct CatalogRow: Hashable, Sendable {
+        /// 1 of the first, and one more of each that follows.
+        package var version: Int64
+        /// SHA-256 of the catalog's file.
+        package var digest: Digest
+        package var time: Timestamp
+
+        package init(version: Int64, digest: Digest, time: Timestamp) {
+            self.version = version
+            self.digest = digest
+            self.time = time
+        }
+    }
+
     /// The first block's only: whose books these are.
     package var ledger: LedgerRow?
     package var currencies: [CurrencyRow] = []
@@ -284,7 +299,7 @@ package struct BlockRows: Sendable {
     package var externals: [ExternalRow] = []
     package var statements: [StatementRow] = []
     package var adjustments: [AdjustmentRow] = []
-    // Rows of operations that later versions write; this one writes none (BlockRows+Later).
+    /// Catalogs that decisions follow from this block on, each later than the one before.
     package var catalogs: [CatalogRow] = []
 
     package init() {}
@@ -294,20 +309,15 @@ package struct BlockRows: Sendable {
             && accounts.isEmpty && purchases.isEmpty && transfers.isEmpty && currencies.isEmpty && holds.isEmpty
             && lots.isEmpty && headers.isEmpty && actors.isEmpty && erasures.isEmpty && ledger == nil
             && closedThrough == nil && links.isEmpty && consents.isEmpty && calls.isEmpty && closings.isEmpty
-            && externals.isEmpty && statements.isEmpty && adjustments.isEmpty && !hasLaterRows
+            && externals.isEmpty && statements.isEmpty && adjustments.isEmpty && catalogs.isEmpty
     }
 
     /// Whether nobody asked for any of it: only holds and lots whose time is over.
     package var isOnlyWhatFellDue: Bool {
         requests.isEmpty && evidence.isEmpty && notifications.isEmpty && assignments.isEmpty && closedThrough == nil
             && currencies.isEmpty && erasures.isEmpty && ledger == nil && links.isEmpty && consents.isEmpty
-            && calls.isEmpty && closings.isEmpty && externals.isEmpty && statements.isEmpty
+            && calls.isEmpty && closings.isEmpty && externals.isEmpty && statements.isEmpty && catalogs.isEmpty
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
-    }
-
-    /// Whether it has rows that later versions write: what they change this one does not know.
-    package var hasLaterRows: Bool {
-        !catalogs.isEmpty
     }
 
     /// How much of it there is, of the rows that an atomic may add.

@@ -61,11 +61,14 @@ package struct Books {
         }
     }
 
-    package let catalog: Catalog
+    /// What decisions follow.
+    package private(set) var catalog: Catalog
+    /// The catalog that the blocks name last; `nil` where none does.
+    package private(set) var recordedCatalog: BlockRows.CatalogRow?
     package let hash: HashFunction
     /// By number, from 1.
-    package let currencies: [Currency]
-    private let currencyIDs: [CurrencyCode: CurrencyID]
+    package private(set) var currencies: [Currency] = []
+    private var currencyIDs: [CurrencyCode: CurrencyID] = [:]
 
     package internal(set) var position: LastNumbers
     package internal(set) var totals: Totals
@@ -114,30 +117,18 @@ package struct Books {
     package init(
         catalog: Catalog, known: [CurrencyCode], position: LastNumbers, totals: Totals,
         closedThrough: Timestamp = -1, periods: Periods = Periods(), headers: [Digest: HeaderID] = [:],
-        actors: [String: ActorID] = [:], hash: @escaping HashFunction
+        actors: [String: ActorID] = [:], recordedCatalog: BlockRows.CatalogRow? = nil, hash: @escaping HashFunction
     ) {
-        let new = catalog.currencies.keys.filter { !known.contains($0) }.sorted()
-        let currencies = known + new
-        precondition(
-            currencies.count <= Limits.currenciesMax, "a ledger has at most \(Limits.currenciesMax) currencies")
         self.catalog = catalog
-        self.currencies = currencies.map {
-            Currency(code: $0, settings: catalog.currencies[$0] ?? CurrencySettings())
-        }
-        var ids: [CurrencyCode: CurrencyID] = [:]
-        for (index, code) in currencies.enumerated() { ids[code] = CurrencyID(index + 1) }
-        currencyIDs = ids
+        self.recordedCatalog = recordedCatalog
         self.position = position
-        self.position.currency = Int64(currencies.count)
-        self.totals = totals.extended(to: currencies.count)
+        self.totals = totals
         self.closedThrough = closedThrough
         self.periods = periods
         headerIDs = headers
         actorIDs = actors
         self.hash = hash
-        for code in new {
-            if let id = ids[code] { rows.currencies.append(BlockRows.CurrencyRow(id: id, code: code)) }
-        }
+        setCurrencies(known: known)
     }
 
     /// Of a few currencies the code is found sooner by comparing than by hashing.
@@ -148,6 +139,39 @@ package struct Books {
     }
     package func code(_ id: CurrencyID) -> CurrencyCode { currencies[Int(id) - 1].code }
     package func settings(_ id: CurrencyID) -> CurrencySettings { currencies[Int(id) - 1].settings }
+
+    // MARK: The catalog
+
+    /// From here on decisions follow another catalog. Currencies that it has first get the next numbers and are added
+    /// to the rows; those that it lacks keep their balances, and have the default settings.
+    package mutating func follow(_ catalog: Catalog) {
+        self.catalog = catalog
+        setCurrencies(known: currencies.map(\.code))
+    }
+
+    /// Has the rows say which catalog decisions follow from here on.
+    /// - Parameter digest: SHA-256 of its file; another one than that of ``recordedCatalog``.
+    package mutating func record(catalog digest: Digest, at now: Timestamp) {
+        precondition(recordedCatalog?.digest != digest, "a catalog is recorded again")
+        let row = BlockRows.CatalogRow(
+            version: (recordedCatalog?.version ?? 0) + 1, digest: digest, time: latestTime(now))
+        rows.catalogs.append(row)
+        recordedCatalog = row
+    }
+
+    private mutating func setCurrencies(known: [CurrencyCode]) {
+        let new = catalog.currencies.keys.filter { !known.contains($0) }.sorted()
+        let codes = known + new
+        precondition(codes.count <= Limits.currenciesMax, "a ledger has at most \(Limits.currenciesMax) currencies")
+        currencies = codes.map { Currency(code: $0, settings: catalog.currencies[$0] ?? CurrencySettings()) }
+        currencyIDs = [:]
+        for (index, code) in codes.enumerated() { currencyIDs[code] = CurrencyID(index + 1) }
+        position.currency = Int64(codes.count)
+        totals = totals.extended(to: codes.count)
+        for code in new {
+            if let id = currencyIDs[code] { rows.currencies.append(BlockRows.CurrencyRow(id: id, code: code)) }
+        }
+    }
 
     // MARK: Loading
 

@@ -50,7 +50,8 @@ package struct Lot: Hashable, Sendable {
     /// When what is left of it expires; `nil` where nothing is left, or never.
     var deadline: Timestamp? { remaining > 0 ? expiresAt : nil }
 
-    func isExpired(at time: Timestamp) -> Bool { expiresAt.map { $0 <= time } ?? false }
+    /// Whether nothing of it can be spent any more at a time: it is over at ``expiresAt`` itself.
+    package func isExpired(at time: Timestamp) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
     /// Dearer for a unit, or as dear and older. Prices are compared as Apple states them, whatever their currency.
     static func isDearer(_ left: Lot, _ right: Lot) -> Bool {

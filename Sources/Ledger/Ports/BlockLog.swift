@@ -12,6 +12,10 @@ package protocol BlockLog: AnyObject, Sendable {
     /// The last block that is known to be durable; `nil` in a log without one.
     var head: LogHead? { get }
 
+    /// The first block that can be read; those before it are in archives that cannot be read here. Called from any
+    /// thread; it may look at files.
+    var first: BlockNumber { get }
+
     /// Settles what is in doubt, and appends nothing. When it returns, ``head`` is the last block that there is, and
     /// none that was in doubt will come after it; or, where the store cannot tell yet whether one is there, the next
     /// append tells: it finds its number taken, and throws `notAppended`. So only who has appended a block of its own,
@@ -42,8 +46,8 @@ package protocol BlockLog: AnyObject, Sendable {
 
     /// Blocks in their order, beginning with the one after `number`: at least one where there is one, more while all
     /// together have no more than `bytesMax` bytes. Only durable blocks are given.
-    /// - Throws: ``LogError`` `corrupt`, which names the block and where it stands, or `unknown` where it cannot be
-    ///   read now.
+    /// - Throws: ``LogError`` `corrupt`, which names the block and where it stands, `archived` where that is an archive
+    ///   that cannot be read here, or `unknown` where it cannot be read now.
     func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock]
 
     /// Puts other bytes, of the same count, in place of a block's redactable part. Durable when it returns.
@@ -61,6 +65,8 @@ package protocol BlockLog: AnyObject, Sendable {
 }
 
 extension BlockLog {
+    package var first: BlockNumber { 1 }
+
     package func append(_ blocks: [SealedBlock]) throws(LogError) {
         for block in blocks { try append(block) }
     }
@@ -100,6 +106,8 @@ package struct LogError: Error, Hashable, Sendable, CustomStringConvertible {
         case superseded
         /// What is stored is not what was written. Trying again does not help.
         case corrupt
+        /// The block is whole, in an archive that this process cannot read. It helps to say where that is.
+        case archived
     }
 
     package var kind: Kind

@@ -19,7 +19,15 @@ package protocol LogInspector: AnyObject {
     /// The last block that was acknowledged when the inspection began.
     var head: LogHead? { get }
 
+    /// The block before the first one that is handed over: those up to it were archived, and are not looked at. `nil`
+    /// where block 1 is the first one.
+    var base: LogHead? { get }
+
     /// What comes next; `nil` at the end.
     /// - Throws: ``LogError`` `unknown` where the log cannot be read now, which says nothing of what is in it.
     func next() throws(LogError) -> LogStep?
+}
+
+extension LogInspector {
+    package var base: LogHead? { nil }
 }

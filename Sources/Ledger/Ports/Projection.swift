@@ -116,6 +116,8 @@ package struct ProjectedState: Sendable {
     /// The header segments of JWS by their SHA-256.
     package var headers: [Digest: HeaderID] = [:]
     package var actors: [String: ActorID] = [:]
+    /// The catalog that the blocks name last; `nil` where none does.
+    package var catalog: BlockRows.CatalogRow?
 
     package init() {}
 }

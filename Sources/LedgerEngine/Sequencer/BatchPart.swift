@@ -7,6 +7,8 @@ struct BatchPart: Sendable {
     /// For each of them how many transfers it made; empty before anything is decided.
     private var transfers: [Int64] = []
     var rest: [Submission] = []
+    /// How long it took until it was decided.
+    var nanoseconds: UInt64 = 0
 
     init() {}
 

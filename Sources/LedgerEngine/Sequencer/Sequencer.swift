@@ -169,6 +169,8 @@ final class Sequencer: Sendable {
     private func commit(_ batch: [Submission], isLast: Bool) -> [Submission] {
         figures.batchOperations.note(batch.reduce(0) { $0 + UInt64($1.operations.count) })
         let part = Monitor(BatchPart(batch))
+        let begin = monotonicNanoseconds()
+        let queued = batch.reduce(0) { max($0, $1.waited(until: begin, limits)) }
         let promotion = batch.contains(where: \.hasPromotion) ? promote() : nil
         let fault = store.fault()
         let time = store.time(at: now())
@@ -192,11 +194,12 @@ final class Sequencer: Sendable {
                 decisions.append(decision)
                 decided.add(submission, decidedCount: decision.count, transfers: books.position.transfer - before)
             }
+            decided.nanoseconds = monotonicNanoseconds() - begin
             part.withLock { $0 = decided }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
-            let batch = part.withLock { $0.submissions }
+            let (batch, deciding) = part.withLock { ($0.submissions, $0.nanoseconds) }
             switch decided {
             case .success(let (decisions, lastEntry)):
                 failure.withLock { if $0 != nil { $0 = nil } }
@@ -210,7 +213,9 @@ final class Sequencer: Sendable {
                         Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
                     }, to: batch)
             }
-            figures.commit.note(update { $0.delivered() })
+            let duration = update { $0.delivered() }
+            figures.commit.note(duration)
+            if figures.slowCommits.isSlow(duration) { noteSlow(duration, queued, deciding, batch) }
         }
         let (rest, dear) = part.withLock { part in (part.rest, part.dear(operationTransfers: limits.transfersPerTurn)) }
         if !dear.isEmpty {
@@ -219,6 +224,21 @@ final class Sequencer: Sendable {
             }
         }
         return rest
+    }
+
+    /// - Parameters:
+    ///   - duration: of the whole commit, in nanoseconds.
+    ///   - queued: how long the oldest request had waited before.
+    ///   - deciding: how much of the duration was over when it was decided.
+    private func noteSlow(_ duration: UInt64, _ queued: UInt64, _ deciding: UInt64, _ batch: [Submission]) {
+        guard let more = figures.slowCommits.take(at: monotonicNanoseconds()) else { return }
+        let decided = min(deciding, duration)
+        report(
+            .slowCommit(
+                SlowCommit(
+                    total: duration / 1_000_000, queued: queued / 1_000_000, deciding: decided / 1_000_000,
+                    durable: (duration - decided) / 1_000_000,
+                    requests: batch.reduce(0) { $0 + $1.operations.count }, more: more)))
     }
 
     private func promote() -> Answer {

@@ -33,6 +33,12 @@ struct Submission: Sendable {
         signedCount = operations.reduce(0) { $0 + ($1.isSigned ? 1 : 0) }
     }
 
+    /// How long it has waited, in nanoseconds; 0 where nobody knows.
+    func waited(until now: UInt64, _ limits: EngineLimits) -> UInt64 {
+        let begin = deadline &- limits.waitMillisecondsMax * 1_000_000
+        return deadline == .max || begin >= now ? 0 : now - begin
+    }
+
     /// Puts what its JWS were found to be in their places.
     /// - Parameter verdict: takes the next one; `nil` where it is not known yet.
     mutating func settle(_ verdict: () -> Result<Verified, VerificationFailure>?) {

@@ -269,7 +269,7 @@ extension StoreError {
     /// What a log's failure means for the requests that met it.
     init(_ error: LogError) {
         switch error.kind {
-        case .notAppended, .superseded: self.init(.unavailable, error.description)
+        case .notAppended, .superseded, .archived: self.init(.unavailable, error.description)
         case .unknown: self.init(.unknown, error.description)
         case .corrupt: self.init(.corrupt, error.description)
         }
@@ -279,7 +279,7 @@ extension StoreError {
     /// What a log's failure means for requests that come after it: of them nothing was appended, for certain.
     init(behind error: LogError) {
         switch error.kind {
-        case .notAppended, .unknown, .superseded: self.init(.unavailable, error.description)
+        case .notAppended, .unknown, .superseded, .archived: self.init(.unavailable, error.description)
         case .corrupt: self.init(.corrupt, error.description)
         }
         isOfLog = true

@@ -58,7 +58,7 @@ extension BlockLog {
             }
             if erased != adding.redactable { try redact(adding.number, erased) }
         } catch {
-            if error.kind == .corrupt { return owed(error) }
+            if error.isOfBlock { return owed(error) }
             // Not appended would mean that nothing happened.
             throw LogError(.unknown, error.description)
         }
@@ -83,7 +83,8 @@ extension BlockLog {
         adding account: PlayerID, through head: BlockNumber, _ places: NamePlaces
     ) throws(LogError) -> SealedBlock? {
         if let number = places.blocks[account] { return try sealed(number) }
-        var (first, last) = (places.searched + 1, head)
+        let begin = max(places.searched + 1, self.first)
+        var (first, last) = (begin, head)
         while first <= last {
             let middle = first + (last - first) / 2
             let block = try sealed(middle)
@@ -96,6 +97,8 @@ extension BlockLog {
             if added.contains(account) { return block }
             if added.lowerBound <= account { first = middle + 1 } else { last = middle - 1 }
         }
+        // Then one before added it, which is in an archive.
+        if last < begin, begin > places.searched + 1 { return try sealed(begin - 1) }
         return nil
     }
 

@@ -16,10 +16,10 @@ extension BlockLog {
     }
 
     /// Reads all blocks up to `head` that can be read, page by page, in their order.
-    /// - Parameter unreadable: told between two pages which blocks are damaged, and what is wrong with the first. Where
-    ///   these are many, as in a file that is damaged where its blocks are found, some that can be read may be among
-    ///   them.
-    /// - Throws: ``LogError`` but for `corrupt`, or what `body` and `unreadable` threw.
+    /// - Parameter unreadable: told between two pages which blocks are damaged, or in archives that cannot be read
+    ///   here, and what is wrong with the first. Where these are many, as in a file that is damaged where its blocks
+    ///   are found, some that can be read may be among them.
+    /// - Throws: ``LogError`` but for `corrupt` and `archived`, or what `body` and `unreadable` threw.
     func readReadablePages(
         through head: BlockNumber, bytesMax: Int, _ body: ([SealedBlock]) throws -> Void,
         unreadable: (ClosedRange<BlockNumber>, LogError) throws -> Void
@@ -31,7 +31,7 @@ extension BlockLog {
             do throws(LogError) {
                 blocks = try page(after: next, through: head, bytesMax: isOneByOne ? 0 : bytesMax)
             } catch {
-                guard error.kind == .corrupt else { throw error }
+                guard error.isOfBlock else { throw error }
                 if isOneByOne {
                     let last = try lastUnreadable(from: next + 1, through: head)
                     try unreadable(next + 1...last, error)
@@ -67,7 +67,7 @@ extension BlockLog {
                 _ = try page(after: number - 1, through: head, bytesMax: 0)
                 return true
             } catch {
-                guard error.kind == .corrupt else { throw error }
+                guard error.isOfBlock else { throw error }
                 return false
             }
         }
@@ -84,4 +84,9 @@ extension BlockLog {
         }
         return last
     }
+}
+
+extension LogError {
+    /// Whether it says of certain blocks that they cannot be read, and of others nothing.
+    var isOfBlock: Bool { kind == .corrupt || kind == .archived }
 }

@@ -12,7 +12,7 @@ import Ledger
 struct Decider {
     private let log: any BlockLog
     private let projection: any Projection
-    private let catalog: Catalog
+    private let catalogs: CatalogInForce
     private let limits: EngineLimits
     private let figures: EngineFigures
     private let hash: HashFunction
@@ -20,6 +20,9 @@ struct Decider {
     private let report: @Sendable (LedgerEvent) -> Void
 
     private var books: Books?
+    /// The catalog that the books follow, and how often others had taken its place before.
+    private var edition: CatalogInForce.Edition
+    private var editionNumber: Int
     private var unprojected = Unprojected(projected: LastNumbers())
     private var cache: PlayerCache
     /// The last block that was decided, and its time.
@@ -34,7 +37,9 @@ struct Decider {
         self.log = log
         self.report = report
         self.projection = projection
-        self.catalog = configuration.catalog
+        catalogs = configuration.catalog
+        editionNumber = configuration.catalog.changeCount
+        edition = configuration.catalog.current
         self.limits = configuration.limits
         self.figures = figures
         self.hash = hash
@@ -66,10 +71,13 @@ struct Decider {
         time = max(time, state.time)
         unprojected = Unprojected(projected: state.position)
         cache = PlayerCache(playersMax: limits.cachedPlayersMax)
+        takeEdition()
+        let catalog = edition.catalog
         books = Books(
             catalog: mayAdd ? catalog : catalog.limited(to: state.currencies), known: state.currencies,
             position: state.position, totals: state.totals, closedThrough: state.closedThrough,
-            periods: state.periods, headers: state.headers, actors: state.actors, hash: hash)
+            periods: state.periods, headers: state.headers, actors: state.actors,
+            recordedCatalog: state.catalog, hash: hash)
     }
 
     /// Decides one batch.
@@ -87,6 +95,8 @@ struct Decider {
         damaged: (StoreError) -> Void, _ decide: (inout Books, [StoreError?]) -> Result
     ) throws(StoreError) -> (Result, Block?, NamePlaces) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
+        // Who follows has no term, and adds nothing.
+        if failure == nil && term > 0 { followCatalog(&books) }
         unprojected.release(through: projected, of: decided, from: &books)
         let known = books.players.count
         var faults: [StoreError?]
@@ -123,6 +133,24 @@ struct Decider {
         unprojected.turn(after: decided, of: &books)
         self.books = consume books
         return (result, block, places)
+    }
+
+    /// - Returns: whether it is another than before.
+    @discardableResult
+    private mutating func takeEdition() -> Bool {
+        // The number first: what is replaced between is taken once more.
+        let number = catalogs.changeCount
+        if number == editionNumber { return false }
+        (edition, editionNumber) = (catalogs.current, number)
+        return true
+    }
+
+    /// Has the books follow the catalog of now, and the next block say which that is.
+    private mutating func followCatalog(_ books: inout Books) {
+        if takeEdition() { books.follow(edition.catalog) }
+        if let digest = edition.digest, books.recordedCatalog?.digest != digest {
+            books.record(catalog: digest, at: now())
+        }
     }
 
     /// Has in the books what a batch needs; where something of it is damaged, what those parts need that can be had.

@@ -33,13 +33,23 @@ package final class Engine: Store, @unchecked Sendable {
     package struct Configuration: Sendable {
         package var bundleID: String
         package var environment: String
-        package var catalog: Catalog
+        package var catalog: CatalogInForce
         /// Whether an operator says that the wall clock is right, however far it is ahead of the last block.
         package var acceptsClock: Bool
         package var limits: EngineLimits
 
         package init(
             bundleID: String, environment: String, catalog: Catalog, acceptsClock: Bool = false,
+            limits: EngineLimits = EngineLimits()
+        ) {
+            self.init(
+                bundleID: bundleID, environment: environment, following: CatalogInForce(.init(catalog)),
+                acceptsClock: acceptsClock, limits: limits)
+        }
+
+        /// - Parameter catalog: which others may replace.
+        package init(
+            bundleID: String, environment: String, following catalog: CatalogInForce, acceptsClock: Bool = false,
             limits: EngineLimits = EngineLimits()
         ) {
             self.bundleID = bundleID

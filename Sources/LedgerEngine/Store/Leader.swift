@@ -158,7 +158,7 @@ extension LogError {
     /// Whether what is durable can be read all the same.
     var leavesReading: Bool {
         switch kind {
-        case .notAppended, .unknown: true
+        case .notAppended, .unknown, .archived: true
         case .superseded, .corrupt: false
         }
     }

@@ -14,6 +14,8 @@ package final class EngineFigures: Sendable {
     /// How long it took from taking a batch until its answers were handed out: deciding, appending, and what was
     /// waited for between.
     package let commit = Histogram(.durations)
+    /// From how long on a batch is slow; none is, until somebody says so.
+    package let slowCommits = SlowNotice()
     /// Bytes of blocks that were appended.
     package let appendedBytes = Counter()
     /// Operations that were answered without being carried out, for they had waited for too long.

@@ -30,6 +30,7 @@ extension LedgerEvent {
         case .clockReasonable: "clock_reasonable"
         case .commitFailed: "commit_failed"
         case .cameTooLate: "came_too_late"
+        case .slowCommit: "slow_commit"
         case .readFailed: "read_failed"
         case .headNotWritten: "head_not_written"
         case .headWrittenAgain: "head_written_again"

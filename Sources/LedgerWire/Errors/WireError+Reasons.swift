@@ -79,6 +79,11 @@ extension WireError {
             .forbidden, "the token is not one of the ledger \(ledger)", [Detail("ledger", .string(ledger.text))])
     }
 
+    /// What concerns the whole service is not for a token of one ledger.
+    package static func ofOneLedger(_ method: Method) -> WireError {
+        WireError(.forbidden, "the token is one of a single ledger, and may not call \(method)")
+    }
+
     /// `remaining` is what it may still grant today.
     package static func grantsOfDay(_ currency: CurrencyCode, remaining: Int64) -> WireError {
         WireError(

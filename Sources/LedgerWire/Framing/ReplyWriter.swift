@@ -118,6 +118,7 @@ extension JSONWriter {
         case .pong: result(NoResult())
         case .authenticated(let identity): result(identity)
         case .info(let info): result(info)
+        case .reloaded(let report): result(report)
         case .outcome(let outcome): write(outcome)
         case .error(let error): self.error(error)
         }

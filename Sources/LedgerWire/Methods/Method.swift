@@ -14,7 +14,7 @@ package struct Method: Sendable {
     /// As the protocol spells it.
     package let name: StaticString
     package let access: Access
-    /// Whether a request may change the ledger, or when others are answered.
+    /// Whether a request may change the ledger, the service, or when others are answered.
     package let changes: Bool
     /// Whether a request of this method may be sent again where nobody knows whether it was carried out.
     package let isRepeatable: Bool
@@ -55,8 +55,10 @@ package struct Method: Sendable {
     }
 
     /// Whether a node that follows may pass a request of this method on to the one that leads. What concerns standbys
-    /// is meant for the service that is asked.
-    package var isRelayed: Bool { self != Methods.blocks.method && self != Methods.promote.method }
+    /// or the service itself, is meant for that which is asked.
+    package var isRelayed: Bool {
+        ![Methods.blocks.method, Methods.promote.method, Methods.reload.method].contains(self)
+    }
 
     /// Whether a connection of these roles may call the method, where it has authenticated.
     package func isAllowed(to roles: Roles) -> Bool {

@@ -108,6 +108,11 @@ package enum Methods {
         "step_down", .roles([.admin]), NoParams.self, Handover.self, changes: true, isRepeatable: false
     ) { _ in .ledger(.stepDown) }
 
+    /// Repeatable: what is read twice changes nothing the second time.
+    package static let reload = TypedMethod(
+        "reload", .roles([.admin]), NoParams.self, ReloadReport.self, changes: true
+    ) { _ in .reload }
+
     package static let all: [Method] = [
         spend.method, credit.method, balance.method, ping.method, authenticate.method, info.method, notify.method,
         purchase.method, consumption.method, external.method, link.method, relink.method, consent.method, grant.method,
@@ -115,7 +120,7 @@ package enum Methods {
         hold.method, capture.method, release.method,
         atomic.method, history.method, report.method, journal.method, find.method,
         head.method, close.method, adjust.method, importLots.method, forget.method, blocks.method, promote.method,
-        stepDown.method,
+        stepDown.method, reload.method,
     ]
 
     /// `nil` where there is no such method.

@@ -7,6 +7,8 @@ package enum Request: Hashable, Sendable {
     /// Without a token where it only says what the connection asks, and how.
     case authenticate(Authentication)
     case info
+    /// The service reads its configuration again.
+    case reload
     /// What the ledger answers.
     case ledger(LedgerRequest)
 }

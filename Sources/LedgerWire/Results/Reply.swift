@@ -5,6 +5,7 @@ package enum Reply: Sendable {
     case pong
     case authenticated(Identity)
     case info(ServerInfo)
+    case reloaded(ReloadReport)
     /// Of the ledger; a refusal becomes an error.
     case outcome(Outcome)
     case error(WireError)
@@ -15,7 +16,7 @@ extension Reply {
     package var isError: Bool {
         switch self {
         case .error, .outcome(.refused): true
-        case .pong, .authenticated, .info, .outcome: false
+        case .pong, .authenticated, .info, .reloaded, .outcome: false
         }
     }
 
@@ -24,7 +25,7 @@ extension Reply {
         switch self {
         case .error(let error): error
         case .outcome(.refused(let refusal)): WireError(refusal)
-        case .pong, .authenticated, .info, .outcome: nil
+        case .pong, .authenticated, .info, .reloaded, .outcome: nil
         }
     }
 }

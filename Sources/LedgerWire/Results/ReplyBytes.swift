@@ -23,6 +23,8 @@ package enum ReplyBytes {
     static let notification = purchase + 150 + 3 * 6 * 255
     /// Of one ledger: all currencies, and what is known of the standbys.
     static let info = 8_192 + Limits.currenciesMax * (Limits.codeBytesMax + 3) + 16 * 1_024
+    /// One of the two lists is full at the most, and each byte may be escaped.
+    static let reload = envelope + 60 + ReloadReport.linesMax * (6 * ReloadReport.lineBytesMax + 3)
 }
 
 extension Request {
@@ -31,6 +33,7 @@ extension Request {
         switch self {
         case .ping, .authenticate: ReplyBytes.error
         case .info: ReplyBytes.info
+        case .reload: ReplyBytes.reload
         case .ledger(let request): max(request.replyBytesMax, ReplyBytes.error)
         }
     }

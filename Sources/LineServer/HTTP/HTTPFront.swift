@@ -20,7 +20,7 @@ final class HTTPFront: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     /// A request that is not answered.
-    private struct Exchange {
+    struct Exchange {
         let route: HTTPRoute
         /// Whether the connection goes on behind it.
         let isKeptAlive: Bool
@@ -30,7 +30,7 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     /// A request that is refused by its head.
-    private struct Declined {
+    struct Declined {
         let refusal: HTTPRefusal
         let method: HTTPMethod
         /// Of its body, which is dropped.
@@ -38,7 +38,7 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     /// A request for a page.
-    private struct Showing {
+    struct Showing {
         let page: WatchPage
         let method: HTTPMethod
         let isKeptAlive: Bool
@@ -46,7 +46,7 @@ final class HTTPFront: ChannelDuplexHandler {
         var bodyBytes = 0
     }
 
-    private enum Phase {
+    enum Phase {
         case idle
         /// Its body is still coming.
         case receiving(Exchange)
@@ -56,6 +56,12 @@ final class HTTPFront: ChannelDuplexHandler {
         case showing(Showing)
         /// The page is being made.
         case looking(Showing)
+        /// A browser asks for a page of the console; the body is still coming.
+        case visiting(ConsoleVisit)
+        /// The ledger has what that page asks.
+        case asking(ConsoleVisit)
+        /// That page is being made of the answers.
+        case drawing(ConsoleVisit)
         /// The ledger has it.
         case answering(Exchange)
         /// A request was answered. What came behind it is looked at when others have had the event loop.
@@ -74,28 +80,33 @@ final class HTTPFront: ChannelDuplexHandler {
 
     /// What stands behind this; set once, before anything comes.
     weak var connection: ConnectionHandler?
-    private let limits: ServerLimits
+    let limits: ServerLimits
     private let notices: NoticeLog
     private let watch: Watch
     /// `nil` where clients may ask by any name.
-    private let hosts: LocalHosts?
-    private var context: ChannelHandlerContext?
-    private var phase = Phase.idle
+    let hosts: LocalHosts?
+    /// Where it shows the console, and nothing else; `nil` where it shows none.
+    let console: ConsoleDesk?
+    var context: ChannelHandlerContext?
+    var phase = Phase.idle
     private var behind = CircularBuffer<Incoming>()
     private var isReadHeld = false
     /// Whether anything was handed on or refused since the channel last told that a reading was over.
-    private var hasNews = false
+    var hasNews = false
     /// Replies of the ledger to the request.
-    private var reply = ByteBuffer()
+    var reply = ByteBuffer()
     /// Looks after a body that does not end.
     private var timer: Scheduled<Void>?
 
-    /// - Parameter hosts: by which names clients may ask; `nil` where these are no matter.
-    init(_ services: ConnectionServices, hosts: LocalHosts?) {
+    /// - Parameters:
+    ///   - hosts: by which names clients may ask; `nil` where these are no matter.
+    ///   - console: what is offered instead of anything else.
+    init(_ services: ConnectionServices, hosts: LocalHosts?, console: ConsoleDesk? = nil) {
         limits = services.limits
         notices = services.notices
         watch = services.watch
         self.hosts = hosts
+        self.console = console
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -111,8 +122,8 @@ final class HTTPFront: ChannelDuplexHandler {
     /// Whether what comes waits.
     private var isHolding: Bool {
         switch phase {
-        case .answering, .looking, .pausing: true
-        case .idle, .receiving, .dropping, .showing, .closing: !behind.isEmpty
+        case .answering, .looking, .asking, .drawing, .pausing: true
+        case .idle, .receiving, .dropping, .showing, .visiting, .closing: !behind.isEmpty
         }
     }
 
@@ -162,6 +173,13 @@ final class HTTPFront: ChannelDuplexHandler {
         case (.end, .showing(let showing)):
             stopTimer()
             look(showing, context)
+        case (.body(let bytes), .visiting(var visit)):
+            visit.body += bytes.readableBytesView
+            phase = .visiting(visit)
+            if visit.body.count > limits.consoleBodyBytesMax { refuse(.longForAPage, context, to: visit.method) }
+        case (.end, .visiting(let visit)):
+            stopTimer()
+            serve(visit, context)
         case (.body, _), (.end, _), (.head, _): return
         }
     }
@@ -184,6 +202,7 @@ final class HTTPFront: ChannelDuplexHandler {
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
+        if let console { return begin(head, console, context) }
         switch HTTPRoute.read(head, limits, for: hosts) {
         case .failure(let refusal): decline(refusal, head, context)
         case .success(.page(let page)):
@@ -205,7 +224,7 @@ final class HTTPFront: ChannelDuplexHandler {
     }
 
     /// Refuses a request by its head. Where it is known to end, and soon, the connection goes on behind it.
-    private func decline(_ refusal: HTTPRefusal, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    func decline(_ refusal: HTTPRefusal, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         connection?.noteInVain()
         // RFC 9110 §10.1.1: who asks leave to send a body, and is refused, may send it all the same, or not.
         let isFollowed = head.isFollowed && !head.asksLeave && head.contentLength ?? 0 <= WireLimits.lineBytesMax
@@ -216,15 +235,15 @@ final class HTTPFront: ChannelDuplexHandler {
         }
     }
 
-    private func handOn(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    func handOn(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         hasNews = true
         context.fireChannelRead(wrapInboundOut(bytes))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
         switch phase {
-        case .receiving, .dropping, .showing: if timer == nil { awaitEnd(context) }
-        case .idle, .answering, .looking, .pausing, .closing: break
+        case .receiving, .dropping, .showing, .visiting: if timer == nil { awaitEnd(context) }
+        case .idle, .answering, .looking, .asking, .drawing, .pausing, .closing: break
         }
         guard hasNews else { return }
         hasNews = false
@@ -243,7 +262,8 @@ final class HTTPFront: ChannelDuplexHandler {
                 self.refuse(.tooSlow(exchange.route), context)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
             case .showing(let showing): self.refuse(.longForAPage, context, to: showing.method)
-            case .idle, .answering, .looking, .pausing, .closing: return
+            case .visiting(let visit): self.refuse(.longForAPage, context, to: visit.method)
+            case .idle, .answering, .looking, .asking, .drawing, .pausing, .closing: return
             }
         }
     }
@@ -296,7 +316,12 @@ final class HTTPFront: ChannelDuplexHandler {
     ///   - ends: whether the connection does.
     /// - Returns: whether that was a request.
     func answer(_ outcome: ConnectionState.LineOutcome, ends: Bool = false) -> Bool {
-        guard let context, case .answering(let exchange) = phase else { return false }
+        guard let context else { return false }
+        if case .asking(let visit) = phase {
+            answer(visit, outcome, ends: ends, context)
+            return true
+        }
+        guard case .answering(let exchange) = phase else { return false }
         let isKeptAlive = exchange.isKeptAlive && !ends
         phase = .pausing
         let body = reply
@@ -315,6 +340,12 @@ final class HTTPFront: ChannelDuplexHandler {
             let said = error == nil ? ByteBuffer() : body
             respond(HTTPResponse(verdict.status, said, isKeptAlive: isKeptAlive), context)
         }
+        goOn(isKeptAlive: isKeptAlive, context)
+        return true
+    }
+
+    /// A request was answered.
+    func goOn(isKeptAlive: Bool, _ context: ChannelHandlerContext) {
         if !isKeptAlive {
             phase = .closing
             connection?.finish()
@@ -323,7 +354,6 @@ final class HTTPFront: ChannelDuplexHandler {
         } else {
             pause(context)
         }
-        return true
     }
 
     /// Why a notification is not in the books, and which it is.
@@ -359,8 +389,8 @@ final class HTTPFront: ChannelDuplexHandler {
     private func goThroughBehind(_ context: ChannelHandlerContext) {
         while let next = behind.first {
             switch phase {
-            case .answering, .looking, .pausing, .closing: return
-            case .idle, .receiving, .dropping, .showing: behind.removeFirst()
+            case .answering, .looking, .asking, .drawing, .pausing, .closing: return
+            case .idle, .receiving, .dropping, .showing, .visiting: behind.removeFirst()
             }
             switch next {
             case .part(let part): received(part, context)
@@ -376,7 +406,9 @@ final class HTTPFront: ChannelDuplexHandler {
         guard let context else { return }
         switch phase {
         case .idle, .pausing, .closing: break
-        case .answering: _ = answer(outcome, ends: true)
+        case .answering, .asking: _ = answer(outcome, ends: true)
+        case .visiting(let visit), .drawing(let visit):
+            respond(.unavailable(.shuttingDown), to: visit.method, isKeptAlive: false, context)
         case .receiving: respond(.unavailable(.shuttingDown), isKeptAlive: false, context)
         case .showing(let showing), .looking(let showing):
             respond(.unavailable(.shuttingDown), to: showing.method, isKeptAlive: false, context)
@@ -393,7 +425,8 @@ final class HTTPFront: ChannelDuplexHandler {
         guard let context else { return }
         switch phase {
         case .receiving, .answering: refuse(refusal, context)
-        case .idle, .dropping, .showing, .looking, .pausing, .closing: break
+        case .asking(let visit): refuse(refusal, context, to: visit.method)
+        case .idle, .dropping, .showing, .looking, .visiting, .drawing, .pausing, .closing: break
         }
     }
 
@@ -421,7 +454,7 @@ final class HTTPFront: ChannelDuplexHandler {
         respond(HTTPResponse(refusal, to: method, isKeptAlive: isKeptAlive), context)
     }
 
-    private func respond(_ response: HTTPResponse, _ context: ChannelHandlerContext) {
+    func respond(_ response: HTTPResponse, _ context: ChannelHandlerContext) {
         context.write(wrapOutboundOut(.head(response.head)), promise: nil)
         if response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
@@ -433,12 +466,12 @@ final class HTTPFront: ChannelDuplexHandler {
 extension HTTPRequestHead {
     /// Whether another request may come behind this one. Behind an offer to change the protocol nothing is decoded any
     /// more.
-    fileprivate var isFollowed: Bool {
+    var isFollowed: Bool {
         version == .http1_1 && isKeepAlive && method != .CONNECT && !headers.contains(name: "upgrade")
     }
 
     /// Whether its client waits for leave to send the body (RFC 9110 §10.1.1).
-    fileprivate var asksLeave: Bool {
+    var asksLeave: Bool {
         version == .http1_1 && headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
     }
 }

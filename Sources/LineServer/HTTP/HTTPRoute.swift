@@ -71,7 +71,7 @@ enum HTTPRoute: String, CaseIterable {
     }
 
     /// Refuses a body of which nobody knows where it ends, or what it would be (RFC 9112 §6.1).
-    private static func checkFraming(_ head: HTTPRequestHead) throws(HTTPRefusal) {
+    static func checkFraming(_ head: HTTPRequestHead) throws(HTTPRefusal) {
         guard head.headers.contains(name: "transfer-encoding") else { return }
         let codings = head.headers[canonicalForm: "transfer-encoding"].filter { !$0.isEmpty }
         if head.version == .http1_0 { throw HTTPRefusal(.badRequest, "HTTP/1.0 has no transfer-encoding") }
@@ -120,6 +120,8 @@ struct HTTPTarget {
     let path: String
     /// The host, and perhaps its port; `nil` in HTTP/1.0, where a request may name none.
     let authority: String?
+    /// What stands behind the path's question mark; `nil` where there is none.
+    let query: String?
 
     init(_ head: HTTPRequestHead) throws(HTTPRefusal) {
         let hosts = head.headers["host"]
@@ -129,7 +131,7 @@ struct HTTPTarget {
         let schemes = ["http://", "https://"]
         guard let scheme = schemes.first(where: { head.uri.prefix($0.count).lowercased() == $0 }) else {
             authority = hosts.first
-            path = HTTPTarget.path(head.uri[...])
+            (path, query) = HTTPTarget.parts(head.uri[...])
             return
         }
         // In absolute form it names its host itself, and that counts (§3.2.2).
@@ -140,13 +142,14 @@ struct HTTPTarget {
             throw HTTPRefusal(.badRequest, "the request's target names no host")
         }
         authority = String(named)
-        path = HTTPTarget.path(rest.dropFirst(named.count))
+        (path, query) = HTTPTarget.parts(rest.dropFirst(named.count))
     }
 
-    /// Without a query. An empty one is the root (RFC 9110 §4.2.3).
-    private static func path(_ text: Substring) -> String {
-        let path = String(text.prefix { $0 != "?" })
-        return path.isEmpty ? "/" : path
+    /// An empty path is the root (RFC 9110 §4.2.3).
+    private static func parts(_ text: Substring) -> (path: String, query: String?) {
+        let path = text.prefix { $0 != "?" }
+        let query = text[path.endIndex...].dropFirst()
+        return (path.isEmpty ? "/" : String(path), path.endIndex == text.endIndex ? nil : String(query))
     }
 }
 

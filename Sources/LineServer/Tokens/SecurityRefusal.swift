@@ -15,6 +15,8 @@ enum SecurityRefusal: Error {
     case readOnly(Method)
     case otherCurrency(CurrencyCode)
     case otherLedger(LedgerName)
+    /// The method concerns the whole service, and the token one ledger.
+    case ofOneLedger(Method)
     case grantsOfDay(CurrencyCode, remaining: Int64)
     case tooManyRequests
     /// A JWS that is not to be believed.
@@ -41,6 +43,7 @@ enum SecurityRefusal: Error {
         case .readOnly(let method): .readOnly(method)
         case .otherCurrency(let currency): .otherCurrency(currency)
         case .otherLedger(let ledger): .otherLedger(ledger)
+        case .ofOneLedger(let method): .ofOneLedger(method)
         case .grantsOfDay(let currency, let remaining): .grantsOfDay(currency, remaining: remaining)
         case .tooManyRequests: .tooManyRequests
         case .verification(let failure): WireError(.verification(failure))
@@ -54,7 +57,7 @@ enum SecurityRefusal: Error {
         case .unauthenticated(let method): method.description
         case .verification(let failure): failure.reason.rawValue
         case .unknownToken, .unknownApproval, .noApproval, .forbidden, .readOnly, .otherCurrency, .otherLedger,
-            .grantsOfDay, .tooManyRequests:
+            .ofOneLedger, .grantsOfDay, .tooManyRequests:
             nil
         }
     }
@@ -72,7 +75,7 @@ enum SecurityRefusal: Error {
         switch self {
         case .unknownToken, .unknownApproval: .unknownToken
         case .unauthenticated: .unauthenticated
-        case .noApproval, .forbidden, .readOnly, .otherCurrency, .otherLedger: .forbidden
+        case .noApproval, .forbidden, .readOnly, .otherCurrency, .otherLedger, .ofOneLedger: .forbidden
         case .grantsOfDay, .tooManyRequests: .limit
         case .verification: .verification
         }

@@ -3,9 +3,9 @@ package import LedgerWire
 
 /// A token as the configuration has it: its name, what it opens, and what it may at most. A client may also show by its
 /// certificate that it is the one of that name.
-package struct Token: Sendable {
+package struct Token: Sendable, Equatable {
     /// What it may at most; without any it may all that its roles may.
-    package struct Limits: Sendable {
+    package struct Limits: Sendable, Equatable {
         /// Whether it may only call what changes nothing.
         package var isReadOnly = false
         /// The currencies that it may spend, hold and grant; `nil`: all.

@@ -130,7 +130,7 @@ extension Request {
         switch self {
         case .ledger(.keyed(let operation)): [operation]
         case .ledger(.atomic(let atomic)): atomic.operations
-        case .ping, .authenticate, .info, .ledger: []
+        case .ping, .authenticate, .info, .reload, .ledger: []
         }
     }
 }

@@ -1,3 +1,4 @@
+import LedgerEngine
 import LedgerMetrics
 import LedgerWire
 import NIOConcurrencyHelpers
@@ -25,7 +26,7 @@ final class RequestFigures: Sendable {
 
         init(_ reply: Reply) {
             switch reply {
-            case .pong, .authenticated, .info: self = .ok
+            case .pong, .authenticated, .info, .reloaded: self = .ok
             case .outcome(.refused): self = .refused
             case .outcome: self = .ok
             case .error(let error): self = Outcome(code: error.code)
@@ -72,12 +73,21 @@ final class RequestFigures: Sendable {
 
     private let ledgers: Int
     private let cells: Cells
+    /// From how long on a request is slow, and who is told: its method, its ledger's place, and nanoseconds.
+    private let slow: SlowNotice
+    private let told: @Sendable (Method, Int?, UInt64) -> Void
     /// Bytes that were read, and bytes that were written.
     private let bytes = Cells(2)
     let now: @Sendable () -> UInt64
 
-    init(ledgers: Int, now: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }) {
+    init(
+        ledgers: Int, slow: SlowNotice = SlowNotice(),
+        now: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds },
+        told: @escaping @Sendable (Method, Int?, UInt64) -> Void = { _, _, _ in }
+    ) {
         self.ledgers = ledgers
+        self.slow = slow
+        self.told = told
         self.now = now
         cells = Cells((ledgers + 1) * RequestFigures.methods * RequestFigures.cellsPerRow)
     }
@@ -99,6 +109,16 @@ final class RequestFigures: Sendable {
         cells.addAlone(1, at: first + outcome.rawValue)
         cells.addAlone(1, at: buckets + RequestFigures.scale.bucket(of: duration))
         cells.addAlone(duration, at: buckets + RequestFigures.scale.bucketCount)
+        if slow.isSlow(duration) { tell(duration, of: mark) }
+    }
+
+    /// What waits for something new, as its client asked, and what has the service read files is slow by itself.
+    private func tell(_ duration: UInt64, of mark: Mark) {
+        let (place, number) = (mark.row / RequestFigures.methods - 1, mark.row % RequestFigures.methods)
+        guard number < Methods.all.count else { return }
+        let method = Methods.all[number]
+        if [Methods.journal.method, Methods.blocks.method, Methods.reload.method].contains(method) { return }
+        told(method, place < 0 ? nil : place, duration)
     }
 
     func noteRead(_ count: Int) { bytes.addAlone(UInt64(count), at: 0) }
@@ -110,13 +130,20 @@ final class RequestFigures: Sendable {
     final class Table: Sendable {
         private let loops = NIOLockedValueBox<[ObjectIdentifier: RequestFigures]>([:])
         private let ledgers: Int
+        /// From how long on a request is slow.
+        let slow = SlowNotice()
+        private let told: @Sendable (Method, Int?, UInt64) -> Void
 
-        init(ledgers: Int) { self.ledgers = ledgers }
+        /// - Parameter told: of a request that was slow: its method, its ledger's place, and nanoseconds.
+        init(ledgers: Int, told: @escaping @Sendable (Method, Int?, UInt64) -> Void = { _, _, _ in }) {
+            self.ledgers = ledgers
+            self.told = told
+        }
 
         func figures(of eventLoop: any EventLoop) -> RequestFigures {
             loops.withLockedValue { loops in
                 if let known = loops[ObjectIdentifier(eventLoop)] { return known }
-                let new = RequestFigures(ledgers: ledgers)
+                let new = RequestFigures(ledgers: ledgers, slow: slow, told: told)
                 loops[ObjectIdentifier(eventLoop)] = new
                 return new
             }

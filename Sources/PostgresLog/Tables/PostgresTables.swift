@@ -251,7 +251,7 @@ package final class PostgresTables {
         let error = fault.error(doing)
         switch error.kind {
         case .corrupt, .superseded: return StoreError(.corrupt, error.description)
-        case .notAppended, .unknown: return StoreError(.unavailable, error.description)
+        case .notAppended, .unknown, .archived: return StoreError(.unavailable, error.description)
         }
     }
 }

@@ -16,7 +16,7 @@ struct AppStoreAgent: Service {
     /// When the ledger was made; `nil` while it has nothing.
     let madeAt: @Sendable () throws -> Timestamp?
     /// How long an answer about consumption waits, in milliseconds.
-    let consumptionDelay: Int64
+    let consumptionDelay: @Sendable () -> Int64
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
     let figures: AppStoreFigures

@@ -32,7 +32,7 @@ extension Correspondence {
             }
             return .settled
         }
-        guard request.consent == true, now >= request.signedDate + consumptionDelay else { return .open }
+        guard request.consent == true, now >= request.signedDate + consumptionDelay() else { return .open }
         switch await caller.answer(
             to: .command(.consumption(ConsumptionQuery(transaction: request.transaction))))
         {

@@ -15,7 +15,7 @@ struct Correspondence {
     let caller: LedgerCaller
     let settings: AppStoreSettings
     /// How long an answer about consumption waits, in milliseconds: players go on spending.
-    let consumptionDelay: Int64
+    let consumptionDelay: @Sendable () -> Int64
     /// Whether the ledger may be written to: a standby's leader does all this.
     let leads: @Sendable () -> Bool
     let logger: Logger

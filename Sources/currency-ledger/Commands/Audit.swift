@@ -1,5 +1,6 @@
 import AppStore
 import ArgumentParser
+import FileLog
 import Foundation
 import HeadSigning
 import Ledger
@@ -21,6 +22,13 @@ struct Audit: ParsableCommand {
         help: "The ledger's folder, or the URI of its log in PostgreSQL. Default: the configuration's, or ledger",
         completion: .directory)
     var ledger: String?
+
+    @Option(
+        help: """
+            An archive of the ledger, whose blocks are audited as one chain with it, beside those of the \
+            configuration. May be given several times.
+            """, completion: .directory)
+    var archive: [String] = []
 
     @Option(
         help: """
@@ -73,6 +81,12 @@ struct Audit: ParsableCommand {
 
     func run() throws {
         let (place, anchors, key, nodeTables) = try named()
+        let archives = try Composition.archives(archive, config: config, ledger: name).map { LedgerFolder($0) }
+        if archives.isEmpty, !head.isEmpty, case .folder(let folder) = place, try LogInspection.beginsLater(folder) {
+            throw Failure(
+                "--head: what was signed of \(folder.path) is compared with all of its blocks, of which some were "
+                    + "archived; name their archive by --archive")
+        }
         // Before the log is looked at: it has what was signed by then.
         let heads = try heads(key)
         let configuration = LedgerAudit.Audit.Configuration(
@@ -83,7 +97,7 @@ struct Audit: ParsableCommand {
         let summary: AuditSummary
         do {
             summary = try Composition.audit(
-                place, tables: tables ?? nodeTables, configuration, scratch: scratch
+                place, archives: archives, tables: tables ?? nodeTables, configuration, scratch: scratch
             ).run { done, all in
                 bar.show(done, of: all)
             } tell: { finding in
@@ -140,6 +154,7 @@ struct Audit: ParsableCommand {
 
     private func tell(_ summary: AuditSummary, _ path: String) {
         let last = summary.position
+        if let base = summary.base { return tell(summary, path, behind: base) }
         Console.print("ledger \(path): \(summary.bundleID) \(summary.environment)")
         Console.print(
             """
@@ -161,6 +176,21 @@ struct Audit: ParsableCommand {
             Console.print("the tables were not compared")
         }
         if !head.isEmpty { Console.print("\(summary.heads) signed heads hold") }
+        tellEnd(summary)
+    }
+
+    /// Of a log whose first blocks were archived, where their archive is not named.
+    private func tell(_ summary: AuditSummary, _ path: String, behind base: LogHead) {
+        Console.print(
+            """
+            ledger \(path): audited from block \(base.number + 1) on, which continues \(base.hash.hexadecimal): files, \
+            chain and blocks. Sums, purchases, signatures and tables need the blocks before it: name their archive by \
+            --archive
+            """)
+        tellEnd(summary)
+    }
+
+    private func tellEnd(_ summary: AuditSummary) {
         if let head = summary.head {
             Console.print("head: block \(head.number), term \(head.term), \(head.hash.hexadecimal)")
         }

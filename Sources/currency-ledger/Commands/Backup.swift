@@ -19,6 +19,13 @@ struct Backup: ParsableCommand {
     @Argument(help: "The ledger's folder. Default: the configuration's, or ledger", completion: .directory)
     var ledger: String?
 
+    @Option(
+        help: """
+            An archive of the ledger, whose blocks come into the backup too, beside those of the configuration. May be \
+            given several times.
+            """, completion: .directory)
+    var archive: [String] = []
+
     @Option(help: "The backup's folder, of its own; it is made where there is none.", completion: .directory)
     var to: String
 
@@ -33,11 +40,12 @@ struct Backup: ParsableCommand {
     func run() throws {
         File.keepFromOthers()
         let path = try Composition.ledgerPath(ledger, config: config, ledger: name)
+        let archives = try Composition.archives(archive, config: config, ledger: name)
         let bar = PhaseBar<LogBackup.Phase> { $0 == .copying ? "copying blocks" : "verifying blocks" }
         let summary: LogBackup.Summary
         do throws(LogError) {
             defer { bar.end() }
-            summary = try Composition.backup(of: path, in: to).run { bar.show($0, $1, of: $2) }
+            summary = try Composition.backup(of: path, in: to, archives: archives).run { bar.show($0, $1, of: $2) }
         } catch {
             throw Failure("\(error)")
         }
@@ -47,6 +55,11 @@ struct Backup: ParsableCommand {
             \(summary.segments) segments, of which \(summary.written) were written (\(summary.writtenBytes) bytes); \
             every byte was verified
             """)
+        if summary.first > 1 {
+            Console.print(
+                "it begins with block \(summary.first): those before were archived, and are in it only where their "
+                    + "archive is named")
+        }
         guard summary.headFaults.isEmpty else {
             throw Failure(
                 """

@@ -4,8 +4,8 @@ struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Makes a ledger where there is none.",
         discussion: """
-            A service that is started without --create then serves it, and never takes a disk that is not mounted, or a \
-            mistyped path, for a new ledger, which would credit every old purchase again.
+            A service that is started without --create then serves it, and never takes a disk that is not mounted, or \
+            a mistyped path, for a new ledger, which would credit every old purchase again.
             """)
 
     @Option(name: .long, help: "The configuration file of the service (JSON).", completion: .file(extensions: ["json"]))

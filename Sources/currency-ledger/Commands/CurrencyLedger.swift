@@ -11,9 +11,9 @@ struct CurrencyLedger: AsyncParsableCommand {
             """,
         version: Version.text,
         subcommands: [
-            Create.self, Serve.self, Promote.self, StepDown.self,
+            Create.self, Serve.self, Check.self, Reload.self, Promote.self, StepDown.self,
             Demo.self, Call.self, Export.self, Reconcile.self, BaseDate.self, Close.self,
-            Import.self, Audit.self, Backup.self, Restore.self, Migrate.self, Rebuild.self, Project.self,
+            Import.self, Audit.self, Backup.self, Restore.self, Archive.self, Migrate.self, Rebuild.self, Project.self,
             TokenCommand.self, CatalogCommand.self, AppStoreCommand.self, Sandbox.self, Load.self,
         ])
 

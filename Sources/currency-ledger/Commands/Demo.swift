@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Ledger
 import LedgerClient
+import LedgerEngine
 import LineServer
 import Logging
 import ServiceLifecycle
@@ -119,8 +120,10 @@ struct DemoStage {
     }
 
     func service(_ settings: Settings) throws -> LedgerService {
-        try Composition.service(
-            settings, catalogs: try settings.ledgers.map { try CatalogFile.read($0.catalog) }, create: true,
+        let checked = try CheckedConfiguration(settings)
+        return try Composition.service(
+            settings, catalogs: checked.catalogs.map { CatalogInForce($0) }, signatures: checked.signatures,
+            create: true,
             acceptsClock: false, scratch: ScratchFolder(), logger: DemoStage.logger)
     }
 

@@ -91,7 +91,7 @@ struct ImportFile {
         for (place, name) in header.fields.enumerated() {
             guard let column = Column(rawValue: name) else {
                 let names = Column.allCases.map(\.rawValue).joined(separator: ", ")
-                faults.append(Fault(line: header.line, words: "'\(name)' is none of the columns \(names)"))
+                faults.append(Fault(line: header.line, words: "\(name.shown) is none of the columns \(names)"))
                 continue
             }
             if places.updateValue(place, forKey: column) != nil {
@@ -121,13 +121,20 @@ struct ImportFile {
         if account == nil {
             fault(&self, "account must be 1 to \(Limits.accountBytesMax) bytes of text without control characters")
         }
-        if text(.amount) == "0" { return readUsedUp(text, line: record.line, account) { fault(&$0, $1) } }
+        // Of a purchase of which nothing is left they may be empty.
+        let isUsedUp = text(.amount) == "0"
+        func isMeant(_ column: Column) -> Bool { !(isUsedUp && text(column).isEmpty) }
         let currency = CurrencyCode(text(.currency))
-        if currency == nil { fault(&self, "currency '\(text(.currency))' is no currency's code") }
+        if currency == nil, isMeant(.currency) {
+            fault(&self, "currency \(text(.currency).shown) is no currency's code")
+        }
         let lotClass = LotClass.allCases.first { $0.name == text(.class) }
-        if lotClass == nil { fault(&self, "class must be paid or free, not '\(text(.class))'") }
+        if lotClass == nil, isMeant(.class) {
+            fault(&self, "class must be paid or free, not \(text(.class).shown)")
+        }
+        if isUsedUp { return readUsedUp(text, line: record.line, account) { fault(&$0, $1) } }
         let amount = Int64(text(.amount)).flatMap { Amount($0) }
-        if amount == nil { fault(&self, "amount must be an integer from 0 to 2^53 - 1, not '\(text(.amount))'") }
+        if amount == nil { fault(&self, "amount must be an integer from 0 to 2^53 - 1, not \(text(.amount).shown)") }
         var purchase: ImportedPurchase?
         let missing = Column.allCases.filter { $0.isOfPurchase && text($0).isEmpty }
         if missing.count < Column.allCases.count(where: \.isOfPurchase) {
@@ -184,11 +191,12 @@ struct ImportFile {
         let identity = identity(text, fault)
         let price = ImportFile.thousandths(text(.price))
         if price == nil {
-            fault(&self, "price must be a decimal with at most three digits behind the point, not '\(text(.price))'")
+            fault(
+                &self, "price must be a decimal with at most three digits behind the point, not \(text(.price).shown)")
         }
         let currency = text(.priceCurrency)
         let isCode = currency.utf8.count == 3 && currency.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-        if !isCode { fault(&self, "priceCurrency must be three capital letters, as USD, not '\(currency)'") }
+        if !isCode { fault(&self, "priceCurrency must be three capital letters, as USD, not \(currency.shown)") }
         guard let (transaction, product, date) = identity, let price else { return nil }
         return ImportedPurchase(
             transaction: transaction, product: product, price: price, priceCurrency: currency, purchaseDate: date)
@@ -202,7 +210,7 @@ struct ImportFile {
             $0.number < TransactionID.ownNumbers ? $0 : nil
         }
         if transaction == nil {
-            fault(&self, "transactionId '\(text(.transactionId))' is no transaction id of the App Store")
+            fault(&self, "transactionId \(text(.transactionId).shown) is no transaction id of the App Store")
         }
         let product = text(.product)
         if product.utf8.count > Limits.codeBytesMax {
@@ -212,7 +220,7 @@ struct ImportFile {
         if date == nil {
             fault(
                 &self,
-                "purchaseDate must be ISO 8601 or milliseconds since 1970, not '\(text(.purchaseDate))'")
+                "purchaseDate must be ISO 8601 or milliseconds since 1970, not \(text(.purchaseDate).shown)")
         } else if let date, date > now {
             fault(&self, "purchaseDate \(UTCText.time(date)) has not come")
         }
@@ -325,5 +333,18 @@ struct ImportFile {
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }.joined()
         return RequestKey(stored: "import-" + digest)
+    }
+}
+
+extension String {
+    /// A field for people: its beginning, and nothing that a terminal would obey.
+    fileprivate var shown: String {
+        // More than any right field has.
+        let beginning = unicodeScalars.prefix(128)
+        let words = beginning.map { scalar in
+            scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
+        }
+        let isWhole = beginning.endIndex == unicodeScalars.endIndex
+        return "'\(words.joined())'" + (isWhole ? "" : "… (\(utf8.count) bytes)")
     }
 }

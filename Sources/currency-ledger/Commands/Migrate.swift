@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileLog
 import Ledger
 import LedgerEngine
 
@@ -24,6 +25,11 @@ struct Migrate: ParsableCommand {
     @Argument(help: "Where it is to be: a folder, or a URI of PostgreSQL.", completion: .directory)
     var target: String
 
+    @Option(
+        help: "An archive of the source, whose blocks are copied too. May be given several times.",
+        completion: .directory)
+    var archive: [String] = []
+
     @Flag(
         help: """
             This is the last run: it is refused while a service has the source open, and lets none open it any more.
@@ -38,7 +44,11 @@ struct Migrate: ParsableCommand {
         let (summary, isLed): (LogCopy.Summary, Bool)
         do {
             defer { bar.end() }
-            (summary, isLed) = try Composition.migrate(source, to: target, isFinal: final) { bar.show($0, of: $1) }
+            (summary, isLed) = try Composition.migrate(
+                source, archive.map { LedgerFolder($0) }, to: target, isFinal: final
+            ) {
+                bar.show($0, of: $1)
+            }
         } catch let failure as Failure {
             throw failure
         } catch {

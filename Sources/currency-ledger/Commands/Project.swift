@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileLog
 import Foundation
 import Ledger
 
@@ -26,6 +27,11 @@ struct Project: ParsableCommand {
         completion: .directory)
     var work: String
 
+    @Option(
+        help: "An archive of the ledger, for blocks that are not in its folder any more. May be given several times.",
+        completion: .directory)
+    var archive: [String] = []
+
     @Flag(help: "Goes on with what the ledger gets, until it is interrupted.")
     var follow = false
 
@@ -42,7 +48,8 @@ struct Project: ParsableCommand {
             throw ValidationError("--to is a URI of PostgreSQL: postgresql://HOST/DATABASE?schema=NAME")
         }
         let bar = ProgressBar("projecting blocks")
-        let projecting = Projecting(source: try LogPlace(source), target: target, work: work)
+        let projecting = Projecting(
+            source: try LogPlace(source), archives: archive.map { LedgerFolder($0) }, target: target, work: work)
         let start = ContinuousClock.now
         do {
             defer { bar.end() }

@@ -72,6 +72,11 @@ struct Restore: ParsableCommand {
             throw Failure("\(error)")
         }
         Console.print("\(path) is \(backup) up to block \(summary.head.number), \(summary.head.hash.hexadecimal)")
+        if summary.first > 1 {
+            Console.print(
+                "it begins with block \(summary.first): the tables cannot be made without the archive that has the "
+                    + "blocks before it (the setting archive)")
+        }
         if let replaced = summary.replaced {
             Console.print("the old ledger is at \(replaced); remove it when nobody needs it any more")
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Ledger
+import LedgerEngine
 import LineServer
 import Logging
 import ServiceLifecycle
@@ -16,8 +17,9 @@ struct Serve: AsyncParsableCommand {
             Tokens have no flag, which everyone on the machine could see: the configuration (or LEDGER_TOKENS, as \
             JSON) has the SHA-256 of each, by its name, as "currency-ledger token new" prints it. A service without \
             tokens does not start, unless --insecure-loopback says that whoever can connect from this machine may do \
-            everything. SIGHUP has the tokens and the certificates for TLS read again. The token with which a standby \
-            comes to its leader is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
+            everything. SIGHUP has the configuration read again, as "currency-ledger reload" does: the catalog, the \
+            tokens, the certificates for TLS and the log's level. The token with which a standby comes to its leader \
+            is follow.token, or LEDGER_FOLLOW_TOKEN; that of a node that passes on what others \
             ask is node.token, or LEDGER_NODE_TOKEN. Where the log is that nodes share, which may \
             have a password, is node.log, or LEDGER_NODE_LOG.
             """)
@@ -27,6 +29,10 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The ledger's folder. Default: ledger", completion: .directory)
     var path: String?
+
+    @Option(
+        help: "Folders of archives, separated by commas, for blocks that the ledger has not any more. Default: none")
+    var archive: String?
 
     @Flag(help: "Make the ledger where there is none. Without it a path that is not there is an error.")
     var create = false
@@ -44,6 +50,9 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "Whether clients of HTTP need a certificate too, where --tls-client-ca is given. Default: true")
     var httpClientCertificates: String?
+
+    @Option(help: "Addresses for the browsers of support and finance: read-only pages. Default: none")
+    var consoleListen: String?
 
     @Option(help: "Addresses for an operator's programs: /metrics and /health, without a token. Default: none")
     var metricsListen: String?
@@ -182,13 +191,20 @@ struct Serve: AsyncParsableCommand {
         help: "true: Apple is told whose a purchase is, where the app did not say and a credit did. Default: false")
     var appStoreSetAccountTokens: String?
 
+    @Option(help: "How the log is written, to the standard error stream: text or json. Default: text")
+    var logFormat: String?
+
     @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info")
     var logLevel: String?
 
+    @Option(help: "From how many milliseconds on a request or a commit is told of as slow; 0: never. Default: 1000")
+    var logSlowMilliseconds: String?
+
     private var flags: [Setting: String] {
         [
-            .path: path, .listen: listen, .listenHTTP: httpListen,
-            .httpClientCertificates: httpClientCertificates, .metricsListen: metricsListen, .socketMode: socketMode,
+            .path: path, .archive: archive, .listen: listen, .listenHTTP: httpListen,
+            .httpClientCertificates: httpClientCertificates, .consoleListen: consoleListen,
+            .metricsListen: metricsListen, .socketMode: socketMode,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsClientCA: tlsClientCa,
             .insecurePlaintext: insecurePlaintext ? "true" : nil,
             .followCA: followTlsCa, .followCertificate: followTlsCertificate, .followKey: followTlsKey,
@@ -201,7 +217,8 @@ struct Serve: AsyncParsableCommand {
             .nodeKey: nodeTlsKey,
             .standbysRequired: standbysRequired, .standbysTimeout: standbysTimeoutMilliseconds,
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
-            .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logLevel: logLevel,
+            .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logFormat: logFormat,
+            .logLevel: logLevel, .logSlow: logSlowMilliseconds,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
             .appStoreSendConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,
@@ -217,29 +234,33 @@ struct Serve: AsyncParsableCommand {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-        let catalogs = try settings.ledgers.map { ledger throws(ConfigurationError) in
-            try CatalogFile.read(ledger.catalog)
-        }
-        var logger = Logger(label: "currency-ledger")
-        logger.logLevel = settings.logLevel
+        let output = LogOutput(settings.logFormat, level: settings.logLevel)
+        let logger = output.logger("currency-ledger")
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }
+        let checked = try CheckedConfiguration(settings)
+        let catalogs = checked.catalogs.map { CatalogInForce($0) }
         let scratch = ScratchFolder()
         defer { scratch.remove() }
         let service: LedgerService
         do {
             service = try Composition.service(
-                settings, catalogs: catalogs, create: create, acceptsClock: acceptClock, scratch: scratch,
-                logger: logger)
+                settings, catalogs: catalogs, signatures: checked.signatures, create: create, acceptsClock: acceptClock,
+                scratch: scratch, logger: logger)
         } catch let error as ConfigurationError {
             throw error
         } catch {
             throw Failure("\(error)")
         }
+        let reconfiguration = Reconfiguration(
+            settings, catalogs: catalogs, service: service, output: output, logger: logger
+        ) { [config, flags] in
+            try Settings.load(file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
+        }
+        service.lines.takeReloads { reconfiguration.reload() }
         // The last of them is the first to end: the manager hears at once that the service is stopping.
         var services: [any Service] = [
-            service,
-            Reloading(hangups: hangups, manager: manager, reload: reload(service.lines, settings, catalogs)),
+            service, Reloading(hangups: hangups, manager: manager) { reconfiguration.reload() },
         ]
         if let manager { services.append(Supervision(manager: manager, service: service)) }
         let group = ServiceGroup(
@@ -252,21 +273,6 @@ struct Serve: AsyncParsableCommand {
             throw Failure("\(error)", exitCode: .configuration)
         } catch {
             throw Failure("\(error)")
-        }
-    }
-}
-
-extension Serve {
-    /// Reads what can change while the service runs.
-    private func reload(
-        _ lines: LineService, _ running: Settings, _ catalogs: [Catalog]
-    ) -> @Sendable () -> Void {
-        { [config, flags] in
-            lines.reload {
-                let settings = try Settings.load(
-                    file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
-                return try Composition.renewal(settings, running: running, catalogs: catalogs)
-            }
         }
     }
 }

@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import LedgerEngine
 
 /// Reads a catalog:
 /// ```json
@@ -32,10 +33,16 @@ struct CatalogFile {
     /// The codes of the catalog's currencies; `nil` where the file does not list them.
     private var codes: Set<CurrencyCode>?
 
+    /// A catalog with the SHA-256 of its file.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
-    static func read(_ path: String) throws(ConfigurationError) -> Catalog {
-        var file = CatalogFile(json: try JSONFile(path: path, membersMax: productsMax))
-        return try file.catalog()
+    static func edition(_ path: String) throws(ConfigurationError) -> CatalogInForce.Edition {
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try File.read(path, bytesMax: Settings.fileBytesMax)
+        } catch {
+            throw ConfigurationError([error.description])
+        }
+        return CatalogInForce.Edition(try parse(bytes, name: path), digest: Digest(of: bytes, Composition.sha256))
     }
 
     /// - Parameter name: of the file, for errors.

@@ -103,6 +103,15 @@ enum File {
         guard fsync(folder) == 0 else { throw FileError(path, "is written, but perhaps not durably", code: errno) }
     }
 
+    /// Makes what is written of a file durable, where there is one: whoever wrote it need not have done that.
+    static func sync(_ path: String) throws(FileError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0, errno == ENOENT { return }
+        guard descriptor >= 0 else { throw FileError(path, "cannot be read", code: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw FileError(path, "cannot be written", code: errno) }
+    }
+
     /// Makes a folder, and those above it, where there is none.
     static func makeFolder(_ path: String) throws(FileError) {
         if mkdir(path, 0o777) == 0 { return }

@@ -1,9 +1,11 @@
 /// A setting, by its key in the configuration file.
 enum Setting: String, CaseIterable {
     case path
+    case archive
     case listen
     case listenHTTP = "http.listen"
     case httpClientCertificates = "http.clientCertificates"
+    case consoleListen = "console.listen"
     case metricsListen = "metrics.listen"
     case socketMode
     case insecurePlaintext
@@ -52,7 +54,9 @@ enum Setting: String, CaseIterable {
     case appStoreSendConsumption = "appStore.sendConsumption"
     case appStoreFinish = "appStore.finish"
     case appStoreAccountTokens = "appStore.setAccountTokens"
+    case logFormat = "log.format"
     case logLevel = "log.level"
+    case logSlow = "log.slowMilliseconds"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
     /// is written as JSON.
@@ -68,17 +72,17 @@ enum Setting: String, CaseIterable {
         switch self {
         case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
-            .headPublicKey, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
+            .headPublicKey, .logFormat, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
             .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeToken, .nodeCA, .nodeCertificate,
             .nodeKey:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
-            .nodeLease, .nodeWeight:
+            .nodeLease, .nodeWeight, .logSlow:
             .integer
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
-        case .listen, .listenHTTP, .metricsListen, .anchors: .texts
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors, .archive: .texts
         case .tokens: .object
         }
     }
@@ -87,11 +91,14 @@ enum Setting: String, CaseIterable {
     var isSecret: Bool {
         switch self {
         case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tlsCertificate, .tlsKey,
-            .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment, .anchors,
+        case .path, .archive, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
+            .tlsCertificate,
+            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
+            .anchors,
             .catalog,
             .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logLevel, .insecureLoopback, .httpClientCertificates, .appStoreKey,
+            .headPublicKey, .cachedPlayers, .logFormat, .logLevel, .logSlow, .insecureLoopback, .httpClientCertificates,
+            .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
             .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
             .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
@@ -104,9 +111,11 @@ enum Setting: String, CaseIterable {
     var flag: String? {
         switch self {
         case .path: "--path"
+        case .archive: "--archive"
         case .listen: "--listen"
         case .listenHTTP: "--http-listen"
         case .httpClientCertificates: "--http-client-certificates"
+        case .consoleListen: "--console-listen"
         case .metricsListen: "--metrics-listen"
         case .socketMode: "--socket-mode"
         case .insecurePlaintext: "--insecure-plaintext"
@@ -135,7 +144,9 @@ enum Setting: String, CaseIterable {
         case .appStoreSendConsumption: "--app-store-send-consumption"
         case .appStoreFinish: "--app-store-finish"
         case .appStoreAccountTokens: "--app-store-set-account-tokens"
+        case .logFormat: "--log-format"
         case .logLevel: "--log-level"
+        case .logSlow: "--log-slow-milliseconds"
         case .followLeader: "--follow-leader"
         case .followName: "--follow-name"
         case .standbysRequired: "--standbys-required"
@@ -159,15 +170,34 @@ enum Setting: String, CaseIterable {
     /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
     var isOfLedger: Bool {
         switch self {
-        case .path, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken, .followName,
-            .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey, .headFile,
+        case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
+            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey,
+            .headFile,
             .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
             .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
             .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
             true
-        case .listen, .listenHTTP, .metricsListen, .socketMode, .insecurePlaintext, .tokens, .insecureLoopback,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logLevel:
+        case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
+            .insecureLoopback,
+            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow:
+            false
+        }
+    }
+
+    /// Whether a running service takes another value over when it reads its configuration again.
+    var changesWhileRunning: Bool {
+        switch self {
+        // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
+        case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
+        case .path, .archive, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen,
+            .socketMode, .insecurePlaintext,
+            .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
+            .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
+            .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
+            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
+            .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds,
+            .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .logFormat:
             false
         }
     }

@@ -65,6 +65,7 @@ private struct Source {
             if given.isEmpty, !isFaulty(.listen) { note("must name an address", .listen) }
         }
         settings.listenHTTP = given(.listenHTTP)?.compactMap { address($0) } ?? []
+        settings.listenConsole = given(.consoleListen)?.compactMap { address($0) } ?? []
         settings.listenMetrics = given(.metricsListen)?.compactMap { address($0) } ?? []
         settings.httpClientCertificates = boolean(.httpClientCertificates) ?? true
         if let given = scalar(.socketMode) {
@@ -77,11 +78,18 @@ private struct Source {
             if level == nil { mustBe("trace, debug, info, notice, warning, error or critical", given) }
             settings.logLevel = level ?? settings.logLevel
         }
+        if let given = scalar(.logFormat) {
+            let format = LogOutput.Format(rawValue: given.text)
+            if format == nil { mustBe("text or json", given) }
+            settings.logFormat = format ?? settings.logFormat
+        }
+        if let milliseconds = integer(.logSlow, in: 0...3_600_000) { settings.slowMilliseconds = milliseconds }
+        noteGiven(&settings)
         settings.access = access(serves: serves)
         settings.currenciesOfTokens = currenciesOfTokens
         settings.tls = tls()
         settings.allowsInsecurePlaintext = boolean(.insecurePlaintext) ?? false
-        settings.ledgers = ledgers()
+        settings.ledgers = ledgers(&settings)
         checkLedgers(ofTokens: settings.access)
         refuseUnknownVariables()
         let all = (file?.json.lines ?? []) + faults
@@ -89,7 +97,17 @@ private struct Source {
         return settings
     }
 
-    private mutating func ledgers() -> [LedgerSettings] {
+    /// Keeps what is given where it is read, so that it can be compared with what is given later.
+    private func noteGiven(_ settings: inout Settings) {
+        let name = scope?.member?.name
+        for setting in Setting.allCases where setting.form != .object && (name == nil || setting.isOfLedger) {
+            guard let given = given(setting) else { continue }
+            let text = given.map(\.text).joined(separator: ", ")
+            settings.given[GivenKey(setting: setting, ledger: name)] = text
+        }
+    }
+
+    private mutating func ledgers(_ settings: inout Settings) -> [LedgerSettings] {
         guard let scopes = file?.ledgers else { return [ledger(name: nil)] }
         for setting in Setting.allCases where setting.isOfLedger {
             let rule = "is a setting of each ledger where there are ledgers: it stands in the file, under each name"
@@ -100,6 +118,7 @@ private struct Source {
         return scopes.map { scope in
             self.scope = scope
             let ledger = ledger(name: scope.member.flatMap { LedgerName($0.name) })
+            noteGiven(&settings)
             refuse(ledger, beside: &seen)
             return ledger
         }
@@ -158,6 +177,7 @@ private struct Source {
         if let name { settings.path = path(name.text) }
         settings.appAppleID = integer(.appAppleID, in: 1...Int64.max)
         if let given = filled(.path) { settings.path = path(given) }
+        settings.archives = given(.archive)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
         settings.anchors = given(.anchors)?.compactMap { isFilled($0) ? path($0) : nil } ?? []
         settings.headKey = filled(.headKey).map { path($0) }
         settings.headFile = filled(.headFile).map { path($0) }
@@ -350,6 +370,9 @@ private struct Source {
             note(
                 "cannot stand beside node.log: set node.requireSynchronousStandby, for there the database has standbys",
                 .standbysRequired)
+        }
+        if given(.archive) != nil {
+            note("cannot stand beside node.log: of a log in PostgreSQL nothing is archived", .archive)
         }
         guard let log, let address else { return nil }
         var node = LedgerSettings.Node(log: log, schema: ownSchema ?? schema, name: name, address: address)

@@ -18,6 +18,8 @@ struct Settings: Sendable {
     var listen = [ServerAddress.tcp(host: "127.0.0.1", port: 7_117)]
     /// Where it speaks HTTP.
     var listenHTTP: [ServerAddress] = []
+    /// Where it shows the console.
+    var listenConsole: [ServerAddress] = []
     /// Where it tells metrics and health.
     var listenMetrics: [ServerAddress] = []
     /// Whether clients of HTTP need a certificate, where others do.
@@ -29,7 +31,12 @@ struct Settings: Sendable {
     var access = ServerConfiguration.Access.everyoneOnThisMachine
     /// Those that tokens name, for ``check(against:)``.
     var currenciesOfTokens: [NamedCurrency] = []
+    var logFormat = LogOutput.Format.text
     var logLevel = Logger.Level.info
+    /// From how many milliseconds on a request or a commit is slow, and told; 0 where none is.
+    var slowMilliseconds: Int64 = 1_000
+    /// What was given, as text; nothing of tokens, whose value is an object.
+    var given: [GivenKey: String] = [:]
     /// At least one; with names where they stand in `ledgers`, and then in the order of these.
     var ledgers: [LedgerSettings]
 
@@ -66,6 +73,15 @@ struct Settings: Sendable {
         }
         if !faults.isEmpty { throw ConfigurationError(faults) }
     }
+}
+
+/// Where a setting is given: of the service, or of one of several ledgers.
+struct GivenKey: Hashable, Sendable {
+    let setting: Setting
+    var ledger: String?
+
+    /// As the configuration spells it.
+    var text: String { ledger.map { "ledgers.\($0).\(setting.rawValue)" } ?? setting.rawValue }
 }
 
 /// The settings of one ledger.
@@ -108,6 +124,8 @@ struct LedgerSettings: Sendable {
     /// `nil` where it is the only one, and its settings stand beside the service's.
     var name: LedgerName?
     var path: String
+    /// Where blocks of its log are that were archived.
+    var archives: [String] = []
     var bundleID: String
     var appAppleID: Int64?
     var environment: Environment

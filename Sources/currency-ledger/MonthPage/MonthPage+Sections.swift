@@ -1,5 +1,6 @@
 import Ledger
 import LedgerClient
+import LedgerPages
 import LedgerWire
 
 /// The sections of a page.

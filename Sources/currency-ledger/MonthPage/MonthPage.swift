@@ -1,5 +1,6 @@
 import Ledger
 import LedgerClient
+import LedgerPages
 import LedgerWire
 
 /// The page of a month that people of finance read: one HTML file that needs nothing else, and does nothing but be
@@ -50,7 +51,7 @@ struct MonthPage {
         head.empty("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
         head.empty("meta", ["name": "color-scheme", "content": "light dark"])
         head.element("title", "\(figures.period.title): \(owner)")
-        head.element("style") { $0.literal(MonthStyle.css) }
+        head.element("style") { $0.literal(PageStyle.css) }
     }
 
     private var owner: String { ledger?.bundleID ?? "an empty ledger" }

@@ -41,8 +41,8 @@ struct Supervision: Service {
         var told = ""
         var isReady = false
         while !Task.isCancelled {
-            let isOpening = service.members.contains(where: \.isOpening)
-            let words = service.members.map(\.statusWords).joined(separator: "; ")
+            let isOpening = service.ledgers.members.contains(where: \.isOpening)
+            let words = service.ledgers.members.map(\.statusWords).joined(separator: "; ")
             if !isOpening && !isReady {
                 manager.ready()
                 isReady = true

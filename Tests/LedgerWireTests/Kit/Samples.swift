@@ -161,7 +161,7 @@ enum Samples {
         func link(moves: Bool) -> Link { Link(token: guest, account: player, moves: moves) }
         return [
             Asked(Methods.ping, NoParams(), .ping), Asked(Methods.head, NoParams(), .ledger(.head)),
-            Asked(Methods.info, NoParams(), .info),
+            Asked(Methods.info, NoParams(), .info), Asked(Methods.reload, NoParams(), .reload),
             authenticate(Authentication(token: "täken")),
             authenticate(Authentication(token: "t", isDirect: true, client: "eu-game-1")),
             credit(Credit(signedTransaction: jws)),

@@ -13,6 +13,7 @@ import ServiceLifecycle
 struct TestServer {
     let addresses: [ServerAddress]
     let httpAddresses: [ServerAddress]
+    let consoleAddresses: [ServerAddress]
     let metricsAddresses: [ServerAddress]
     let lines: LineService
     fileprivate let group: ServiceGroup
@@ -57,7 +58,7 @@ struct TestServer {
     ///   - standby: what its own ledger says of whom it follows.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
-        listenHTTP: [ServerAddress] = [], listenMetrics: [ServerAddress] = [],
+        listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [], listenMetrics: [ServerAddress] = [],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil, needsCertificatesOverHTTP: Bool = true,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, beside others: [Other] = [], folder: String? = nil, standby: StandbyStanding? = nil,
@@ -89,7 +90,7 @@ struct TestServer {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
         let lines = try LineService(
             configuration: ServerConfiguration(
-                listen: listen, listenHTTP: listenHTTP, listenMetrics: listenMetrics,
+                listen: listen, listenHTTP: listenHTTP, listenConsole: listenConsole, listenMetrics: listenMetrics,
                 access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
                 needsCertificatesOverHTTP: needsCertificatesOverHTTP,
                 allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
@@ -105,10 +106,12 @@ struct TestServer {
             do {
                 addresses = try await lines.boundAddresses
                 let httpAddresses = try await lines.boundHTTPAddresses
+                let consoleAddresses = try await lines.boundConsoleAddresses
                 let metricsAddresses = try await lines.boundMetricsAddresses
                 try await body(
                     TestServer(
-                        addresses: addresses, httpAddresses: httpAddresses, metricsAddresses: metricsAddresses,
+                        addresses: addresses, httpAddresses: httpAddresses, consoleAddresses: consoleAddresses,
+                        metricsAddresses: metricsAddresses,
                         lines: lines, group: group))
             } catch {
                 await group.triggerGracefulShutdown()

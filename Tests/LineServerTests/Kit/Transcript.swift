@@ -70,6 +70,7 @@ struct Transcript {
             case .relay(let requests, let place, let client):
                 let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
                 relayed += requests.map { "\(ledger)\(Transcript.name($0)) for \(client ?? "anybody")" }
+            case .reload: did.append("reload")
             case .write: written += state.takeReplies { $0 }
             case .flush: did.append("flush")
             case .read: did.append("read")

@@ -1,30 +1,44 @@
 /// A table of figures: a caption, a header for each column and for each row, and cells of which numbers stand to the
 /// right.
-struct FigureTable {
-    enum Cell {
+package struct FigureTable {
+    package enum Cell {
         case text(String)
         /// What people outside of this program have named; it may run in either direction.
         case name(String)
         /// A name that is as short as a currency's.
         case code(String)
         case number(Int128, Quantity)
+        /// A name that leads to another page.
+        case link(String, to: String)
         /// With a bar as long as its part of the greatest in its column.
         case measured(Int128, Quantity, most: Int128)
     }
 
-    struct Row {
-        var header: Cell
-        var cells: [Cell]
+    package struct Row {
+        package var header: Cell
+        package var cells: [Cell]
         /// Whether it is what others add up to.
-        var isSum = false
+        package var isSum: Bool
+
+        package init(header: Cell, cells: [Cell], isSum: Bool = false) {
+            self.header = header
+            self.cells = cells
+            self.isSum = isSum
+        }
     }
 
-    var caption: String
+    package var caption: String
     /// Of the rows' headers first.
-    var columns: [String]
-    var rows: [Row]
+    package var columns: [String]
+    package var rows: [Row]
 
-    func write(to page: inout HTML) {
+    package init(caption: String, columns: [String], rows: [Row]) {
+        self.caption = caption
+        self.columns = columns
+        self.rows = rows
+    }
+
+    package func write(to page: inout HTML) {
         // Where it is wider than the screen it moves by itself, also by the keyboard.
         page.element("div", ["class": "table", "role": "region", "aria-label": caption, "tabindex": "0"]) { page in
             page.element("table") { table in
@@ -65,7 +79,7 @@ struct FigureTable {
 extension FigureTable.Cell {
     fileprivate var isNumber: Bool {
         switch self {
-        case .text, .name, .code: false
+        case .text, .name, .code, .link: false
         case .number, .measured: true
         }
     }
@@ -73,7 +87,7 @@ extension FigureTable.Cell {
     fileprivate var style: String {
         switch self {
         case .text, .code: "text"
-        case .name: "name"
+        case .name, .link: "name"
         case .number, .measured: "number"
         }
     }
@@ -81,7 +95,8 @@ extension FigureTable.Cell {
     fileprivate func write(to page: inout HTML) {
         switch self {
         case .text(let text): page.text(text)
-        case .name(let name), .code(let name): page.element("bdi", name)
+        case .name(let name), .code(let name): page.name(name)
+        case .link(let name, let address): page.element("a", ["href": address]) { $0.name(name) }
         case .number(let number, let quantity): page.text(quantity.text(number))
         case .measured(let number, let quantity, let most):
             page.text(quantity.text(number))

@@ -1,10 +1,10 @@
 /// How a page writes a number of units, or money in thousandths.
-enum Quantity {
+package enum Quantity {
     case units
     case money
 
     /// With all of its digits, in groups: `1,234,567`, `-1,234.500`.
-    func text(_ number: Int128) -> String {
+    package func text(_ number: Int128) -> String {
         let (digits, decimals) =
             switch self {
             case .units: (String(number.magnitude), "")
@@ -20,7 +20,7 @@ enum Quantity {
     }
 
     /// In a few characters, for an axis: `1.2M`, `350k`, `0.5`. What is left of the digits is cut off.
-    func short(_ number: Int128) -> String {
+    package func short(_ number: Int128) -> String {
         let thousandths = self == .units ? number.magnitude * 1_000 : number.magnitude
         let names: [(one: UInt128, name: String)] = [
             (1_000_000_000_000_000, "tn"), (1_000_000_000_000, "bn"), (1_000_000_000, "M"), (1_000_000, "k"),

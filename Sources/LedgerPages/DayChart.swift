@@ -1,27 +1,40 @@
 /// A chart of figures by day, as SVG: bars beside each other or lines, from zero on.
 ///
 /// All places are whole hundredths of a pixel, computed from the figures without rounding on the way.
-struct DayChart {
-    struct Series {
-        var name: String
+package struct DayChart {
+    package struct Series {
+        package var name: String
         /// One a day.
-        var values: [Int128]
+        package var values: [Int128]
+
+        package init(name: String, values: [Int128]) {
+            self.name = name
+            self.values = values
+        }
     }
 
-    enum Form {
+    package enum Form {
         /// What happened on each day: the sum is of interest too.
         case bars
         /// What there was at the end of each day.
         case lines
     }
 
-    var title: String
-    var form: Form
-    var quantity: Quantity
+    package var title: String
+    package var form: Form
+    package var quantity: Quantity
     /// As `2026-01-31`.
-    var days: [String]
+    package var days: [String]
     /// At most three.
-    var series: [Series]
+    package var series: [Series]
+
+    package init(title: String, form: Form, quantity: Quantity, days: [String], series: [Series]) {
+        self.title = title
+        self.form = form
+        self.quantity = quantity
+        self.days = days
+        self.series = series
+    }
 
     // In pixels, of a drawing that is as wide as a small telephone.
     private static let (width, height) = (360, 180)
@@ -29,7 +42,7 @@ struct DayChart {
     private static let colours = ["a", "b", "c"]
 
     /// - Parameter id: of the drawing, within the page.
-    func write(to page: inout HTML, id: String) {
+    package func write(to page: inout HTML, id: String) {
         page.element("figure") { page in
             page.element("figcaption", title)
             let size = "0 0 \(DayChart.width) \(DayChart.height)"

@@ -1,6 +1,6 @@
 /// How a page looks: on a telephone, on a screen, light and dark, and on paper.
-enum MonthStyle {
-    static let css: StaticString = """
+package enum PageStyle {
+    package static let css: StaticString = """
 
         :root { --paper: #ffffff; --ink: #1b1f24; --quiet: #59636e; --rule: #d5dae0; --shadow: #0000002e;
           --a: #1f5fbf; --b: #d9730d; --c: #2f8f5b; --link: #1f5fbf; }

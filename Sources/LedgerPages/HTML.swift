@@ -1,0 +1,115 @@
+/// A page being written. Text and the values of attributes are escaped here, and nowhere else is any markup made: names
+/// of elements and attributes are words of this program, and whatever came from outside is text.
+///
+/// What is written is HTML that is well-formed XML too (every element is closed, every value quoted).
+package struct HTML {
+    package typealias Attributes = KeyValuePairs<StaticString, String>
+
+    package private(set) var bytes: [UInt8] = []
+
+    package init() {}
+
+    /// - Parameter body: writes what is in the element.
+    package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: (inout HTML) -> Void) {
+        begin(name, attributes)
+        append(">")
+        body(&self)
+        append("</")
+        append(name)
+        append(">")
+    }
+
+    package mutating func element(_ name: StaticString, _ attributes: Attributes, _ text: String) {
+        element(name, attributes) { $0.text(text) }
+    }
+
+    package mutating func element(_ name: StaticString, _ text: String) { element(name, [:], text) }
+
+    /// An element that has no content, as `meta`.
+    package mutating func empty(_ name: StaticString, _ attributes: Attributes) {
+        begin(name, attributes)
+        append("/>")
+    }
+
+    package mutating func text(_ text: String) { bytes += HTML.escaped(text) }
+
+    /// What people outside of this program have named: it may run in either direction, and what is around it does not.
+    /// Characters of it that nobody sees, and that would have it seem to be another, are shown by their numbers.
+    package mutating func name(_ name: String) {
+        element("bdi") { page in
+            var seen = String.UnicodeScalarView()
+            for scalar in name.unicodeScalars {
+                guard HTML.isUnseen(scalar) else {
+                    seen.append(scalar)
+                    continue
+                }
+                page.text(String(seen))
+                seen = String.UnicodeScalarView()
+                page.element("span", ["class": "unseen"], HTML.number(scalar))
+            }
+            page.text(String(seen))
+        }
+    }
+
+    /// The same where no element may stand, as in a title.
+    package mutating func visible(_ name: String) {
+        for scalar in name.unicodeScalars { text(HTML.isUnseen(scalar) ? HTML.number(scalar) : String(scalar)) }
+    }
+
+    /// What changes the direction of letters around it (UAX #9 §2), breaks lines, or has no width; but not what joins
+    /// letters, without which some scripts cannot be written.
+    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFF9...0xFFFB,
+            0xE0000...0xE007F:
+            true
+        default: false
+        }
+    }
+
+    private static func number(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        return "U+" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+    }
+
+    package mutating func line() { append("\n") }
+
+    /// Markup of this program itself, as a style sheet.
+    package mutating func literal(_ markup: StaticString) { append(markup) }
+
+    private mutating func begin(_ name: StaticString, _ attributes: Attributes) {
+        append("<")
+        append(name)
+        for (key, value) in attributes {
+            append(" ")
+            append(key)
+            append("=\"")
+            text(value)
+            append("\"")
+        }
+    }
+
+    private mutating func append(_ markup: StaticString) { markup.withUTF8Buffer { bytes += $0 } }
+
+    /// For the text of an element and for a value between quotation marks. Characters that neither HTML nor XML may
+    /// have are U+FFFD.
+    static func escaped(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": bytes += "&amp;".utf8
+            case "<": bytes += "&lt;".utf8
+            case ">": bytes += "&gt;".utf8
+            case "\"": bytes += "&quot;".utf8
+            case "'": bytes += "&#39;".utf8
+            case "\t", "\n": bytes += String(scalar).utf8
+            case "\u{0}"..<"\u{20}", "\u{7F}"..."\u{9F}": bytes += "\u{FFFD}".utf8
+            case _ where scalar.value & 0xFFFE == 0xFFFE || (0xFDD0...0xFDEF).contains(scalar.value):
+                bytes += "\u{FFFD}".utf8
+            case _: bytes += String(scalar).utf8
+            }
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,64 @@
+import LedgerConsole
+import LedgerWire
+import NIOCore
+import NIOHTTP1
+
+/// How the console answers browsers: its headers, and the cookie of a session.
+struct ConsoleDesk: Sendable {
+    let sessions: ConsoleSessions
+    /// Whether TLS stands between the browser and this address.
+    let isTLS: Bool
+
+    /// With TLS its name has the browser keep it to this host and to TLS (RFC 6265bis §4.1.3.2).
+    var cookieName: String { isTLS ? "__Host-ledger-console" : "ledger-console" }
+
+    /// Nothing is loaded but the console's own style and icon, nothing is run, and no other site shows its pages. Of
+    /// their addresses, which name players, other sites are told nothing. The console itself is: otherwise a browser
+    /// would not say where a form stands.
+    private static let headers = [
+        ("cache-control", "no-store"),
+        (
+            "content-security-policy",
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+                + "frame-ancestors 'none'"
+        ),
+        ("cross-origin-opener-policy", "same-origin"), ("cross-origin-resource-policy", "same-origin"),
+        ("referrer-policy", "same-origin"), ("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"),
+    ]
+
+    func response(_ document: ConsoleDocument, to visit: ConsoleVisit, isKeptAlive: Bool) -> HTTPResponse {
+        // RFC 9110 §15.5.2: whoever is no browser is told what would be shown elsewhere.
+        let more = document.status == 401 ? [("www-authenticate", "Bearer")] : []
+        return response(
+            HTTPResponseStatus(statusCode: Int(document.status)), document.bytes, "text/html; charset=utf-8", visit,
+            more, isKeptAlive: isKeptAlive)
+    }
+
+    func response(_ asset: ConsoleAsset, to visit: ConsoleVisit) -> HTTPResponse {
+        response(.ok, asset.bytes, asset.type, visit, isKeptAlive: visit.isKeptAlive)
+    }
+
+    /// Leads the browser to another page, by GET (RFC 9110 §15.4.4).
+    /// - Parameter secret: of the session from now on; `nil` leaves it as it is, and an empty one ends it.
+    func redirect(to address: String, secret: String? = nil, _ visit: ConsoleVisit) -> HTTPResponse {
+        var headers = [("location", address)]
+        if let secret {
+            let end = secret.isEmpty ? "; Max-Age=0" : ""
+            let kept = isTLS ? "; Secure" : ""
+            headers.append(
+                ("set-cookie", "\(cookieName)=\(secret); Path=/; HttpOnly; SameSite=Strict\(kept)\(end)"))
+        }
+        return HTTPResponse(
+            .seeOther, ByteBuffer(), headers + ConsoleDesk.headers, isKeptAlive: visit.isKeptAlive)
+    }
+
+    private func response(
+        _ status: HTTPResponseStatus, _ bytes: [UInt8], _ type: String, _ visit: ConsoleVisit,
+        _ more: [(String, String)] = [], isKeptAlive: Bool
+    ) -> HTTPResponse {
+        var response = HTTPResponse(
+            status, ByteBuffer(bytes: bytes), more + ConsoleDesk.headers, type: type, isKeptAlive: isKeptAlive)
+        if visit.method == .HEAD { response.leaveOutBody() }
+        return response
+    }
+}
