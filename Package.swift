@@ -281,7 +281,8 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
-                "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "currency-ledger",
+                "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "LineServer", "currency-ledger",
+                .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
             swiftSettings: settings),
