@@ -57,15 +57,19 @@ import Testing
     }
 
     @Test func whoReadsNothingKeepsNobodyThatLogs() throws {
-        var ends: [Int32] = [0, 0]
-        try #require(pipe2(&ends, O_CLOEXEC) == 0)
-        let reading = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
-        let output = LogOutput(.text, descriptor: ends[1])
+        let folder = try TemporaryFolder()
+        let path = folder.path("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        // In this order nobody waits for the other end. No command that another test starts has an end of it.
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writing = open(path, O_WRONLY | O_CLOEXEC)
+        try #require(reader >= 0 && writing >= 0 && fcntl(reader, F_SETFL, 0) == 0)
+        let reading = FileHandle(fileDescriptor: reader, closeOnDealloc: true)
+        let output = LogOutput(.text, descriptor: writing)
         // More than may wait, beside what the pipe and the writing thread have taken.
         let line = String(repeating: "x", count: 1_023)
         let count = 3 * LogOutput.waitingBytesMax / 1_024
         for _ in 0..<count { output.write(line) }
-        let writing = ends[1]
         Thread.detachNewThread {
             // Both are there when somebody reads: the lines that were kept, and how many were lost.
             output.flush()
