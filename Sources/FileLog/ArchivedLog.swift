@@ -49,6 +49,13 @@ struct ArchivedLog {
         return try SegmentFile.open(disk, path, first: end, identity, .reading).header.previous
     }
 
+    /// Whether the archive has this block, as the last one of a segment: segments are moved whole.
+    func endsSegment(with block: LogHead, _ disk: any Disk) -> Bool {
+        if block.number == head.number { return block == head }
+        guard has(block.number), firsts.contains(block.number + 1) else { return false }
+        return (try? hash(before: block.number + 1, disk)) == block.hash
+    }
+
     /// The segment that has a block of the archive.
     /// - Returns: its first block, and the one with which the next segment begins, here or elsewhere.
     func segment(of number: BlockNumber) -> (first: BlockNumber, end: BlockNumber) {
@@ -71,6 +78,18 @@ extension [ArchivedLog] {
                 throw LogError(.corrupt, "the log \(folder) does not continue the archive \(archive.folder.path)")
             }
         }
+    }
+
+    /// Those of which the blocks are of the chain that goes on behind `base`: each has the block that comes before the
+    /// next one's first, or the log's. Another ledger's have not, however long they are.
+    func linked(to base: LogHead, _ disk: any Disk) -> [ArchivedLog] {
+        var linked: [ArchivedLog] = []
+        var end: LogHead? = base
+        while let block = end, let archive = first(where: { $0.endsSegment(with: block, disk) }) {
+            linked.append(archive)
+            end = archive.base
+        }
+        return linked.reversed()
     }
 
     /// From which block on all blocks up to the base of a log are in them.

@@ -205,6 +205,12 @@ final class SegmentCatalog: Sendable {
         }
         archives.sort { $0.first < $1.first }
         try archives.checkChain(before: base, of: folder)
+        let linked = archives.linked(to: base, disk)
+        for other in archives
+        where !linked.contains(where: { $0.first <= other.first && other.head.number <= $0.head.number }) {
+            faults.append("the archive \(other.folder.path) is not of the chain that \(folder) continues")
+        }
+        archives = linked
         // Whatever is wrong with one may have been mended when it is asked for next.
         if faults.isEmpty { state.withLock { [archives] in $0.archives = archives } }
         return (archives, faults)

@@ -100,7 +100,7 @@ package final class LineService: Service {
                 checked = try check(renewal)
             } catch {
                 logger.error(
-                    "what was read again cannot be used, and the old tokens and certificates stay",
+                    "what was read again cannot be used, and all settings stay as they were",
                     metadata: ["error": "\(error)"])
                 return ReloadReport(applied: false, faults: "\(error)".split(separator: "\n").map(String.init))
             }

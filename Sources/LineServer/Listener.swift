@@ -123,7 +123,7 @@ struct Listener {
         _ channel: any Channel, _ certificates: ServerCertificates?, _ hosts: LocalHosts?
     ) -> EventLoopFuture<Void> {
         // The authorities may have been replaced since it listens.
-        guard services.mayWatch(from: channel.remoteAddress), services.watch.admit(channel) else {
+        guard services.mayWatch(from: channel.remoteAddress), let place = services.watch.admit(channel) else {
             return channel.close()
         }
         return channel.eventLoop.makeCompletedFuture {
@@ -133,7 +133,8 @@ struct Listener {
                     PlaintextRefusalHandler(services, speech), certificates.makeHandler(asksClients: true))
             }
             try pipeline.addHandlers(
-                HTTPResponseEncoder(), services.limits.makeHTTPDecoder(), WatchFront(services, hosts: hosts))
+                HTTPResponseEncoder(), services.limits.makeHTTPDecoder(),
+                WatchFront(services, hosts: hosts, place: place))
         }
     }
 

@@ -110,7 +110,7 @@ extension ServerConfiguration {
     package func exposureFaults(asksClients: Bool) -> [String] {
         let watched = watchProtectionLacking(asksClients: asksClients)
         let all =
-            (listen + listenHTTP).map { ($0, protectionLacking) } + listenMetrics.map { ($0, watched) }
+            (listen + listenHTTP + listenConsole).map { ($0, protectionLacking) } + listenMetrics.map { ($0, watched) }
         return all.compactMap { address, lacks in
             guard case .tcp(let host, let port) = address, !lacks.isEmpty,
                 let socket = try? SocketAddress.makeAddressResolvingHost(host, port: port), !socket.isLocal

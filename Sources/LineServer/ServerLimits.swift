@@ -158,7 +158,8 @@ package struct ServerLimits: Sendable {
     /// and the address of the page that is shown behind it.
     package var consoleBodyBytesMax = 8 << 10
     /// Connections that watch the service at the same time, and for how long each may: a few programs do, now and then,
-    /// and one asks for metrics again after some seconds. A further one is closed without a word.
+    /// and one asks for metrics again after some seconds. A further one is given the place of one that has not asked
+    /// for anything; where there is none, it is closed without a word.
     package var watchersMax = 16
     package var watchMilliseconds: Int64 = 10_000
     /// For how long the same is told of whether the service is ready: anybody may ask.

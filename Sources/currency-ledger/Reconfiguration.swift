@@ -71,13 +71,15 @@ final class Reconfiguration: Sendable {
         }
     }
 
-    /// Why a ledger cannot have the currencies of a catalog beside those that it has; `nil` where it can. One that is
-    /// still being opened is asked nothing.
+    /// Why a ledger cannot have the currencies of a catalog beside those that it has; `nil` where it can.
     private func fault(ofCurrencies catalog: Catalog, at place: Int) -> String? {
-        guard let known = try? service.ledgers.members[place].ledger.projectedState().currencies else { return nil }
-        let count = Set(known).union(catalog.currencies.keys).count
-        if count <= Limits.currenciesMax { return nil }
-        return "the ledger would have \(count) currencies with its former ones, more than \(Limits.currenciesMax)"
+        // Whatever it has, they bring nothing new.
+        if Set(catalog.currencies.keys).isSubset(of: catalogs[place].current.catalog.currencies.keys) { return nil }
+        do {
+            return catalog.excess(beside: try service.ledgers.members[place].ledger.projectedState().currencies)
+        } catch {
+            return "it cannot be told now whether the ledger may have its new currencies: \(error)"
+        }
     }
 
     private func take(_ settings: Settings, _ editions: [CatalogInForce.Edition]) {

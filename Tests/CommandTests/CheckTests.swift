@@ -25,6 +25,9 @@ import Testing
         Faulty(name: "a setting that there is not", old: "\"path\"", new: "\"paht\"", words: "is not a setting"),
         Faulty(name: "an address", old: "127.0.0.1:0", new: "127.0.0.1", words: "listen"),
         Faulty(name: "an open address", old: "127.0.0.1:0", new: "0.0.0.0:0", words: "can be reached from other"),
+        Faulty(
+            name: "an open address of the console", old: "\"listen\"",
+            new: "\"console\": {\"listen\": [\"0.0.0.0:0\"]}, \"listen\"", words: "can be reached from other"),
         Faulty(name: "an environment", old: "Sandbox", new: "sandbox", words: "must be Production, Sandbox"),
         Faulty(name: "no anchor", old: "root.der", new: "no.der", words: "there is no such file"),
         Faulty(name: "an anchor that is none", old: "root.der", new: "catalog.json", words: "is not a certificate"),

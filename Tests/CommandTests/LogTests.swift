@@ -50,9 +50,36 @@ import Testing
         logger.info("unseen")
         output.level = .debug
         logger.debug("seen", metadata: ["n": "1"])
+        output.flush()
         let said = try String(contentsOfFile: file, encoding: .utf8)
         #expect(!said.contains("unseen"))
         #expect(said.contains(" debug test: ledger=a n=1 ") && said.hasSuffix("seen\n"), "\(said)")
+    }
+
+    @Test func whoReadsNothingKeepsNobodyThatLogs() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        // In this order nobody waits for the other end. No command that another test starts has an end of it.
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writing = open(path, O_WRONLY | O_CLOEXEC)
+        try #require(reader >= 0 && writing >= 0 && fcntl(reader, F_SETFL, 0) == 0)
+        let reading = FileHandle(fileDescriptor: reader, closeOnDealloc: true)
+        let output = LogOutput(.text, descriptor: writing)
+        // More than may wait, beside what the pipe and the writing thread have taken.
+        let line = String(repeating: "x", count: 1_023)
+        let count = 3 * LogOutput.waitingBytesMax / 1_024
+        for _ in 0..<count { output.write(line) }
+        Thread.detachNewThread {
+            // Both are there when somebody reads: the lines that were kept, and how many were lost.
+            output.flush()
+            close(writing)
+        }
+        let said = String(decoding: reading.readDataToEndOfFile(), as: UTF8.self).split(separator: "\n")
+        let kept = said.count(where: { $0 == line })
+        #expect(kept >= LogOutput.waitingBytesMax / 1_024 && said.count == kept + 1)
+        let last = try #require(said.last)
+        #expect(last.contains(" lines=\(count - kept) ") && last.contains("lines of the log were lost"), "\(last)")
     }
 
     @Test func aServiceLogsObjectsWhereItIsToldTo() async throws {

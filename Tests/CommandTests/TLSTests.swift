@@ -117,7 +117,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(20))
         }
         #expect(
-            try service.said.contains("what was read again cannot be used, and the old tokens and certificates stay"))
+            try service.said.contains("what was read again cannot be used, and all settings stay as they were"))
         #expect(try service.said.contains("tls.certificate: has no certificate in PEM"))
         #expect(try await old.info().ledger.bundleID == "com.example.game")
         try await old.close()

@@ -308,6 +308,35 @@ import Musl
         #expect(try archive.openForReading(["second", "archive"]).readAll() == blocks)
     }
 
+    @Test func anotherLedgersLogOfTheSameAppIsNoArchiveHoweverLongItIs() throws {
+        let (archive, log, blocks, _) = try TestArchive.led(31)
+        let last = try #require(try archive.run(through: 20).head)
+        log.close()
+        var other = archive.ledger
+        other.folder = archive.folder("other")
+        try other.create()
+        var random = SplitMix64(seed: 32)
+        let foreign = try other.open()
+        try foreign.leadWithTestBlock(&random)
+        let foreignBlocks = try foreign.grow(80, bodyBytes: 300, &random)
+        foreign.close()
+
+        let reader = try archive.openForReading(["other"])
+        #expect(reader.first == last.number + 1)
+        let error = logError { _ = try reader.readAll() }
+        #expect(error?.kind == .archived)
+        #expect(error?.description.contains("/ledger/other is not of the chain") == true, "\(error as Any)")
+        reader.close()
+        let writer = try archive.open(["other"])
+        #expect(logError { try writer.redact(3, []) }?.kind == .archived)
+        writer.close()
+        #expect(try other.open().readAll() == foreignBlocks)
+        // It keeps nobody from the right one.
+        let both = try archive.openForReading(["other", "archive", "archive"])
+        #expect(try both.readAll() == blocks)
+        both.close()
+    }
+
     @Test func whatIsNoArchiveOfThisLedgerIsRefusedBeforeAnythingIsWritten() throws {
         let (archive, log, _, _) = try TestArchive.led(7)
         defer { log.close() }

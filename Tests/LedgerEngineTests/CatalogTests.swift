@@ -57,6 +57,40 @@ import Testing
         try bench.engine.close()
     }
 
+    /// As many currencies as a ledger may have; with those of the small one they are too many.
+    private static let full = Catalog(
+        currencies: Dictionary(
+            uniqueKeysWithValues: (1...Limits.currenciesMax).map { (CurrencyCode("c\($0)")!, CurrencySettings()) }),
+        products: [String: Catalog.Product]())
+
+    @Test func oneThatBringsTooManyCurrenciesIsRefusedAndTheNextIsFollowed() throws {
+        let catalog = CatalogInForce(.init(.small, digest: Self.digest(1)))
+        let bench = try Bench(following: catalog)
+        catalog.replace(by: .init(Self.full, digest: Self.digest(2)))
+        for key in ["a", "b"] {
+            let error = #expect(throws: StoreError.self) { try bench.ask(.grant(key, "ann", 7)) }
+            #expect(error?.description.contains("more than 255") == true, "\(String(describing: error))")
+        }
+        catalog.replace(by: .init(Self.larger, digest: Self.digest(3)))
+        guard case .grant = try bench.ask(Self.stars("a")) else {
+            Issue.record("the catalog of now is not followed")
+            return
+        }
+        #expect(try Self.catalogs(bench).map(\.row.digest) == [Self.digest(1), Self.digest(3)])
+        try bench.engine.close()
+    }
+
+    @Test func aStartWithTooManyCurrenciesIsRefused() throws {
+        let bench = try Bench(following: CatalogInForce(.init(.small, digest: Self.digest(1))))
+        try bench.engine.close()
+        let error = #expect(throws: StoreError.self) {
+            try Bench(
+                bench.log.storage, folder: bench.folder,
+                following: CatalogInForce(.init(Self.full, digest: Self.digest(2))))
+        }
+        #expect(error?.description.contains("more than 255") == true, "\(String(describing: error))")
+    }
+
     @Test func theSameCatalogIsNamedOnce() throws {
         let catalog = CatalogInForce(.init(.small, digest: Self.digest(1)))
         let bench = try Bench(following: catalog)

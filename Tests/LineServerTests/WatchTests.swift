@@ -5,6 +5,7 @@ import LedgerEngine
 import LedgerTestKit
 import LedgerWire
 import NIOHTTP1
+import Synchronization
 import Testing
 
 @testable import LineServer
@@ -155,19 +156,41 @@ extension ServerTests {
             }
         }
 
-        @Test func onlySoManyWatchAtTheSameTime() async throws {
-            try await TestServer.run(listenMetrics: Self.local, limits: { $0.watchersMax = 2 }) { server in
-                var idle = [try await server.connectMetrics(), try await server.connectMetrics()]
-                // Until both have their places, whichever event loop they are on.
-                try await Task.sleep(for: .milliseconds(200))
-                #expect(try await server.connectMetrics().line() == nil)
-                idle.removeFirst()
-                #expect(
-                    try await eventually {
-                        (try? await Self.get("/health/live", from: server.metricsAddresses[0]).status) == 200
-                    })
-                withExtendedLifetime(idle) {}
+        @Test func whoSaysNothingGivesTheirPlaceToWhoAsks() async throws {
+            // Nobody is put out meanwhile for the time they take.
+            let limits: (inout ServerLimits) -> Void = { ($0.watchersMax, $0.watchMilliseconds) = (2, 600_000) }
+            try await TestServer.run(listenMetrics: Self.local, limits: limits) { server in
+                var silent: [RawClient] = []
+                for _ in 0..<5 { silent.append(try await server.connectMetrics()) }
+                #expect(try await eventually { silent.count(where: \.isEnded) == 3 })
+                let page = try await Self.get("/health/live", from: server.metricsAddresses[0])
+                #expect(page.status == 200)
+                #expect(try await eventually { silent.count(where: \.isEnded) == 4 })
             }
+        }
+
+        @Test func whoIsBeingAnsweredKeepsTheirPlace() throws {
+            var places = WatchPlaces(max: 2)
+            let first = try #require(places.take(for: .v4(1)) {})
+            let second = try #require(places.take(for: .v4(1)) {})
+            #expect(first.putOut == nil && second.putOut == nil)
+            places.noteRequest(of: first.id)
+            places.noteRequest(of: second.id)
+            #expect(places.take(for: .v4(2)) {} == nil)
+            places.leave(first.id)
+            let third = try #require(places.take(for: .v4(2)) {})
+            #expect(third.putOut == nil)
+        }
+
+        @Test func silentConnectionsOfOneAddressGiveWayBeforeThoseOfOthers() throws {
+            let closed = Mutex<[Int]>([])
+            var places = WatchPlaces(max: 3)
+            // The oldest of all is from elsewhere.
+            for (number, peer) in [PeerAddress.v4(1), .v4(2), .v4(2), .v4(2), .v4(2), .v4(3)].enumerated() {
+                let taken = try #require(places.take(for: peer) { closed.withLock { $0.append(number) } })
+                taken.putOut?()
+            }
+            #expect(closed.withLock { $0 } == [1, 2, 3])
         }
 
         @Test func whoAsksNothingInTimeIsPutOut() async throws {

@@ -113,6 +113,7 @@ package struct Books {
     /// - Parameters:
     ///   - known: the currencies that the blocks have numbered, in that order. Those of the catalog that are not among
     ///     them get the next numbers and are added to the rows.
+    ///     The catalog has no excess beside them (``Catalog/excess(beside:)``).
     ///   - totals: the turnovers of the known currencies.
     package init(
         catalog: Catalog, known: [CurrencyCode], position: LastNumbers, totals: Totals,
@@ -143,7 +144,8 @@ package struct Books {
     // MARK: The catalog
 
     /// From here on decisions follow another catalog. Currencies that it has first get the next numbers and are added
-    /// to the rows; those that it lacks keep their balances, and have the default settings.
+    /// to the rows; those that it lacks keep their balances, and have the default settings. The catalog has no excess
+    /// (``Catalog/excess(beside:)``).
     package mutating func follow(_ catalog: Catalog) {
         self.catalog = catalog
         setCurrencies(known: currencies.map(\.code))

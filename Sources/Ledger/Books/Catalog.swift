@@ -125,6 +125,13 @@ public struct Catalog: Sendable {
             currencies: currencies, products: products.mapValues { Product(offers: $0) }, refundRules: refundRules)
     }
 
+    /// Why a ledger that has these currencies cannot have its own beside them, for people; `nil` where it can.
+    package func excess(beside known: [CurrencyCode]) -> String? {
+        let count = Set(known).union(currencies.keys).count
+        if count <= Limits.currenciesMax { return nil }
+        return "the ledger would have \(count) currencies with its former ones, more than \(Limits.currenciesMax)"
+    }
+
     /// The same with some of its currencies and no products: what there is while nothing can be credited.
     package func limited(to known: [CurrencyCode]) -> Catalog {
         Catalog(

@@ -11,7 +11,6 @@ package struct LoginPage {
         case wrongToken
         /// There are no more places for connections of the token.
         case noPlace
-        case signedOut
         /// Its time is over, or its token is not known any more.
         case sessionEnded
     }
@@ -61,7 +60,7 @@ package struct LoginPage {
 
     private var status: UInt {
         switch reason {
-        case .asked, .signedOut: 200
+        case .asked: 200
         case .needed, .sessionEnded, .wrongToken: 401
         case .noPlace: 503
         }
@@ -72,7 +71,6 @@ package struct LoginPage {
         case .asked, .needed: nil
         case .wrongToken: "This token is not known."
         case .noPlace: "Too many connections use this token, or the service stops. Try again in a moment."
-        case .signedOut: "You have signed out."
         case .sessionEnded: "Your session is over. Sign in again."
         }
     }

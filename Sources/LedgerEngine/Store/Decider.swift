@@ -57,7 +57,8 @@ struct Decider {
 
     /// Reads the books anew from a projection that is exact as of the head. They know nothing but what is durable.
     /// - Parameter mayAdd: whether something can be appended: only then the catalog's new currencies are there.
-    /// - Throws: ``StoreError`` `corrupt` where the projection is of another block.
+    /// - Throws: ``StoreError``: `corrupt` where the projection is of another block; `unavailable` where the ledger
+    ///   would have too many currencies.
     mutating func read(
         _ state: ProjectedState, of head: LogHead, mayAdd: Bool
     ) throws(StoreError) {
@@ -67,14 +68,15 @@ struct Decider {
             throw StoreError(
                 .corrupt, "the projection is of block \(state.head?.number ?? 0), the log's is \(head.number)")
         }
+        takeEdition()
+        let catalog = mayAdd ? edition.catalog : edition.catalog.limited(to: state.currencies)
+        if let excess = catalog.excess(beside: state.currencies) { throw StoreError("the catalog: \(excess)") }
         decided = head.number
         time = max(time, state.time)
         unprojected = Unprojected(projected: state.position)
         cache = PlayerCache(playersMax: limits.cachedPlayersMax)
-        takeEdition()
-        let catalog = edition.catalog
         books = Books(
-            catalog: mayAdd ? catalog : catalog.limited(to: state.currencies), known: state.currencies,
+            catalog: catalog, known: state.currencies,
             position: state.position, totals: state.totals, closedThrough: state.closedThrough,
             periods: state.periods, headers: state.headers, actors: state.actors,
             recordedCatalog: state.catalog, hash: hash)
@@ -96,7 +98,14 @@ struct Decider {
     ) throws(StoreError) -> (Result, Block?, NamePlaces) {
         guard var books = books.take() else { throw StoreError("the ledger is closed") }
         // Who follows has no term, and adds nothing.
-        if failure == nil && term > 0 { followCatalog(&books) }
+        if failure == nil && term > 0 {
+            do throws(StoreError) {
+                try followCatalog(&books)
+            } catch {
+                self.books = consume books
+                throw error
+            }
+        }
         unprojected.release(through: projected, of: decided, from: &books)
         let known = books.players.count
         var faults: [StoreError?]
@@ -146,8 +155,16 @@ struct Decider {
     }
 
     /// Has the books follow the catalog of now, and the next block say which that is.
-    private mutating func followCatalog(_ books: inout Books) {
-        if takeEdition() { books.follow(edition.catalog) }
+    /// - Throws: ``StoreError`` where the ledger would have too many currencies: the books are as they were.
+    private mutating func followCatalog(_ books: inout Books) throws(StoreError) {
+        if takeEdition() {
+            if let excess = edition.catalog.excess(beside: books.currencies.map(\.code)) {
+                // Taken again by the next batch.
+                editionNumber = -1
+                throw StoreError("the catalog: \(excess)")
+            }
+            books.follow(edition.catalog)
+        }
         if let digest = edition.digest, books.recordedCatalog?.digest != digest {
             books.record(catalog: digest, at: now())
         }

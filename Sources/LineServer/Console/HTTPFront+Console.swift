@@ -77,24 +77,27 @@ extension HTTPFront {
     func answer(
         _ visit: ConsoleVisit, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ context: ChannelHandlerContext
     ) {
-        let line = Array(reply.readableBytesView)
+        let line = reply
         reply = ByteBuffer()
         guard case .answered = outcome, !ends, let view = visit.view else {
             let isKeptAlive = visit.isKeptAlive && !ends
             let reason: LoginPage.Reason = if case .unauthenticated = outcome { .sessionEnded } else { .noPlace }
             return show(LoginPage(reason).document, to: visit, isKeptAlive: isKeptAlive, context)
         }
-        var visit = visit
-        visit.answers.append(ConsoleAnswers(line: line))
         phase = .drawing(visit)
         let front = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let answers = visit.answers
-        NIOThreadPool.singleton.runIfActive(eventLoop: context.eventLoop) { view.outcome(answers) }
-            .whenSuccess { front.value.drew($0) }
+        let former = visit.answers
+        NIOThreadPool.singleton.runIfActive(eventLoop: context.eventLoop) {
+            let answers = former + [ConsoleAnswers(line: Array(line.readableBytesView))]
+            return (answers, view.outcome(answers))
+        }
+        .whenSuccess { front.value.drew($0, $1) }
     }
 
-    private func drew(_ outcome: ConsoleOutcome) {
-        guard let context, let console, let connection, case .drawing(let visit) = phase else { return }
+    /// - Parameter answers: all that the ledger has answered to the visit.
+    private func drew(_ answers: [ConsoleAnswers], _ outcome: ConsoleOutcome) {
+        guard let context, let console, let connection, case .drawing(var visit) = phase else { return }
+        visit.answers = answers
         switch outcome {
         case .page(let document): show(document, to: visit, context)
         case .found(let address): respond(console.redirect(to: address, visit), visit, context)

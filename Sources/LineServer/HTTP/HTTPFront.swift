@@ -184,9 +184,10 @@ final class HTTPFront: ChannelDuplexHandler {
         }
     }
 
-    /// Has a page made on a thread that may wait.
+    /// Has a page made on a thread that may wait, where it is not told at once.
     private func look(_ showing: Showing, _ context: ChannelHandlerContext) {
         phase = .looking(showing)
+        if let content = showing.page.instantContent { return show(content) }
         let front = NIOLoopBound(self, eventLoop: context.eventLoop)
         NIOThreadPool.singleton.runIfActive(eventLoop: context.eventLoop) { [watch] in showing.page.content(of: watch) }
             .whenSuccess { content in front.value.show(content) }

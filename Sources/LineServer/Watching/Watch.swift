@@ -30,7 +30,7 @@ final class Watch: Sendable {
     /// By place; held while they are read, so that one reads at a time.
     private let tables = NIOLockedValueBox<[Int: Known]>([:])
     /// Connections that are watching.
-    private let watchers = Atomic(0)
+    private let places: NIOLockedValueBox<WatchPlaces>
 
     init(
         _ ledgers: ServedLedgers, limits: ServerLimits, requests: RequestFigures.Table,
@@ -38,6 +38,7 @@ final class Watch: Sendable {
     ) {
         self.ledgers = ledgers
         self.limits = limits
+        places = NIOLockedValueBox(WatchPlaces(max: limits.watchersMax))
         self.requests = requests
         self.connections = connections
         self.notices = notices
@@ -47,15 +48,18 @@ final class Watch: Sendable {
     // MARK: Who watches
 
     /// Takes a connection in until its channel closes.
-    /// - Returns: whether there is a place for it.
-    func admit(_ channel: any Channel) -> Bool {
-        guard watchers.wrappingAdd(1, ordering: .relaxed).newValue <= limits.watchersMax else {
-            watchers.wrappingSubtract(1, ordering: .relaxed)
-            return false
-        }
-        channel.closeFuture.whenComplete { _ in self.watchers.wrappingSubtract(1, ordering: .relaxed) }
-        return true
+    /// - Returns: under what it has its place; `nil` where there is none for it.
+    func admit(_ channel: any Channel) -> WatchPlaces.ID? {
+        let peer = PeerAddress(channel.remoteAddress)
+        let taken = places.withLockedValue { $0.take(for: peer) { channel.close(promise: nil) } }
+        guard let taken else { return nil }
+        taken.putOut?()
+        channel.closeFuture.whenComplete { _ in self.places.withLockedValue { $0.leave(taken.id) } }
+        return taken.id
     }
+
+    /// A connection has asked for a page, and is not put out for another.
+    func noteRequest(of place: WatchPlaces.ID) { places.withLockedValue { $0.noteRequest(of: place) } }
 
     /// From now on the service is not ready.
     func beginShutdown() {

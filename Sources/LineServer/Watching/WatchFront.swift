@@ -4,7 +4,8 @@ import NIOHTTP1
 import NIOPosix
 
 /// A connection of `metrics.listen`: one request, one response, and its end. It is none of the clients' connections and
-/// has a place of its own, so it is answered also while these have all places taken.
+/// has a place of its own, so it is answered also while these have all places taken. Until it has asked, another may be
+/// given that place.
 final class WatchFront: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -20,9 +21,12 @@ final class WatchFront: ChannelInboundHandler {
     private let limits: ServerLimits
     /// `nil` where clients may ask by any name.
     private let hosts: LocalHosts?
+    private let place: WatchPlaces.ID
     private var phase = Phase.waiting
 
-    init(_ services: ConnectionServices, hosts: LocalHosts?) {
+    /// - Parameter place: that it has among those that watch.
+    init(_ services: ConnectionServices, hosts: LocalHosts?, place: WatchPlaces.ID) {
+        self.place = place
         watch = services.watch
         limits = services.limits
         self.hosts = hosts
@@ -43,11 +47,15 @@ final class WatchFront: ChannelInboundHandler {
 
     private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         phase = .answering
+        watch.noteRequest(of: place)
         let page: WatchPage
         do throws(HTTPRefusal) {
             page = try self.page(head)
         } catch {
             return write(HTTPResponse(error, to: head.method, isKeptAlive: false), context)
+        }
+        if let content = page.instantContent {
+            return write(content.response(to: head.method, isKeptAlive: false), context)
         }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let method = head.method

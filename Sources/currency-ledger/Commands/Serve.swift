@@ -235,6 +235,8 @@ struct Serve: AsyncParsableCommand {
         let settings = try Settings.load(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         let output = LogOutput(settings.logFormat, level: settings.logLevel)
+        // What is said behind the log, as why the command fails, comes behind its last lines.
+        defer { output.flush() }
         let logger = output.logger("currency-ledger")
         // Until the service group takes them over: nothing was accepted that would have to be answered.
         for ending in [SIGTERM, SIGINT] { signal(ending) { _ in _exit(0) } }

@@ -34,10 +34,18 @@ struct LineLogHandler: LogHandler {
         var all = metadata.merging(event.metadata ?? [:]) { $1 }
         if let error = event.error { all["error"] = "\(error)" }
         let fields = all.sorted { $0.key < $1.key }
-        switch output.format {
-        case .text:
-            output.write(LineLogHandler.text(Clock.now(), event.level, label, event.source, "\(event.message)", fields))
-        case .json: output.write(LineLogHandler.json(Clock.now(), event.level, "\(event.message)", fields))
+        output.write(
+            LineLogHandler.line(output.format, event.level, label, event.source, "\(event.message)", fields))
+    }
+
+    /// The line of an event of now.
+    static func line(
+        _ format: LogOutput.Format, _ level: Logger.Level, _ label: String, _ source: String, _ message: String,
+        _ fields: [(key: String, value: Logger.Metadata.Value)]
+    ) -> String {
+        switch format {
+        case .text: text(Clock.now(), level, label, source, message, fields)
+        case .json: json(Clock.now(), level, message, fields)
         }
     }
 

@@ -87,6 +87,12 @@ final class RawClient: @unchecked Sendable {
             })
     }
 
+    /// Whether the server has closed, and all it sent was read.
+    var isEnded: Bool {
+        var byte: UInt8 = 0
+        return recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
+    }
+
     func closeOutput() { shutdown(socket, Int32(SHUT_WR)) }
 
     /// The next line without its end; `nil` where the server has closed.
