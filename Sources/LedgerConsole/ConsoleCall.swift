@@ -43,6 +43,8 @@ package struct ConsoleCall: Hashable, Sendable {
     /// Rows of sales of one month: those of a game with a hundred products in thirty storefronts need more, and the
     /// page says so.
     static let salesMax = Limits.reportPageMax
+    /// Pages in which these come: a page ends early where the ledger has looked at many rows of others.
+    static let salesPagesMax = 64
 }
 
 /// Why a page is not shown: what is asked for is no page, or cannot be.

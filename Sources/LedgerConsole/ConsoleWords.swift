@@ -95,6 +95,7 @@ enum ConsoleWords {
         case .forbidden:
             ("Not for this token", 403, "Your token\u{2019}s roles or limits do not allow to read this.")
         case .unknownPurchase: ("No such purchase", 404, "The ledger knows no purchase of this transaction id.")
+        case .unknownCurrency: ("No such currency", 404, "The ledger has no currency of this code.")
         case .unknownLedger, .ledgerRequired: ("No such ledger", 404, "The service keeps no ledger of this name.")
         case .invalidParams, .invalidRequest, .batchTooLong, .lineTooLong, .parseError:
             ("This cannot be shown", 400, "The ledger does not take this question.")

@@ -38,8 +38,10 @@ package struct HTML {
     package mutating func name(_ name: String) {
         element("bdi") { page in
             var seen = String.UnicodeScalarView()
+            var before: Unicode.Scalar?
             for scalar in name.unicodeScalars {
-                guard HTML.isUnseen(scalar) else {
+                defer { before = scalar }
+                guard HTML.isUnseen(scalar, behind: before) else {
                     seen.append(scalar)
                     continue
                 }
@@ -53,17 +55,25 @@ package struct HTML {
 
     /// The same where no element may stand, as in a title.
     package mutating func visible(_ name: String) {
-        for scalar in name.unicodeScalars { text(HTML.isUnseen(scalar) ? HTML.number(scalar) : String(scalar)) }
+        var before: Unicode.Scalar?
+        for scalar in name.unicodeScalars {
+            text(HTML.isUnseen(scalar, behind: before) ? HTML.number(scalar) : String(scalar))
+            before = scalar
+        }
     }
 
-    /// What changes the direction of letters around it (UAX #9 §2), breaks lines, or has no width; but not what joins
-    /// letters, without which some scripts cannot be written.
-    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+    /// What changes the direction of letters around it (UAX #9 §2), breaks lines, is a space that is not the usual one,
+    /// or has no ink; but not what joins letters, or chooses their form, where some scripts need it.
+    private static func isUnseen(_ scalar: Unicode.Scalar, behind before: Unicode.Scalar?) -> Bool {
         switch scalar.value {
-        case 0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFF9...0xFFFB,
-            0xE0000...0xE007F:
-            true
-        default: false
+        case 0x20: return false
+        case 0x200C, 0x200D, 0xFE00...0xFE0F: return before?.isASCII ?? true
+        // Braille without a dot.
+        case 0x2800: return true
+        default:
+            let properties = scalar.properties
+            return properties.isWhitespace || properties.isDefaultIgnorableCodePoint
+                || properties.generalCategory == .format
         }
     }
 

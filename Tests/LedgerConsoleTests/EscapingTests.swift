@@ -20,7 +20,8 @@ import Testing
     @Test(arguments: [
         ("\u{202E}", "U+202E"), ("\u{2028}", "U+2028"), ("\u{2029}", "U+2029"), ("\u{2066}", "U+2066"),
         ("\u{200B}", "U+200B"), ("\u{200F}", "U+200F"), ("\u{FEFF}", "U+FEFF"), ("\u{AD}", "U+00AD"),
-        ("\u{E0041}", "U+E0041"),
+        ("\u{E0041}", "U+E0041"), ("\u{200D}", "U+200D"), ("\u{A0}", "U+00A0"), ("\u{3164}", "U+3164"),
+        ("\u{FE0F}", "U+FE0F"), ("\u{2800}", "U+2800"), ("\u{13430}", "U+13430"),
     ]) func whatNobodySeesIsShownByItsNumber(character: String, number: String) {
         #expect(Self.text { $0.name("a\(character)b") } == "<bdi>a<span class=\"unseen\">\(number)</span>b</bdi>")
         #expect(Self.text { $0.visible("a\(character)b") } == "a\(number)b")

@@ -200,6 +200,21 @@ extension ServerTests {
             }
         }
 
+        @Test func aSessionThatWasUsedOnAnotherLoopMeanwhileIsNotOver() throws {
+            let time = NIOLockedValueBox<UInt64>(1_000)
+            let sessions = ConsoleSessions(
+                tokens: TokenTable(.tokens(Self.all)), limits: ServerLimits(), clock: { time.withLockedValue { $0 } })
+            guard case .token(let digest) = TokenTable.credential("p") else {
+                Issue.record("a token is shown by its digest")
+                return
+            }
+            let secret = sessions.begin(digest)
+            // The clock was read before the lock was had.
+            time.withLockedValue { $0 = 999 }
+            #expect(sessions.credential(secret) != nil)
+            _ = sessions.begin(digest)
+        }
+
         @Test func overTLSTheCookieIsForTLSAndThisHostAlone() throws {
             let tokens = TokenTable(.tokens(Self.all))
             let sessions = ConsoleSessions(tokens: tokens, limits: ServerLimits(), clock: { 0 })

@@ -45,10 +45,21 @@ struct CirculationPage {
         }
         var figures = Figures(month: month, now: now, days: ends.map { UTCText.day(of: $0) })
         do throws(WireError) {
-            figures.rollForward = lines(try report(answers[1], at: 0))
-            let sales = try report(answers[1], at: 1)
+            figures.rollForward = lines([try report(answers[1], at: 0)])
+            // The first page of sales came with all else, each further one by itself.
+            var sales = [try report(answers[1], at: 1)]
+            for further in answers.dropFirst(2) { sales.append(try report(further, at: 0)) }
+            let count = sales.reduce(0) { $0 + ($1?.rows.count ?? 0) }
+            if let next = sales.last??.next {
+                if count < ConsoleCall.salesMax, sales.count < ConsoleCall.salesPagesMax {
+                    let request = ReportRequest(
+                        kind: .sales, asOf: ends[ends.count - 1], from: month.first,
+                        limit: ConsoleCall.salesMax - count, after: next)
+                    return .more([.ledger(.report(request))])
+                }
+                figures.isWhole = false
+            }
             figures.sales = lines(sales)
-            figures.isWhole = sales?.next == nil
             for place in ends.indices { add(try report(answers[1], at: place + 2), day: place, to: &figures) }
         } catch {
             return layout.refused(error)
@@ -66,9 +77,11 @@ struct CirculationPage {
         }
     }
 
-    private func lines(_ report: ReportPage?) -> [ReportLine] {
+    private func lines(_ reports: [ReportPage?]) -> [ReportLine] {
         var sums = ReportSums()
-        for case .line(let line) in report?.rows ?? [] { sums.add(line) }
+        for report in reports {
+            for case .line(let line) in report?.rows ?? [] { sums.add(line) }
+        }
         return sums.rows
     }
 
@@ -142,7 +155,8 @@ struct CirculationPage {
         let columns = [
             ("Opening", "opening"), ("Bought", "purchased"), ("Carried over", "imported"), ("Free", "granted"),
             ("Reinstated", "reinstated"), ("Given back", "reversed"), ("Corrected", "adjusted"), ("Spent", "spent"),
-            ("Refunded", "refunded"), ("Written off", "writtenOff"), ("Ran out", "expired"), ("Closing", "closing"),
+            ("Refunded", "refunded"), ("Written off", "writtenOff"), ("Ran out", "expired"), ("Paid debts", "debtPaid"),
+            ("Closing", "closing"),
         ]
         let rows = figures.rollForward.filter { line in columns.contains { line.sum($0.1) != 0 } }
         if rows.isEmpty { return }
@@ -199,7 +213,8 @@ struct CirculationPage {
             if !figures.isWhole {
                 page.element(
                     "p", ["class": "notice", "role": "status"],
-                    "The month has more rows than this page reads. These are not all of its sales: export month has.")
+                    "The month has more rows than this page reads. These are not all of its sales; "
+                        + "currency-ledger export month writes a page with all of them.")
             }
             if money.isEmpty { return page.element("p", "Nothing was sold or refunded in this month.") }
             // What it cost cannot be compared: most are those of which most was sold.

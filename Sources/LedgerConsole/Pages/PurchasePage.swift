@@ -86,22 +86,27 @@ struct PurchasePage {
                     before = event.revoked ?? before
                 }
             }
-            page.element("nav", ["class": "paging", "aria-label": "Pages of the story"]) { nav in
-                if case .purchase(_, .some) = layout.call.page {
-                    let address = layout.address(.purchase(view.transaction, before: nil))
-                    nav.element("a", ["href": address], "Newest events")
-                    nav.text(" ")
-                }
-                if let next = view.next {
-                    let address = layout.address(.purchase(view.transaction, before: next))
-                    nav.element("a", ["href": address], "Earlier events")
-                }
-            }
+            pages(of: view, &page)
             page.element(
                 "p", ["class": "quiet"],
                 "The ledger records only what it has verified: Apple\u{2019}s signature, its chain of certificates up "
                     + "to a configured root, the app and the environment. A message that it did not believe is in no "
                     + "story; the service\u{2019}s log has a line of it.")
+        }
+    }
+
+    private func pages(of view: PurchaseView, _ page: inout HTML) {
+        guard case .purchase(_, let shown) = layout.call.page, shown != nil || view.next != nil else { return }
+        page.element("nav", ["class": "paging", "aria-label": "Pages of the story"]) { nav in
+            if shown != nil {
+                let address = layout.address(.purchase(view.transaction, before: nil))
+                nav.element("a", ["href": address], "Newest events")
+                nav.text(" ")
+            }
+            if let next = view.next {
+                let address = layout.address(.purchase(view.transaction, before: next))
+                nav.element("a", ["href": address], "Earlier events")
+            }
         }
     }
 

@@ -63,7 +63,7 @@ final class ConsoleSessions: Sendable {
                 sessions[key] = nil
                 return nil
             }
-            sessions[key]?.lastUsed = now
+            sessions[key]?.lastUsed = max(session.lastUsed, now)
             return session.token
         }
         return token.map { .token($0) }
@@ -73,9 +73,13 @@ final class ConsoleSessions: Sendable {
         sessions.withLockedValue { $0[ConsoleSessions.digest(secret)] = nil }
     }
 
+    /// - Parameter now: when the request was looked at; another event loop may have used the session since.
     private func isOver(_ session: Session, _ now: UInt64) -> Bool {
-        now - session.lastUsed > UInt64(limits.consoleIdleMilliseconds) * 1_000_000
-            || now - session.begun > UInt64(limits.consoleSessionMilliseconds) * 1_000_000
+        func isPast(_ time: UInt64, _ milliseconds: Int64) -> Bool {
+            now > time && now - time > UInt64(milliseconds) * 1_000_000
+        }
+        return isPast(session.lastUsed, limits.consoleIdleMilliseconds)
+            || isPast(session.begun, limits.consoleSessionMilliseconds)
     }
 
     private static func digest(_ secret: String) -> Digest { Digest(sha256: SHA256.hash(Array(secret.utf8))) }
