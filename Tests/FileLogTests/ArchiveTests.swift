@@ -312,8 +312,8 @@ import Musl
         let (archive, log, blocks, _) = try TestArchive.led(31)
         let last = try #require(try archive.run(through: 20).head)
         log.close()
-        var other = archive.ledger
-        other.folder = archive.folder("other")
+        let other = TestLedger(
+            disk: archive.disk, folder: archive.folder("other"), configuration: TestArchive.segments)
         try other.create()
         var random = SplitMix64(seed: 32)
         let foreign = try other.open()

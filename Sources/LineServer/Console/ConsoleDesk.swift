@@ -2,6 +2,7 @@ import LedgerConsole
 import LedgerWire
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 
 /// How the console answers browsers: its headers, and the cookie of a session.
 struct ConsoleDesk: Sendable {
@@ -11,6 +12,13 @@ struct ConsoleDesk: Sendable {
 
     /// With TLS its name has the browser keep it to this host and to TLS (RFC 6265bis §4.1.3.2).
     var cookieName: String { isTLS ? "__Host-ledger-console" : "ledger-console" }
+
+    /// Draws pages, one after the other: whoever looks at many has other readers of the console wait, and nobody else.
+    static let drawing: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: 1)
+        pool.start()
+        return pool
+    }()
 
     /// Nothing is loaded but the console's own style and icon, nothing is run, and no other site shows its pages. Of
     /// their addresses, which name players, other sites are told nothing. The console itself is: otherwise a browser

@@ -87,7 +87,7 @@ extension HTTPFront {
         phase = .drawing(visit)
         let front = NIOLoopBound(self, eventLoop: context.eventLoop)
         let former = visit.answers
-        NIOThreadPool.singleton.runIfActive(eventLoop: context.eventLoop) {
+        ConsoleDesk.drawing.runIfActive(eventLoop: context.eventLoop) {
             let answers = former + [ConsoleAnswers(line: Array(line.readableBytesView))]
             return (answers, view.outcome(answers))
         }
