@@ -177,7 +177,7 @@ import Testing
         #expect(try bench.available("ann") == 20)
         #expect(try eventually { (try? bench.engine.journal(JournalQuery(after: 0)).entries.count) == 20 })
         #expect(bench.reports.count { $0.contains("projectionFailed") } == 1)
-        #expect(bench.reports.contains { $0.contains("projectionWorksAgain") })
+        #expect(try eventually { bench.reports.contains { $0.contains("projectionWorksAgain") } })
         try bench.engine.close()
     }
 
