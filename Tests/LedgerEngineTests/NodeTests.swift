@@ -163,7 +163,7 @@ import Testing
         #expect(Self.isReplayed(try last.get()) == false, "what was decided before is durable")
         #expect(try eventually { b.node.leads })
         #expect(try b.available("ann") == 6)
-        #expect(a.fault == .notLeader(address: "b:7000"))
+        #expect(try eventually { a.fault == .notLeader(address: "b:7000") })
         #expect(Self.kind { _ = try a.engine.stepDown() } == .notLeader(address: "b:7000"))
         #expect(Self.isReplayed(try b.ask(.grant("h", "ann", 1))) == true)
         try a.engine.close()
