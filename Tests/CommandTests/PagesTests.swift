@@ -21,7 +21,7 @@ import Testing
             (
                 app-store \h [a-z-]+ | reconcile \h [a-z]+ | sandbox \h [a-z]+ (?: -consumption )? | catalog \h import
                 | [a-z][a-z-]*
-                (?: \h (?: init | sign | notify ) \b )?
+                (?: \h (?: init | sign | notify | new ) \b )?
             ) ( [^`\n]* )
             /#.anchorsMatchLineEndings()
         var flags: [String: Set<String>] = [:]
