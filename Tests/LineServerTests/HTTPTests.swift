@@ -384,6 +384,8 @@ extension ServerTests {
             try await serve(store: store, limits: { $0.eventLoopThreads = 1 }) { server, client in
                 let half = try await server.connectHTTP()
                 try await half.send(String(HTTPClient.rpc(Requests.ping(1)).dropLast(3)))
+                // On the one event loop what came before is read before.
+                #expect(try await client.ask(HTTPClient.rpc(Requests.ping(2))).status == 200)
                 store.hold()
                 try await client.send(HTTPClient.rpc(Requests.grant("k", "p", 1)))
                 #expect(try await eventually { store.waiting == 1 })
