@@ -387,6 +387,8 @@ extension ServerTests {
                 // On the one event loop what came before is read before.
                 #expect(try await client.ask(HTTPClient.rpc(Requests.ping(2))).status == 200)
                 store.hold()
+                // The server ends only then, also where something below fails.
+                defer { store.release() }
                 try await client.send(HTTPClient.rpc(Requests.grant("k", "p", 1)))
                 #expect(try await eventually { store.waiting == 1 })
                 await server.shutDown()
