@@ -289,8 +289,8 @@ let package = Package(
     ]
 )
 
-// What these tests do is to start, ask and wait: their own code is compiled in a third of the time so. What they test is
-// optimised as what is shipped is, and so are tests that compute by themselves.
+// What these tests do is to start, ask and wait: their own code is compiled in a third of the time so. What they test
+// is optimised as what is shipped is, and so are tests that compute by themselves.
 let waiting = [
     "AppStoreServerTests", "AppStoreSimulatorTests", "ArchitectureTests", "CommandTests", "LedgerClientTests",
     "LedgerConsoleTests", "LedgerEngineTests", "LineServerTests", "PostgresLogTests",
