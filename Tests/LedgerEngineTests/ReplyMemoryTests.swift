@@ -101,8 +101,8 @@ import Testing
                 while share.reserve(bytes + 16_384, waits: false) { bytes += 16_384 }
             }
         }
-        // A step is taken only where four of them are left.
-        #expect(share(memory).reserve(13_000, waits: false))
+        // A step of 16,384 is taken only where there are four of them, so that three are left.
+        #expect(share(memory).reserve(12_000, waits: false))
         withExtendedLifetime(greedy) {}
     }
 
