@@ -57,14 +57,12 @@ extension ServerTests {
                         return lines.renewal([], nil)
                     }
                 }
-                try await withThrowingTaskGroup { group in
-                    for _ in 0..<8 {
-                        group.addTask {
-                            let reply = try await server.connect().ask(Requests.call("reload"))
-                            #expect(reply.result["applied"].bool == true)
-                        }
-                    }
-                    try await group.waitForAll()
+                var clients: [RawClient] = []
+                for _ in 0..<8 { clients.append(try await server.connect()) }
+                for client in clients { try await client.send(Requests.call("reload") + "\n") }
+                for client in clients {
+                    let reply = try JSON(try #require(try await client.line()))
+                    #expect(reply.result["applied"].bool == true)
                 }
                 #expect(running.withLockedValue { $0.most } == 1)
             }
