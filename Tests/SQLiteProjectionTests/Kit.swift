@@ -152,6 +152,9 @@ struct Ledger {
         try project()
     }
 
+    /// Has the next block that is sealed name a catalog.
+    mutating func record(catalog digest: Digest, at now: Timestamp) { books.record(catalog: digest, at: now) }
+
     mutating func seal(at now: Timestamp) {
         var rows = books.takeRows()
         if rows.isEmpty && !blocks.isEmpty { return }

@@ -25,6 +25,7 @@ import Testing
                 if batch % 10 == 0 { commands.append(.forget(Workload.account(batch / 10))) }
                 try store.run(commands, at: workload.now)
                 if batch % 50 != 0 { continue }
+                if batch == 50 { store.record(catalog: Digest(of: [1], Workload.hash), at: workload.now) }
                 try store.closePeriod(through: workload.now, by: batch == 50 ? nil : "finance")
                 try store.restart(bounds: bounds)
                 let found = store.projection.checkAll()
