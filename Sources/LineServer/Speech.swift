@@ -19,7 +19,8 @@ enum Speech {
             return writer.bytes
         case .http, .console, .watching:
             let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
-            return HTTPResponse(refusal, isKeptAlive: false).bytes
+            let headers = self == .console ? ConsoleDesk.headers : []
+            return HTTPResponse(refusal, headers: headers, isKeptAlive: false).bytes
         }
     }
 }

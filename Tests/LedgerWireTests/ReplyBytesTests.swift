@@ -162,7 +162,7 @@ import Testing
             currency: Self.longest[0], amount: Amount(Self.most)!, lot: Int64.max, debtLot: Int64.max)
         let entry = JournalEntry(
             entry: Int64.max, time: Int64.max, kind: .reinstatement, key: Self.key, note: Self.note,
-            transaction: Self.transaction, transfers: [line, line], transfersMore: Int.max)
+            transaction: Self.transaction, actor: "purchases", transfers: [line, line], transfersMore: Int.max)
         let counted = entry.resultBytes + 2 * line.resultBytes
         let written = json(entry).count
         #expect(written < counted && written * 10 > counted * 8, "\(written) of \(counted)")
@@ -172,9 +172,9 @@ import Testing
             change: -Self.most, lot: Int64.max, debtLot: Int64.max)
         let shown = HistoryEntry(
             entry: Int64.max, time: Int64.max, kind: .reinstatement, key: Self.key, note: Self.note,
-            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), price: Int64.max,
-            priceCurrency: "USD", actor: "purchases", transfers: [movement, movement], transfersMore: Int.max,
-            balances: Self.balances(16))
+            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), quantity: Int64.max,
+            price: Int64.max, priceCurrency: "USD", actor: "purchases", transfers: [movement, movement],
+            transfersMore: Int.max, balances: Self.balances(16))
         let all = json(shown).count
         #expect(all < shown.resultBytes && all * 10 > shown.resultBytes * 8, "\(all) of \(shown.resultBytes)")
     }

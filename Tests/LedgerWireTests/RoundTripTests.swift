@@ -270,7 +270,7 @@ import Testing
             "transfers":[{"transfer":20,"account":"player-1","debit":"purchased","credit":"wallet",\#
             "currency":"gems","amount":5,"lot":20},{"transfer":21,"account":"player-1","debit":"wallet",\#
             "credit":"receivable","currency":"gems","amount":2,"lot":20,"debtLot":7}]},{"entry":9,"time":10,\#
-            "kind":"hold_expiry","key":"k","note":"n\n","transfers":[]}],"next":9}
+            "kind":"hold_expiry","key":"k","note":"n\n","actor":"eu \"1\"","transfers":[]}],"next":9}
             """#,
             as: try Samples.journalPage())
         let empty = JournalPage(entries: [], next: 0)
@@ -368,7 +368,7 @@ import Testing
             {"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game",\#
             "transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,\#
             "lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
-            "product":"com.example.gems","price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
+            "product":"com.example.gems","quantity":3,"price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
             "credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
             "balances":{}}],"next":8}
             """#,

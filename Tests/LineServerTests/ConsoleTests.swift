@@ -259,15 +259,52 @@ extension ServerTests {
                 }
                 pages.append(try await browser.get("/"))
                 for page in pages {
-                    let policy = try #require(page.headers["content-security-policy"])
-                    #expect(policy.hasPrefix("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"))
-                    #expect(!policy.contains("script-src") && !policy.contains("unsafe"))
-                    #expect(page.headers["x-content-type-options"] == "nosniff")
-                    #expect(page.headers["cache-control"] == "no-store")
-                    #expect(
-                        page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
+                    try Self.expectItKeepsToItself(page)
                     #expect(!page.body.contains("<script") && !page.body.contains(" style="))
                 }
+            }
+        }
+
+        private static func expectItKeepsToItself(
+            _ page: ConsoleBrowser.Page, _ location: SourceLocation = #_sourceLocation
+        ) throws {
+            let policy = try #require(page.headers["content-security-policy"], sourceLocation: location)
+            #expect(
+                policy.hasPrefix("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"),
+                sourceLocation: location)
+            #expect(!policy.contains("script-src") && !policy.contains("unsafe"), sourceLocation: location)
+            #expect(page.headers["x-content-type-options"] == "nosniff", sourceLocation: location)
+            #expect(page.headers["cache-control"] == "no-store", sourceLocation: location)
+            #expect(
+                page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY",
+                sourceLocation: location)
+        }
+
+        @Test func whatHTTPItselfRefusesHasTheseHeadersToo() async throws {
+            try await serve(limits: { $0.requestMilliseconds = 200 }) { server, browser in
+                let login = browser.head("POST", "/login", from: "http://localhost", bytes: 1_000_000)
+                let refused: [(request: String, status: Int)] = [
+                    ("no HTTP\r\n\r\n", 400), ("GET / HTTP/1.1\r\n\r\n", 400),
+                    ("GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+                    (browser.head("PUT", "/", from: nil, bytes: 0), 405),
+                    (browser.head("POST", "/login", from: "http://example.com", bytes: 0), 403),
+                    // It does not come to its end in time, and is longer than is read.
+                    (login, 413), (login + String(repeating: "a", count: 20_000), 413),
+                ]
+                for (request, status) in refused {
+                    let client = try await RawClient(server.consoleAddresses[0])
+                    try await client.send(request)
+                    let page = try await ConsoleBrowser.page(of: client)
+                    #expect(page.status == status, "\(request.prefix(60))")
+                    try Self.expectItKeepsToItself(page)
+                }
+            }
+            // Who finds no place, or speaks no TLS where that is spoken.
+            for error in [WireError.overloaded, .parseError("no TLS")] {
+                let told = String(decoding: Speech.console.refusal(error), as: UTF8.self)
+                #expect(told.contains("\r\ncontent-security-policy: default-src 'none'; "))
+                let others = String(decoding: Speech.http.refusal(error), as: UTF8.self)
+                #expect(!others.contains("content-security-policy"))
             }
         }
 
@@ -363,6 +400,27 @@ extension ServerTests {
                         "+500", "500",
                     ])
                 #expect(statement.contains("They owe 400 ") && statement.contains("Lots of these purchases"))
+            }
+        }
+
+        @Test func howManyWereBoughtAndWhoAskedIsSaid() async throws {
+            let app = try SandboxApp()
+            try await serve(app: app) { server, browser in
+                var browser = browser
+                try await Self.ask(
+                    server, Requests.credit(try app.transaction(7, quantity: 3), account: "player-1"),
+                    Requests.credit(try app.transaction(8), account: "player-1"),
+                    Requests.grant("gift", "player-1", 5))
+                _ = try await browser.signIn("f")
+                let statement = try await browser.get("/statement?account=player-1").body
+                let products = statement.matches(of: /gems500<\/bdi>([^<]*)/).map { String($0.1) }
+                #expect(products.prefix(2) == ["", "\u{00A0}\u{00D7}\u{00A0}3"])
+                #expect(try await browser.get("/purchase?transactionId=7").body.contains("\u{00D7}\u{00A0}3"))
+                // The token is called as its role.
+                for target in ["/entry?entry=1", "/entry?entry=3", "/request?key=gift"] {
+                    let page = try await browser.get(target).body
+                    #expect(page.contains("<dt>Who asked</dt><dd><bdi>admin</bdi></dd>"), "\(target)")
+                }
             }
         }
 

@@ -123,7 +123,7 @@ struct StatementPage {
             } else {
                 StatementTable(layout: layout, entries: facts.history.entries).write(to: &page)
             }
-            if before != nil || facts.history.next != nil { pages(facts, account, currency, before, limit, &page) }
+            pages(facts, account, currency, before, limit, &page)
             page.element(
                 "p", ["class": "quiet"],
                 "A request that was refused posts no entry, and the ledger does not keep whose it was. Look for its "
@@ -135,19 +135,18 @@ struct StatementPage {
         _ facts: Facts, _ account: AccountName, _ currency: CurrencyCode?, _ before: EntryID?, _ limit: Int,
         _ page: inout HTML
     ) {
-        page.element("nav", ["class": "paging", "aria-label": "Pages of the statement"]) { nav in
-            func link(_ text: String, before: EntryID?, limit: Int) {
-                let place = ConsolePage.statement(account, currency: currency, before: before, limit: limit)
-                nav.element("a", ["href": layout.address(place)], text)
-                nav.text(" ")
-            }
-            if before != nil { link("Newest entries", before: nil, limit: limit) }
-            guard let next = facts.history.next else { return }
+        var links: [(String, ConsolePage)] = []
+        func link(_ text: String, before: EntryID?, limit: Int) {
+            links.append((text, .statement(account, currency: currency, before: before, limit: limit)))
+        }
+        if before != nil { link("Newest entries", before: nil, limit: limit) }
+        if let next = facts.history.next {
             link("Earlier entries", before: next, limit: limit)
             if limit < ConsoleCall.entriesMax {
                 link("\(ConsoleCall.entriesMax) on one page, to print", before: before, limit: ConsoleCall.entriesMax)
             }
         }
+        layout.paging("Pages of the statement", links, &page)
     }
 
     private func currencies(

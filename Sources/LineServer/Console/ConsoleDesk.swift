@@ -23,7 +23,7 @@ struct ConsoleDesk: Sendable {
     /// Nothing is loaded but the console's own style and icon, nothing is run, and no other site shows its pages. Of
     /// their addresses, which name players, other sites are told nothing. The console itself is: otherwise a browser
     /// would not say where a form stands.
-    private static let headers = [
+    static let headers = [
         ("cache-control", "no-store"),
         (
             "content-security-policy",

@@ -452,7 +452,8 @@ final class HTTPFront: ChannelDuplexHandler {
             notices.note(
                 .refusedByHTTP(refusal.status.code), context.channel.peerWords, ["reason": "\(refusal.error)"])
         }
-        respond(HTTPResponse(refusal, to: method, isKeptAlive: isKeptAlive), context)
+        let headers = console == nil ? [] : ConsoleDesk.headers
+        respond(HTTPResponse(refusal, to: method, headers: headers, isKeptAlive: isKeptAlive), context)
     }
 
     func respond(_ response: HTTPResponse, _ context: ChannelHandlerContext) {

@@ -27,10 +27,13 @@ struct HTTPResponse {
     }
 
     /// The body is an error as the line protocol says it.
-    init(_ refusal: HTTPRefusal, to method: HTTPMethod = .POST, isKeptAlive: Bool) {
+    /// - Parameter headers: those that every response has at its address.
+    init(
+        _ refusal: HTTPRefusal, to method: HTTPMethod = .POST, headers: [(String, String)] = [], isKeptAlive: Bool
+    ) {
         var writer = ReplyWriter()
         writer.write(.error(refusal.error), id: .null)
-        self.init(refusal.status, ByteBuffer(bytes: writer.bytes), refusal.headers, isKeptAlive: isKeptAlive)
+        self.init(refusal.status, ByteBuffer(bytes: writer.bytes), refusal.headers + headers, isKeptAlive: isKeptAlive)
         if method == .HEAD { leaveOutBody() }
     }
 

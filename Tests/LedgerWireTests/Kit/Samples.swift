@@ -338,6 +338,7 @@ enum Samples {
                     ]),
                 JournalEntry(
                     entry: 9, time: 10, kind: .holdExpiry, key: try key("k"), note: "n\n", transaction: nil,
+                    actor: "eu \"1\"",
                     transfers: []),
             ], next: 9)
     }
@@ -414,7 +415,7 @@ enum Samples {
                     ], balances: try balances()),
                 HistoryEntry(
                     entry: 8, time: 9, kind: .credit, key: nil, note: nil, transaction: try transaction("12"),
-                    product: "com.example.gems", price: 4_990, priceCurrency: "EUR",
+                    product: "com.example.gems", quantity: 3, price: 4_990, priceCurrency: "EUR",
                     transfers: [
                         .init(
                             debit: .wallet, credit: .receivable, currency: gems, amount: try amount(5), change: -5,
