@@ -215,14 +215,8 @@ extension ServerTests {
             _ = sessions.begin(digest)
         }
 
-        @Test func overTLSTheCookieIsForTLSAndThisHostAlone() throws {
-            let tokens = TokenTable(.tokens(Self.all))
-            let sessions = ConsoleSessions(tokens: tokens, limits: ServerLimits(), clock: { 0 })
-            let desk = ConsoleDesk(sessions: sessions, isTLS: true)
-            var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
-            head.headers.add(name: "host", value: "console.example.com")
-            let visit = try ConsoleVisit(head, isKeptAlive: true, hosts: nil, cookie: desk.cookieName)
-            let response = desk.redirect(to: "/", secret: "s", visit)
+        @Test func overTLSTheCookieIsForTLSAndThisHostAlone() {
+            let response = ConsoleResponder(isTLS: true).redirect(to: "/", secret: "s", isKeptAlive: true)
             #expect(
                 response.head.headers["set-cookie"]
                     == ["__Host-ledger-console=s; Path=/; HttpOnly; SameSite=Strict; Secure"])

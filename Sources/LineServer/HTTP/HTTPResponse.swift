@@ -27,18 +27,22 @@ struct HTTPResponse {
     }
 
     /// The body is an error as the line protocol says it.
-    /// - Parameter headers: those that every response has at its address.
-    init(
-        _ refusal: HTTPRefusal, to method: HTTPMethod = .POST, headers: [(String, String)] = [], isKeptAlive: Bool
-    ) {
+    init(_ refusal: HTTPRefusal, to method: HTTPMethod = .POST, isKeptAlive: Bool) {
         var writer = ReplyWriter()
         writer.write(.error(refusal.error), id: .null)
-        self.init(refusal.status, ByteBuffer(bytes: writer.bytes), refusal.headers + headers, isKeptAlive: isKeptAlive)
+        self.init(refusal.status, ByteBuffer(bytes: writer.bytes), refusal.headers, isKeptAlive: isKeptAlive)
         if method == .HEAD { leaveOutBody() }
     }
 
     /// RFC 9110 §9.3.2: the head of a response to HEAD is that of the response to any other method.
     mutating func leaveOutBody() { body = ByteBuffer() }
+
+    /// With further headers.
+    func with(_ headers: [(String, String)]) -> HTTPResponse {
+        var response = self
+        response.head.headers.add(contentsOf: headers)
+        return response
+    }
 
     /// As it goes over the wire where nothing encodes it.
     var bytes: [UInt8] {
