@@ -93,7 +93,8 @@ import Testing
         {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
         {"method":"release","params":{"holdKey":"none"}}]}
         """#,
-        "balance": #"{"account":"a"}"#, "history": #"{"account":"a"}"#, "find": #"{"account":"a"}"#,
+        "balance": #"{"account":"a"}"#, "history": #"{"account":"a"}"#,
+        "lots": #"{"account":"a"}"#, "holds": #"{"account":"a"}"#, "find": #"{"account":"a"}"#,
         "report": #"{"kind":"trial"}"#, "journal": #"{"after":0}"#,
         "blocks": #"{"standby":"b","after":0,"hash":"\#(String(repeating: "0", count: 64))"}"#,
         "forget": #"{"account":"nobody"}"#,

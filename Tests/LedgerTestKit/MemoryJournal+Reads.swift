@@ -257,7 +257,7 @@ extension MemoryJournal {
 
 extension Array {
     /// Ends a page before the entry that would make it too large.
-    fileprivate mutating func cut(_ bytes: (Element) -> Int) {
+    mutating func cut(_ bytes: (Element) -> Int) {
         var sum = 0
         let place = firstIndex { entry in
             sum += bytes(entry)

@@ -179,6 +179,19 @@ import Testing
         #expect(all < shown.resultBytes && all * 10 > shown.resultBytes * 8, "\(all) of \(shown.resultBytes)")
     }
 
+    @Test func whatIsOpenTakesWhatIsCounted() {
+        let lot = OpenLot(
+            lot: Int64.max, currency: Self.longest[0], lotClass: .paid, time: Int64.max,
+            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), granted: Int64.max,
+            remaining: Int64.max, held: Int64.max, debt: Int64.max, expiresAt: Int64.max)
+        let hold = OpenHoldView(
+            key: Self.key, operation: 63, entry: Int64.max, time: Int64.max, currency: Self.longest[0],
+            amount: Int64.max, expiresAt: Int64.max, actor: String(repeating: "\u{1}", count: 50))
+        for (written, counted) in [(json(lot).count, lot.resultBytes), (json(hold).count, hold.resultBytes)] {
+            #expect(written < counted && written * 10 > counted * 8, "\(written) of \(counted)")
+        }
+    }
+
     private func json(_ value: some WireValue) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(value)

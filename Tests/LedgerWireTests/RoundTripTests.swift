@@ -377,6 +377,26 @@ import Testing
         try read(.outcome(.history(end)), #"{"entries":[],"next":null}"#, as: end)
     }
 
+    @Test func whatIsOpenIsReadAsItWasWritten() throws {
+        try read(
+            .outcome(.lots(try Samples.lotsPage())),
+            #"""
+            {"entry":12,"lots":[{"lot":9,"currency":"gems","class":"paid","time":7,"transactionId":"12",\#
+            "product":"com.example.gems","granted":500,"remaining":20,"held":30,"debt":0},{"lot":3,\#
+            "currency":"tickets","class":"free","time":5,"granted":4,"remaining":0,"held":0,"debt":4,\#
+            "expiresAt":99}],"next":3}
+            """#,
+            as: try Samples.lotsPage())
+        try read(
+            .outcome(.holds(try Samples.holdsPage())),
+            #"""
+            {"entry":12,"holds":[{"key":"h\\","operation":0,"entry":11,"time":8,"currency":"gems","amount":30,\#
+            "expiresAt":99,"actor":"eu \"1\""},{"key":"k","entry":10,"time":7,"currency":"gems","amount":5,\#
+            "expiresAt":98}],"next":null}
+            """#,
+            as: try Samples.holdsPage())
+    }
+
     @Test func reportsAreReadAsTheyWereWritten() throws {
         let gems = try Samples.currency("gems")
         let balancesPage = ReportPage(

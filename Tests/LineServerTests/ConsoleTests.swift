@@ -393,7 +393,7 @@ extension ServerTests {
                         "\u{2212}500", "\u{2212}400", "+500", "100", "\u{2212}500", "\u{2212}400", "\u{2212}400", "100",
                         "+500", "500",
                     ])
-                #expect(statement.contains("They owe 400 ") && statement.contains("Lots of these purchases"))
+                #expect(statement.contains("They owe 400 ") && statement.contains("What became of these purchases"))
             }
         }
 
@@ -407,7 +407,8 @@ extension ServerTests {
                     Requests.grant("gift", "player-1", 5))
                 _ = try await browser.signIn("f")
                 let statement = try await browser.get("/statement?account=player-1").body
-                let products = statement.matches(of: /gems500<\/bdi>([^<]*)/).map { String($0.1) }
+                let entries = try #require(statement.split(separator: "<section id=\"entries\"").dropFirst().first)
+                let products = entries.matches(of: /gems500<\/bdi>([^<]*)/).map { String($0.1) }
                 #expect(products.prefix(2) == ["", "\u{00A0}\u{00D7}\u{00A0}3"])
                 #expect(try await browser.get("/purchase?transactionId=7").body.contains("\u{00D7}\u{00A0}3"))
                 // The token is called as its role.
@@ -415,6 +416,73 @@ extension ServerTests {
                     let page = try await browser.get(target).body
                     #expect(page.contains("<dt>Who asked</dt><dd><bdi>admin</bdi></dd>"), "\(target)")
                 }
+            }
+        }
+
+        /// The cells of each row of a table, without markup.
+        private static func rows(_ id: String, in body: String) throws -> [[String]] {
+            let section = try #require(body.split(separator: "<section id=\"\(id)\"").dropFirst().first)
+            let table = try #require(section.split(separator: "<tbody>").dropFirst().first)
+            return try #require(table.split(separator: "</tbody>").first).split(separator: "</tr>")
+                .map { row in
+                    row.matches(of: /<t[hd][^>]*>(.*?)<\/t[hd]>/).map { cell in
+                        String(cell.1).replacing(/<[^>]*>/, with: "")
+                    }
+                }
+                .filter { !$0.isEmpty }
+        }
+
+        @Test func aPlayersOpenHoldsAndLotsAreShown() async throws {
+            let app = try SandboxApp()
+            try await serve(app: app) { server, browser in
+                var browser = browser
+                let now = TestServer.now()
+                let hold = #"{"account":"player-1","currency":"gems","amount":20,"timeoutMilliseconds":60000}"#
+                try await Self.ask(
+                    server, Requests.credit(try app.transaction(7), account: "player-1"),
+                    Requests.call(
+                        "grant",
+                        #"{"key":"gift","account":"player-1","currency":"gems","amount":50,"expiresAt":\#(now + 86_400_000)}"#
+                    ),
+                    Requests.call(
+                        "hold",
+                        #"{"key":"basket","account":"player-1","currency":"gems","amount":30,"timeoutMilliseconds":60000}"#
+                    ),
+                    Requests.call(
+                        "atomic",
+                        #"{"key":"both","operations":[{"method":"hold","params":\#(hold)},"#
+                            + #"{"method":"hold","params":\#(hold)}]}"#),
+                    Requests.call("release", #"{"key":"back","holdKey":"both","operation":0}"#))
+                _ = try await browser.signIn("f")
+                let body = try await browser.get("/statement?account=player-1").body
+                // Gifts go first: the basket and the first operation took the gift, the second what was bought.
+                let holds = try Self.rows("holds", in: body)
+                #expect(
+                    holds.map { $0[1] } == ["20", "30"] && holds.allSatisfy { $0[2] == "gems" && $0[4] == "admin" })
+                #expect(holds.map { $0[5] } == ["both, operation 1", "basket"])
+                let lots = try Self.rows("lots", in: body)
+                #expect(lots.map { $0[1] + " " + $0[2] + " " + $0[3] + " " + $0[4] } == ["20 30 0 50", "480 20 0 500"])
+                #expect(lots.map { $0[6] } == ["free", "paid"] && lots[1][7] == "never" && lots[0][7] != "never")
+                #expect(lots.map { $0[8] } == ["\u{2013}", "com.example.game.gems500"] && lots[1][9] == "7")
+                // It is of now: a page of the past does not say it.
+                let past = try await browser.get("/statement?account=player-1&before=2").body
+                #expect(!past.contains("<section id=\"holds\"") && past.contains("<section id=\"entries\""))
+                // Who may not read purchases or the journal is not led there.
+                _ = try await browser.signIn("g")
+                let bare = try await browser.get("/statement?account=player-1").body
+                #expect(try Self.rows("lots", in: bare) == lots && !bare.contains("href=\"/purchase?"))
+                #expect(try Self.rows("holds", in: bare) == holds && !bare.contains("href=\"/entry?"))
+            }
+        }
+
+        @Test func whoHasNothingOpenIsSaidToHaveNothing() async throws {
+            try await serve { server, browser in
+                var browser = browser
+                try await Self.ask(
+                    server, Requests.grant("k", "player-1", 5), Requests.spend("s", "player-1", 5))
+                _ = try await browser.signIn("g")
+                let body = try await browser.get("/statement?account=player-1").body
+                #expect(body.contains("Nothing is set aside.") && body.contains("Nothing is left of any lot."))
             }
         }
 

@@ -23,6 +23,18 @@ extension HistoryEntry {
     }
 }
 
+extension OpenLot {
+    package var resultBytes: Int {
+        300 + textBytes(currency.text, escapes: 1) + textBytes(product, escapes: 6)
+    }
+}
+
+extension OpenHoldView {
+    package var resultBytes: Int {
+        180 + textBytes(key.text, escapes: 2) + textBytes(currency.text, escapes: 1) + textBytes(actor, escapes: 6)
+    }
+}
+
 extension ReportRow.Notification {
     package var resultBytes: Int {
         var bytes = 300 + textBytes(uuid, escapes: 6) + textBytes(type, escapes: 6) + textBytes(subtype, escapes: 6)
