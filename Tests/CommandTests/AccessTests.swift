@@ -40,6 +40,8 @@ import Testing
         atomic        unauthenticated  forbidden  yes        forbidden  forbidden  yes
         balance       unauthenticated  yes        yes        yes        forbidden  yes
         history       unauthenticated  yes        yes        yes        forbidden  yes
+        lots          unauthenticated  yes        yes        yes        forbidden  yes
+        holds         unauthenticated  yes        yes        yes        forbidden  yes
         find          unauthenticated  yes        yes        yes        forbidden  yes
         report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes

@@ -501,6 +501,8 @@ import Testing
             guard case .account(let found) = try store.find(.account(account)) else { continue }
             // A token that is linked has nothing of its own any more.
             if found.isLinked {
+                // Nobody is found by a name that was erased.
+                if found.name.isErased { continue }
                 let owners = try allOpen(store, found.name)
                 #expect(own.lots == owners.lots && own.holds == owners.holds)
                 continue
@@ -519,7 +521,7 @@ import Testing
                 #expect(alone.lots == ofCurrency && alone.next == nil)
             }
         }
-        #expect(lots > 0 && holds > 0)
+        #expect(lots > 0 && holds > 0, "\(lots) lots, \(holds) holds")
     }
 
     /// Read in pages of three, which are those of one large page.

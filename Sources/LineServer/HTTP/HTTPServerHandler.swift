@@ -402,16 +402,3 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 }
-
-extension HTTPRequestHead {
-    /// Whether another request may come behind this one. Behind an offer to change the protocol nothing is decoded any
-    /// more.
-    var isFollowed: Bool {
-        version == .http1_1 && isKeepAlive && method != .CONNECT && !headers.contains(name: "upgrade")
-    }
-
-    /// Whether its client waits for leave to send the body (RFC 9110 §10.1.1).
-    fileprivate var asksLeave: Bool {
-        version == .http1_1 && headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
-    }
-}
