@@ -8,8 +8,9 @@ struct Export: AsyncParsableCommand {
         abstract: "Writes a report as CSV, JSON lines or plain-text accounting, or the page of a month.",
         discussion: """
             From a running service (--server) or straight from the tables of a ledger's folder (--path), beside its \
-            service or without one: then standard error says up to which block they are. A report as of a past time \
-            has the same figures whenever it is asked for.
+            service or without one: then standard error says up to which block they are. A report up to a time is \
+            refused where the log beside them has more, and something of that time may be missing. A report as of a \
+            past time has the same figures whenever it is asked for.
 
             A file (--output) is replaced when the report is whole: where it cannot be had, or the command is \
             interrupted, the old file stays as it was.
@@ -244,7 +245,7 @@ struct Export: AsyncParsableCommand {
         var count = 0
         let page = try await place.withReports { source in
             let whole = ReportRequest(kind: .rollforward, asOf: lastTime, from: first, limit: Limits.reportPageMax)
-            if closed, let lastTime { _ = try await Closings(source).required(through: lastTime) }
+            if closed, let lastTime { _ = try await Closings.required(through: lastTime, source) }
             // The time that is now, and whether the period's end is a time that can be asked for.
             let last = try await source.read(whole) { _ in }
             var figures = MonthFigures(try FigurePeriod(from: first, through: last))

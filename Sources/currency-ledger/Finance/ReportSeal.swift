@@ -144,10 +144,13 @@ struct Closings {
     subscript(through time: Timestamp) -> PeriodClosing? { rows.first { $0.through >= time } }
 
     /// The same of a period that has to be closed.
-    /// - Throws: ``Failure`` where it is open.
-    func required(through time: Timestamp) throws(Failure) -> PeriodClosing {
-        if let closing = self[through: time] { return closing }
-        let last = rows.last.map { "closed is all through \(UTCText.time($0.through))" } ?? "none was closed"
+    /// - Throws: ``Failure`` where it is open, or the tables of a folder may not have its closing yet.
+    static func required(through time: Timestamp, _ source: ReportSource) async throws -> PeriodClosing {
+        if let closing = try await Closings(source)[through: time] { return closing }
+        if case .folder(let folder) = source { try await folder.checkLog() }
+        let closings = try await Closings(source)
+        if let closing = closings[through: time] { return closing }
+        let last = closings.rows.last.map { "closed is all through \(UTCText.time($0.through))" } ?? "none was closed"
         throw Failure("period_open: the period through \(UTCText.time(time)) is open; \(last)")
     }
 }
@@ -159,8 +162,13 @@ extension ReportPlace {
     func seal(
         _ subject: ReportSeal.Subject, _ source: ReportSource, isRequired: Bool = false
     ) async throws -> ReportSeal? {
-        let closings = try await Closings(source)
-        let closing = isRequired ? try closings.required(through: subject.through) : closings[through: subject.through]
+        if case .folder(let folder) = source { try await folder.check(through: subject.through, by: .posted) }
+        let closing =
+            if isRequired {
+                try await Closings.required(through: subject.through, source)
+            } else {
+                try await Closings(source)[through: subject.through]
+            }
         guard let closing, let books = try await source.books() else { return nil }
         return ReportSeal(
             ledger: books.ledger ?? server.ledger.flatMap { LedgerName($0) }, bundleID: books.bundleID,

@@ -22,11 +22,8 @@ struct ReportPlace: ParsableArguments {
         guard let path else {
             return try await server.withClient { try await body(.service($0)) }
         }
-        let folder = LedgerFolder(path)
         do {
-            try folder.check()
-            let reports = try SQLiteReports(path: folder.projection)
-            return try await body(.folder(reports, try reports.state()))
+            return try await body(.folder(try FolderReports(LedgerFolder(path))))
         } catch let error as StoreError {
             throw Failure(error.description)
         } catch let error as LogError {
@@ -40,7 +37,7 @@ struct ReportPlace: ParsableArguments {
 /// A running service, or the tables of a ledger's folder: what reports are read from.
 enum ReportSource {
     case service(LedgerClient)
-    case folder(SQLiteReports, ProjectedState)
+    case folder(FolderReports)
 
     /// Whether a report may be of a time before the ledger began.
     enum BeforeLedger {
@@ -50,7 +47,7 @@ enum ReportSource {
         case isEmpty
     }
 
-    /// Reads a whole report. From a folder all of it is of one state.
+    /// Reads a whole report. From a folder all of it is of one state, which has all up to the request's time.
     /// - Parameters:
     ///   - beforeLedger: what a report is of a time before the ledger began.
     ///   - isTold: whether standard error says up to which block the tables of a folder are.
@@ -64,16 +61,18 @@ enum ReportSource {
     ) async throws -> Timestamp {
         var request = request
         switch self {
-        case .folder(let reports, let state):
-            if let time = request.asOf, time < state.periods.began, beforeLedger == .isEmpty,
+        case .folder(let folder):
+            if let time = request.asOf, time < folder.state.periods.began, beforeLedger == .isEmpty,
                 !request.isOfTimeBeforeLedger
             {
                 return time
             }
-            try ReportSource.check(request, state)
-            let asOf = request.asOf ?? state.time
+            try ReportSource.checkTimes(request, folder.state)
+            if let time = request.asOf { try await folder.check(through: time, by: request.dates) }
+            try ReportSource.checkCurrency(request, folder.state)
+            let asOf = request.asOf ?? folder.now()
             request.asOf = asOf
-            try reports.report(request) { block, time in
+            try folder.reports.report(request) { block, time in
                 if isTold { Console.error("the tables have all up to block \(block), \(UTCText.time(time))") }
             } each: {
                 try each($0)
@@ -103,7 +102,7 @@ enum ReportSource {
         var rows: [ReportRow] = []
         let request = ReportRequest(kind: .closings, limit: Limits.reportPageMax)
         switch self {
-        case .folder(let reports, _): try reports.report(request, begin: { _, _ in }, each: { rows += $0 })
+        case .folder(let folder): try folder.reports.report(request, begin: { _, _ in }, each: { rows += $0 })
         case .service: try await read(request) { rows += $0 }
         }
         return rows
@@ -112,7 +111,7 @@ enum ReportSource {
     /// Whose books they are. A folder does not have the name that a service gives its ledger.
     func books() async throws -> (ledger: LedgerName?, bundleID: String, environment: String)? {
         switch self {
-        case .folder(let reports, _): return try reports.app().map { (nil, $0.bundleID, $0.environment) }
+        case .folder(let folder): return try folder.reports.app().map { (nil, $0.bundleID, $0.environment) }
         case .service(let client):
             let ledger = try await client.info().ledger
             return (ledger.name, ledger.bundleID, ledger.environment)
@@ -120,11 +119,14 @@ enum ReportSource {
     }
 
     /// Refuses what a service would refuse.
-    private static func check(_ request: ReportRequest, _ state: ProjectedState) throws {
-        if let code = request.currency, !state.currencies.contains(code) {
-            let known = state.currencies.sorted().map(\.text).joined(separator: ", ")
-            throw Failure("the ledger has no currency \(code)\(known.isEmpty ? "" : ", but \(known)")")
-        }
+    private static func checkCurrency(_ request: ReportRequest, _ state: ProjectedState) throws {
+        guard let code = request.currency, !state.currencies.contains(code) else { return }
+        let known = state.currencies.sorted().map(\.text).joined(separator: ", ")
+        throw Failure("the ledger has no currency \(code)\(known.isEmpty ? "" : ", but \(known)")")
+    }
+
+    /// The same of a time.
+    private static func checkTimes(_ request: ReportRequest, _ state: ProjectedState) throws {
         let latest = max(Clock.now(), state.time)
         if let time = request.asOf, time > latest {
             throw Failure("\(UTCText.time(time)) is in the future: it is \(UTCText.time(latest))")
