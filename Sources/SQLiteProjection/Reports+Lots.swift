@@ -26,7 +26,7 @@ extension Reports {
                     + [
                         .text(try code(Int64(lot.stored.currency)).text), .sum(Int128(opening.value.deferred)),
                         .sum(0), .sum(0), .sum(0), .sum(0), .sum(Int128(closing.value.deferred)),
-                        .sum(closing.left > 0 ? 1 : 0), .sum(Int128(closing.left)),
+                        .sum(closing.left != 0 ? 1 : 0), .sum(Int128(closing.left)),
                     ] + Ages(closing.value.deferred, age).values
                 sums.add(ReportLine(query.kind, values))
                 return true

@@ -249,7 +249,7 @@ package struct FinanceModel {
                     ReportLine(
                         .deferred,
                         sold + [.text(code(end.currency)), .sum(opening), .sum(0), .sum(0), .sum(0), .sum(0)] + [
-                            .sum(end.money[2]), .sum(end.left > 0 ? 1 : 0), .sum(Int128(end.left)),
+                            .sum(end.money[2]), .sum(end.left != 0 ? 1 : 0), .sum(Int128(end.left)),
                         ] + (0..<5).map { .sum($0 == place ? end.money[2] : 0) }))
             }
             for step in steps.filter(isMeant) where step.lot.row.lotClass == .paid && step.money != [0, 0, 0] {

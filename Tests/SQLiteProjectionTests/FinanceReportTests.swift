@@ -185,6 +185,33 @@ import Testing
         try store.projection.close()
     }
 
+    /// Taken back, given again and taken back once more; both times the App Store says that it was before that.
+    @Test func aLotWithLessThanNothingLeftIsAmongTheLotsOfWhatIsDeferred() throws {
+        var store = try Ledger(TemporaryFolder())
+        let account = Workload.account(1)
+        for (signedDate, revoked, time) in [
+            (20, 0, 5_000), (25, 100_000, 6_000), (30, 0, 7_000), (35, 100_000, 8_000),
+        ] as [(Timestamp, Int64, Timestamp)] {
+            let purchase = Workload.purchase(1, signedDate: signedDate, revoked: revoked)
+            try store.run([.credit(purchase, account: account)], at: time)
+        }
+        try DatabaseQueue(path: store.folder.database).read { db in
+            let reports = try Reports(db)
+            // Taken back at 775 and at 1,085, and given again at 7,000.
+            for (end, left) in [(774, 1_000), (775, 0), (1_084, 0), (1_085, -1_000), (6_999, -1_000), (7_000, 0)] {
+                func lines(_ kind: ReportKind) throws -> [ReportLine] {
+                    try Self.lines(
+                        reports, ReportQuery(kind: kind, asOf: Timestamp(end), from: nil, dates: .effective))
+                }
+                let lots = try lines(.lots)
+                let deferred = try #require(try lines(.deferred).first)
+                #expect(lots.map { $0.integer("left") } == (left == 0 ? [] : [Int64(left)]), "\(end)")
+                #expect(deferred.sum("lots") == Int128(lots.count) && deferred.sum("units") == Int128(left), "\(end)")
+            }
+        }
+        try store.projection.close()
+    }
+
     /// What is posted while pages are read, of a time before, is in none of them.
     @Test(arguments: FinanceReportTests.kinds.filter(\.hasEffectiveDates))
     func theRowsOfAReportByEffectiveDateAddUpWhateverIsPostedBetweenItsPages(kind: ReportKind) throws {
