@@ -354,7 +354,7 @@ import Testing
             let side = try Self.object(String(contentsOfFile: path + ".meta.json", encoding: .utf8))
             let header = try #require(side["header"] as? [String: Any])
             #expect(header["report"] as? String == name && header["hash"] as? String == closing.hash)
-            #expect(header["block"] as? Int64 == closing.block && header["version"] as? Int == 4)
+            #expect(header["block"] as? Int64 == closing.block && header["version"] as? Int == 5)
             #expect((header["evidence"] as? [String] == []) == (name == "reconcile-month"), "\(header)")
             let rows = try CSVTable(String(contentsOfFile: path, encoding: .utf8)).rows
             #expect(side["rows"] as? Int == rows.count && !rows.isEmpty)

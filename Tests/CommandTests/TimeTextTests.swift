@@ -1,3 +1,4 @@
+import LedgerClient
 import Testing
 
 @testable import currency_ledger
@@ -25,5 +26,16 @@ import Testing
     ])
     func everythingElseIsNoTime(text: String) {
         #expect(TimeText.milliseconds(text) == nil)
+    }
+
+    /// A year of more than four digits has a sign, or it would be no ISO 8601.
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "+010000-01-01T00:00:00.000Z"),
+            (9_007_199_254_740_991, "+287396-10-12T08:59:00.991Z"),
+        ] as [(Int64, String)])
+    func timesAreWrittenAsISO8601HasThem(milliseconds: Int64, text: String) {
+        #expect(UTCText.time(milliseconds) == text)
     }
 }

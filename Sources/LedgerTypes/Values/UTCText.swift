@@ -1,4 +1,4 @@
-/// Times in UTC as ISO 8601 writes them.
+/// Times in UTC as ISO 8601 writes them; years after 9999 in its expanded form, with a sign and six digits.
 public enum UTCText {
     /// The day of a time, as `2026-01-31`. (Days to a date: Howard Hinnant, "chrono-Compatible Low-Level Date
     /// Algorithms", `civil_from_days`.)
@@ -11,7 +11,9 @@ public enum UTCText {
         let shifted = (5 * ofYear + 2) / 153
         let day = ofYear - (153 * shifted + 2) / 5 + 1
         let month = shifted < 10 ? shifted + 3 : shifted - 9
-        return "\(padded(year + era * 400 + (month <= 2 ? 1 : 0), 4))-\(padded(month, 2))-\(padded(day, 2))"
+        let calendarYear = year + era * 400 + (month <= 2 ? 1 : 0)
+        let shown = calendarYear > 9_999 ? "+" + padded(calendarYear, 6) : padded(calendarYear, 4)
+        return "\(shown)-\(padded(month, 2))-\(padded(day, 2))"
     }
 
     /// As `2026-01-31T23:59:59.999Z`.

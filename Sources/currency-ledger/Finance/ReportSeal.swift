@@ -10,7 +10,7 @@ import StrictJSON
 /// is made again. When a report was made, and by which version of the program, stands in its side file only.
 struct ReportSeal {
     /// The version of the header's own form, and of the columns behind it.
-    static let version: Int64 = 4
+    static let version: Int64 = 5
 
     /// What was asked, and of which time.
     struct Subject {
