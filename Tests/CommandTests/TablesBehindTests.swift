@@ -86,6 +86,28 @@ import Testing
         #expect(try whole("trial", asOf: early) == first)
     }
 
+    /// The tables end ten days before the base date; whether the log has more until then they cannot say.
+    @Test func aBaseDateThatTheTablesHaveNotPassedIsRefused() async throws {
+        let studio = try Studio()
+        let path = try GeneratedGame.write(60, seed: 9, from: 1_757_894_400_000, days: 5, to: studio)
+        func baseDate() throws -> Finished { try Command.run(["base-date", "2025-09-30", "--path", path]) }
+        let whole = try baseDate()
+        #expect(whole.status == 0, "\(whole.error)")
+        let old = studio.folder.path("old")
+        try Self.copyTables(path, old)
+        let service = try RunningService(studio.folder)
+        let client = try await service.client()
+        _ = try await Self.grant(client, "a")
+        try await client.close()
+        #expect(service.stop() == 0)
+        let later = try baseDate()
+        #expect(later.status == 0 && later.output == whole.output, "\(later)")
+        try Self.copyTables(old, path)
+        let refused = try baseDate()
+        #expect(refused.status == 1 && refused.output.isEmpty, "\(refused)")
+        #expect(refused.error.contains("entries may be missing"), "\(refused)")
+    }
+
     /// What is left of a ledger that was moved, and a node's tables, have no log that says whether they are complete.
     @Test func tablesWithoutTheirLogAreNamed() async throws {
         let studio = try Studio()
