@@ -276,7 +276,7 @@ private final class Loader {
             do {
                 try loadOnce(needs, into: &books, statements, db)
                 return leftOut
-            } catch let error as BooksLoader.Unreadable {
+            } catch let error as ExpiryLoader.Unreadable {
                 // The transaction is over: SQLite ends it where a page cannot be read.
                 statements.books.leaveOut(error.player)
                 leftOut = leftOut ?? error.error
