@@ -172,6 +172,14 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
     }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
+        try read("reading open lots") { db in try OpenItemsReader(db).lots(query) }
+    }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
+        try read("reading open holds") { db in try OpenItemsReader(db).holds(query) }
+    }
+
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {

@@ -319,6 +319,10 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage { try read { try $0.history(query) } }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try read { try $0.lots(query) } }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try read { try $0.holds(query) } }
+
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {
