@@ -211,7 +211,7 @@ final class HTTPFront: ChannelDuplexHandler {
             hasNews = true
             phase = .showing(Showing(page: page, method: head.method, isKeptAlive: head.isFollowed))
         case .success(.line(let route, let credential)):
-            if let error = connection.begin(route.form, from: credential) {
+            if let error = connection.begin(route.form, from: credential, route.isTraced ? head.headers : nil) {
                 var refusal = error.retryable ? HTTPRefusal.unavailable(error) : .unauthenticated(error)
                 refusal.isNoted = credential != nil
                 return decline(refusal, head, context)

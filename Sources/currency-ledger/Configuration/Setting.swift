@@ -57,12 +57,16 @@ enum Setting: String, CaseIterable {
     case logFormat = "log.format"
     case logLevel = "log.level"
     case logSlow = "log.slowMilliseconds"
+    case tracingEndpoint = "tracing.endpoint"
+    case tracingRatio = "tracing.ratio"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
     /// is written as JSON.
     enum Form {
         case text
         case integer
+        /// Perhaps with a fraction.
+        case number
         case boolean
         case texts
         case object
@@ -74,11 +78,12 @@ enum Setting: String, CaseIterable {
             .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
             .headPublicKey, .logFormat, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
             .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeToken, .nodeCA, .nodeCertificate,
-            .nodeKey:
+            .nodeKey, .tracingEndpoint:
             .text
         case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
             .nodeLease, .nodeWeight, .logSlow:
             .integer
+        case .tracingRatio: .number
         case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
             .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
             .boolean
@@ -101,7 +106,8 @@ enum Setting: String, CaseIterable {
             .appStoreKey,
             .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
             .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
-            .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey:
+            .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey,
+            .tracingEndpoint, .tracingRatio:
             false
         }
     }
@@ -147,6 +153,8 @@ enum Setting: String, CaseIterable {
         case .logFormat: "--log-format"
         case .logLevel: "--log-level"
         case .logSlow: "--log-slow-milliseconds"
+        case .tracingEndpoint: "--tracing-endpoint"
+        case .tracingRatio: "--tracing-ratio"
         case .followLeader: "--follow-leader"
         case .followName: "--follow-name"
         case .standbysRequired: "--standbys-required"
@@ -180,7 +188,8 @@ enum Setting: String, CaseIterable {
             true
         case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
             .insecureLoopback,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow:
+            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow,
+            .tracingEndpoint, .tracingRatio:
             false
         }
     }
@@ -197,7 +206,8 @@ enum Setting: String, CaseIterable {
             .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
             .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
             .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds,
-            .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .logFormat:
+            .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .logFormat,
+            .tracingEndpoint, .tracingRatio:
             false
         }
     }
